@@ -38,7 +38,7 @@ def definitions(prefix: str) -> Area:
     """The definitions of a kind, as the collections name them."""
 
     def cases() -> Iterator[tuple[str, Callable[[], Any]]]:
-        for module in ("hostile.hostile_definitions", *_OF_ALL_KINDS):
+        for module in ("hostile.hostile_definitions", "hostile.hostile_tags", *_OF_ALL_KINDS):
             found: dict[str, Callable[[], Any]] = importlib.import_module(module).DEFINITIONS
             yield from ((name, make) for name, make in found.items() if name.startswith(prefix))
 
@@ -133,6 +133,7 @@ AREAS: dict[str, tuple[Area, int]] = {
     "regexes": (definitions("regex"), 3),
     "JSON Schemas": (definitions("schema"), 6),
     "GBNF": (definitions("gbnf"), 2),
+    "structural tags": (definitions("tag"), 3),
     "Lark": (grammars, 6),
     "files": (files, 4),
     "files, by hand": (tests("hostile/test_hostile_files.py", "vocabulary/test_hostile_tokenizers.py"), 1),

@@ -75,7 +75,7 @@ def model(tokenizer: Any) -> Any:
 @pytest.mark.parametrize("mode", [
     {}, {"do_sample": True}, {"num_beams": 3}, {"do_sample": True, "num_return_sequences": 2},
     {"custom_generate": generate},
-], ids=str)  # fmt: skip
+], ids=" ".join)  # fmt: skip
 @pytest.mark.parametrize("style", STYLES)
 def test_transformers(model: Any, tokenizer: Any, style: str, mode: dict[str, Any]) -> None:
     vocabulary = sg.Vocabulary.from_transformers(tokenizer)

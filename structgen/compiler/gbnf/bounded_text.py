@@ -12,7 +12,7 @@ that character may follow, whatever the count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +32,44 @@ _BYTES_OF_PLACE = 100
 #: The copies: nothing read yet; one character read; counted; exhausted.
 _BEGIN, _ONE, _FREE, _EXHAUSTED = range(4)
 
-#: Ends by number, each with how much of it is read; -1 and 0 where all is.
-_Places: TypeAlias = "frozenset[tuple[int, int]]"
-_READ = (-1, 0)
+#: Places in `_Ends`.
+_Places: TypeAlias = frozenset[int]
+_BEGUN, _NOWHERE = frozenset([0]), frozenset[int]()
+
+#: An end in pieces, each with the number of the token that may stand for it, or -1; a token alone has no text.
+End: TypeAlias = Sequence[tuple[str, int]]
 
 
-class End(NamedTuple):
-    """What ends free text: a text, and by place in it the token that may be there, with the place behind it.
+class _Ends:
+    """The trie of what ends a text, place 0 for nothing read.
 
-    ``length`` is the last place.
+    Ends that begin alike share their places as far as tokens may stand for the same pieces of them.
     """
 
-    text: str
-    tokens: dict[int, tuple[int, int]]
-    length: int
+    def __init__(self, ends: Iterable[End], meter: Meter) -> None:
+        self.written: list[dict[tuple[str, str | int], int]] = [{}]  # by character, and the piece that it is of
+        self.tokens: list[set[tuple[int, int]]] = [set()]  # each with the place behind it
+        self.is_end = [False]
+        for end in ends:
+            place = 0
+            for text, token in end:
+                begin = place
+                for character in text:
+                    place = self._next(place, (character, text if token >= 0 else ""), meter)
+                if not text and token >= 0:
+                    place = self._next(place, ("", token), meter)
+                if token >= 0:
+                    self.tokens[begin].add((token, place))
+            self.is_end[place] = True
+
+    def _next(self, place: int, key: tuple[str, str | int], meter: Meter) -> int:
+        found = self.written[place].setdefault(key, len(self.written))
+        if found == len(self.written):
+            meter.check_states(found, _DOING)
+            self.written.append({})
+            self.tokens.append(set())
+            self.is_end.append(False)
+        return found
 
 
 def bounded_text(
@@ -55,21 +79,20 @@ def bounded_text(
 
     None bounds nothing. Raises the errors of `AhoCorasick.of`.
     """
-    return _Construction(AhoCorasick.of(text, meter, _DOING), ends, characters, tokens, meter).run()
+    return _Construction(AhoCorasick.of(text, meter, _DOING), _Ends(ends, meter), characters, tokens, meter).run()
 
 
 class _Construction:
     """The states made so far: by copy, state of the automaton and places, with edges once their turn has come."""
 
     def __init__(
-        self, automaton: AhoCorasick, ends: Sequence[End], characters: int | None, tokens: int | None, meter: Meter
+        self, automaton: AhoCorasick, ends: _Ends, characters: int | None, tokens: int | None, meter: Meter
     ) -> None:
         self._automaton = automaton
         self._ends = ends
         self._characters = characters
         self._tokens = tokens
         self._meter = meter
-        self._begun = self._reached((number, 0) for number in range(len(ends)))
         self._held = 0
         self._edges: list[list[tuple[int, int, int]]] = []
         self._calls: list[tuple[tuple[int, int], ...]] = []
@@ -82,7 +105,7 @@ class _Construction:
 
     def run(self) -> EdgeLists:
         """The whole."""
-        start = self._at(_EXHAUSTED if 0 in (self._characters, self._tokens) else _BEGIN, 0, self._begun)
+        start = self._at(_EXHAUSTED if 0 in (self._characters, self._tokens) else _BEGIN, 0, _BEGUN)
         while self._todo:
             self._go_on(*self._todo.pop())
         loops = [(0, self._characters - 1)] if self._characters is not None and self._characters > 1 else []
@@ -102,7 +125,8 @@ class _Construction:
         key = (copy, 0 if copy == _EXHAUSTED else here, places)
         state = self._known.get(key)
         if state is None:
-            state = self._state(accepting=_READ in places, live=copy == _FREE and self._characters is not None)
+            accepting = any(self._ends.is_end[place] for place in places)
+            state = self._state(accepting=accepting, live=copy == _FREE and self._characters is not None)
             self._known[key] = state
             self._todo.append((state, *key))
             self._held += len(places)
@@ -111,28 +135,25 @@ class _Construction:
                 self._bounds[state] = self._tokens, self._at(_EXHAUSTED, 0, places)
         return state
 
-    def _reached(self, places: Iterable[tuple[int, int]]) -> _Places:
-        return frozenset(_READ if self._ends[end].length == place else (end, place) for end, place in places)
-
     def _go_on(self, state: int, copy: int, here: int, places: _Places) -> None:
         """The edges of a state."""
-        begun = sorted(places - {_READ})
-        tokens = [(end, *self._ends[end].tokens[place]) for end, place in begun if place in self._ends[end].tokens]
+        tokens = sorted({pair for place in places for pair in self._ends.tokens[place]})
         self._calls[state] = tuple(
-            [(-1 - token, self._at(_EXHAUSTED, 0, self._reached([(end, after)]))) for end, token, after in tokens]
+            [(-1 - token, self._at(_EXHAUSTED, 0, frozenset([place]))) for token, place in tokens]
         )
-        written: dict[str, list[tuple[int, int]]] = {}
-        for end, place in begun:
-            for character in self._ends[end].text[place : place + 1]:
-                written.setdefault(character, []).append((end, place + 1))
-        free, others = ({}, None) if copy == _EXHAUSTED else (self._automaton.moves(here), (0, self._reached(())))
+        written: dict[str, list[int]] = {}
+        for place in places:
+            for (character, _), there in self._ends.written[place].items():
+                if character:
+                    written.setdefault(character, []).append(there)
+        free, others = ({}, None) if copy == _EXHAUSTED else (self._automaton.moves(here), (0, _NOWHERE))
         targets = {
-            character: (free.get(character, 0 if others else -1), self._reached(written.get(character, ())))
+            character: (free.get(character, 0 if others else -1), frozenset(written.get(character, ())))
             for character in (*free, *written)
         }
         for ranges, (goal, after) in by_target(targets, others):
             if goal >= 0:
-                self._count(state, copy, utf8_edges(ranges), goal, self._begun | after)
+                self._count(state, copy, utf8_edges(ranges), goal, _BEGUN | after)
             elif after:
                 self._character(state, utf8_edges(ranges), self._at(_EXHAUSTED, 0, after))
 

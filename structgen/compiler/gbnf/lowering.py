@@ -99,6 +99,11 @@ class Lowering:
             self._lower(state, *self.open.pop(state))
         self._drain()
 
+    def ready(self) -> list[State]:
+        """Open states whose definitions are lowered by now."""
+        outside = self._externals
+        return [s for s, place in self.open.items() if outside is None or not self._waits(*place, outside)]
+
     def _drain(self) -> None:
         while self._todo:
             rule, q = self._todo.pop()

@@ -9,7 +9,9 @@ come to, short pieces are repeated as long as that makes more stacks. What grows
 refused, with the text that shows it. What is not found is followed all the same, at a cost that is polynomial in the
 text.
 
-In JSON all frames of one level were pushed by the few bytes that open it, so there is no growth with the text.
+In JSON all frames of one level were pushed by the few bytes that open it, so there is no growth with the text. Nor is
+there in structural tags but within a grammar, which is looked at by itself: no format contains itself, so there are
+as many stacks as ways through the formats. Grammars take no tokens as such; walks are of bytes alone.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from ...runtime.automaton.tables import byte_classes
 from ...runtime.pushdown.fill import lower_neighbours
 from ...runtime.pushdown.machine import PushdownMachine
 from ...runtime.pushdown.stacks import Fork, Thread
+from ...vocabulary.vocabulary import Vocabulary
 from .program import Program
-from .tables import state_order
+from .tables import state_order, to_tables
 
 #: By so many stacks a text that repeats a piece may grow.
 MOST_STACKS = 1 << 10
@@ -40,6 +43,11 @@ _PIECE, _TURNS = 8, 64
 _MOST_WORK = 100_000
 
 _DOING = "looking for texts that can be read in ever more ways"
+
+
+def check_program(program: Program, vocabulary: Vocabulary, meter: Meter) -> None:
+    """`check_ambiguity` for a program that is no machine yet."""
+    check_ambiguity(PushdownMachine(to_tables(program, meter), vocabulary), program, meter)
 
 
 def check_ambiguity(machine: PushdownMachine, program: Program, meter: Meter) -> None:

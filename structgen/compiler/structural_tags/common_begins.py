@@ -5,7 +5,7 @@ So tags are a radix tree. Of its branches those are lowered that a text takes, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -20,7 +20,7 @@ _FEW, _MANY_BRANCHES = 8, 4
 _Begins: TypeAlias = dict[Tagged, list[str]]
 
 
-def by_begins(options: tuple[Format, ...], names: TokenNames) -> Iterator[Format]:
+def by_begins(options: Sequence[Format], names: TokenNames) -> Iterator[Format]:
     """Formats that have the texts of some options, fewer of them to be lowered at once."""
     begins: _Begins = {}
     branches: dict[str, _Begins] = {}

@@ -136,6 +136,11 @@ class Tagged(Format):
     ends: tuple[ConstText | OneToken, ...]
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether it has free text with a bound alone, which is lowered together with the ends."""
+        return isinstance(self.content, AnyText) and self.content.is_bounded
+
+    @property
     def children(self) -> tuple[Format, ...]:
         """The formats directly within."""
         return self.begin, self.content, *self.ends
@@ -149,7 +154,8 @@ class Tagged(Format):
 class AnyText(Format):
     """Any text without some strings, of so many characters and tokens at most; within it triggers, if there are any.
 
-    What stands behind a trigger follows it at once; then the text goes on, if ``again``.
+    What stands behind a trigger follows it at once; then the text goes on, if ``again``. A *dispatch* may hold what
+    ends the tag around it.
     """
 
     excludes: tuple[str, ...] = ()
@@ -157,6 +163,7 @@ class AnyText(Format):
     max_tokens: int | None = None
     triggers: tuple[tuple[str, Format], ...] = ()
     again: bool = True
+    is_dispatch: bool = False
 
     @property
     def is_bounded(self) -> bool:
@@ -189,6 +196,7 @@ class AnyTokens(Format):
     max_tokens: int | None = None
     triggers: tuple[tuple[TokenName, Format], ...] = ()
     again: bool = True
+    is_dispatch: bool = False
 
     @property
     def is_bounded(self) -> bool:

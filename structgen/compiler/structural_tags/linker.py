@@ -7,13 +7,14 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Protocol
 
 from ...budget import Meter
 from ...definitions import Gbnf, JsonSchema, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
-from ...errors import DefinitionError, EmptyLanguageError, StructgenError
+from ...errors import DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
 from ...system.depth_first import post_order
 from ...system.memo import Memo
 from ...system.types import Foreign
@@ -29,20 +30,26 @@ from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
+from ..programs.ambiguity import check_program
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, Tagged
 from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
 from .translation import ExternalTable, bounded_rule, translate
+from .work import MOST_LATE, parts_within, work_of
+
+#: How a rule of Lark's begins.
+_LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_]\w*(\{[^}]*\})?(\.-?\d+)?[ \t]*:", re.MULTILINE)
 
 
 class _Inner(Protocol):
     """A definition of another kind that was read."""
 
     nullable: bool
+    states: int  # of its automata, where they are known
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
@@ -61,6 +68,7 @@ class Linker:
         self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
     ) -> None:
         self.meter = meter
+        self.vocabulary = vocabulary
         self.program = Program()
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
@@ -83,7 +91,10 @@ class Linker:
         names = self.names
         for each in formats:
             _check_names(each, names)
-        self._externals = ExternalTable(names, stops_of(root, meter), marks)
+        stops = stops_of(root, meter)
+        self._externals = ExternalTable(names, stops, marks)
+        states = {each: inner.states for each, inner in self._inner.items()}
+        work = work_of(formats, self._nullable, stops, states, self._externals.options)
         self.program.reads_tokens = marks is not None or any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
             isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
@@ -93,6 +104,23 @@ class Linker:
         lowering = self._lowering(root)
         lowering.run(0)
         self.program.returns[self.program.start] |= self._unmarked[root]
+        behind = [inner for each in formats if isinstance(each, AnyText | AnyTokens) for _, inner in each.triggers]
+        if large := [part for part in (root, *behind) if work[part] > MOST_LATE]:
+            self._lower_whole(root, large)
+
+    def _lower_whole(self, root: Format, parts: list[Format]) -> None:
+        """Lower parts of the program, with all that is lowered by itself in them but schemas."""
+        for part in parts:
+            if part is not root:
+                self.first(self._externals.part(part))
+            for each in parts_within(part):
+                if isinstance(each, Tagged):
+                    self.first(self._externals.ended(each))
+                elif each not in self._inner or self._inner[each].states:
+                    self.first(self._externals.part(each))
+        while ready := [(lowering, found) for lowering in self._lowerings if (found := lowering.ready())]:
+            for lowering, states in ready:
+                lowering.go_on(states)
 
     def layout(self, options: dict[str, Foreign]) -> JsonSchema:
         """Any schema with the options of one in the tag. Raises `DefinitionError`, and `TypeError` for others."""
@@ -210,6 +238,7 @@ class _RulesInner:
         self._start = start
         self._found: First | None = None
         self.nullable = nullable
+        self.states = sum(len(rule.edges) for rule in rules.values())
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program, once."""
@@ -227,6 +256,7 @@ class _SchemaInner:
         self._program: Program | None = None
         self._schema: ReadSchema | None = None
         self.nullable = False
+        self.states = 0
         tagged = format_.options.get("style", "json") != "json"
         options = linker.layout(format_.options)
         usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes
@@ -263,16 +293,27 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
                 linker.regexes[regex] = _regex(regex, linker.meter)
             return linker.regexes[regex]
         if format_.kind == "grammar":
-            gbnf = Gbnf(format_.value, **format_.options)
-            facts, start = read_gbnf(gbnf, linker.meter)
-            nullable = facts.nullable(facts.document.rules[start].root)
-            return _RulesInner(*rules_of(facts, start, linker.meter), start, nullable)
+            return _grammar(format_, linker)
         return _SchemaInner(format_, definition, linker)
     except TypeError as error:
         raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
     except StructgenError as error:
         where = ", ".join(filter(None, (format_.where, error.where)))
         raise type(error)(error.what, where=where, remedy=error.remedy) from error
+
+
+def _grammar(format_: Inner, linker: Linker) -> _RulesInner:
+    """Build the automata of a GBNF grammar. What it can be read in is looked for by itself: nothing else recurs."""
+    if "::=" not in format_.value and _LARK.search(format_.value):
+        raise UnsupportedError(
+            "a Lark grammar cannot be part of a structural tag",
+            remedy="Write it in GBNF (NAME ::= ...), as a regex, or compile it alone, as a Grammar.",
+        )
+    facts, start = read_gbnf(Gbnf(format_.value, **format_.options), linker.meter)
+    rules, names = rules_of(facts, start, linker.meter)
+    alone = Lowering(rules, names, linker.meter).run(start)
+    check_program(alone, linker.vocabulary, linker.meter)
+    return _RulesInner(rules, names, start, facts.nullable(facts.document.rules[start].root))
 
 
 def _regex(regex: Regex, meter: Meter) -> _RulesInner:

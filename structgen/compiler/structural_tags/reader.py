@@ -26,7 +26,7 @@ _Plan: TypeAlias = tuple[list[_Part], Callable[[list[Format]], Format]]
 _T = TypeVar("_T")
 
 #: The largest bound of characters, tokens or turns.
-_MOST = 1 << 30
+_MOST = (1 << 31) - 1
 
 _DOING = "reading the structural tag"
 
@@ -341,7 +341,7 @@ def _dispatch(fields: _Fields) -> _Plan:
     patterns, parts = fields.rules((str,))
     excludes, again = fields.texts("excludes", []), fields.flag("loop", True)
     return parts, lambda made: AnyText(
-        fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again
+        fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again, is_dispatch=True
     )
 
 
@@ -349,7 +349,7 @@ def _token_dispatch(fields: _Fields) -> _Plan:
     patterns, parts = fields.rules((int, str))
     excludes, again = fields.tokens("exclude_tokens", []), fields.flag("loop", True)
     return parts, lambda made: AnyTokens(
-        fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again
+        fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again, is_dispatch=True
     )
 
 

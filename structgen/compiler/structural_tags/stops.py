@@ -1,4 +1,4 @@
-"""What stops free text: the ends of the nearest tag around it, wherever in the tag it stands."""
+"""What stops free text: the ends of the nearest tag around it, wherever in the tag it stands; but for a dispatch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ...budget import Meter
 from ...errors import DefinitionError
-from .formats import AnyText, ConstText, Format, OneToken, Tagged
+from .formats import AnyText, AnyTokens, ConstText, Format, OneToken, Tagged
 
 #: The ends of the nearest tag around a format that are not empty.
 Stops: TypeAlias = "tuple[ConstText | OneToken, ...]"
@@ -21,9 +21,10 @@ def stops_of(root: Format, meter: Meter) -> dict[Format, Stops]:
     todo: list[tuple[Format, Stops]] = [(root, ())]
     while todo:
         format_, around = todo.pop()
-        stops[format_] = around
+        is_dispatch = isinstance(format_, AnyText | AnyTokens) and format_.is_dispatch
+        stops[format_] = () if is_dispatch else around
         if isinstance(format_, AnyText):
-            _check_triggers(format_, around, meter)
+            _check_triggers(format_, stops[format_], meter)
         if isinstance(format_, Tagged):
             around = tuple(end for end in format_.ends if not isinstance(end, ConstText) or end.value)
         todo += ((child, around) for child in format_.children)

@@ -10,6 +10,7 @@ a text, the token may stand in its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from ...budget import Meter
 from ...system.depth_first import fold
@@ -35,6 +36,7 @@ from .formats import AnyText, AnyTokens, ConstText, Ended, Format, InRow, Later,
 from .marks import Label, Marks
 from .stops import Stops, texts_of
 from .tokens import TokenNames
+from .work import MOST_LATE
 
 #: The states of free tokens with a bound.
 _NONE_YET, _SOME, _NO_MORE = range(3)
@@ -50,12 +52,15 @@ class ExternalTable:
         self.all: list[TokenSet | Format] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Format, int] = {}
+        self._ended: dict[Tagged, Ended] = {}
         self._options: dict[OneOf, list[Format]] = {}
 
-    def options(self, format_: OneOf) -> list[Format]:
-        """What a format is one of, tags that begin alike together."""
+    def options(self, format_: OneOf, work: Mapping[Format, int] = MappingProxyType({})) -> list[Format]:
+        """What a format is one of, tags that begin alike together, but for those that are much ``work``."""
         if format_ not in self._options:
-            self._options[format_] = [*by_begins(format_.options, self.names)]
+            large = [option for option in format_.options if work.get(option, 0) > MOST_LATE]
+            others = [option for option in format_.options if option not in large] if large else format_.options
+            self._options[format_] = [*large, *by_begins(others, self.names)]
         return self._options[format_]
 
     def token(self, tokens: TokenSet) -> int:
@@ -64,6 +69,12 @@ class ExternalTable:
         if number == len(self.all):
             self.all.append(tokens)
         return number
+
+    def ended(self, tag: Tagged) -> int:
+        """The number of a tag's content and ends, where the content counts."""
+        text = tag.content
+        assert isinstance(text, AnyText)
+        return self.part(self._ended.setdefault(tag, Ended(text.where, text, tag.ends)))
 
     def part(self, part: Format) -> int:
         """The number of a part."""
@@ -115,11 +126,11 @@ class _Translation:
             return [], lambda _: self._later(format_.inner)
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
-        if isinstance(format_, Tagged) and isinstance(format_.content, AnyText) and format_.content.is_bounded:
-            text = format_.content
+        if isinstance(format_, Tagged) and format_.is_bounded:
             return [format_.begin], lambda nodes: self._row([
-                *nodes, self._marked(format_, self._marked(text, self._ended(text, format_.ends), format_.ends))
-            ])  # fmt: skip
+                *nodes,
+                self._marked(format_, self._marked(format_.content, self._ended(format_), format_.ends)),
+            ])
         if isinstance(format_, Tagged):
             parts = format_.begin, format_.content, *format_.ends
             return parts, lambda nodes: self._row([
@@ -195,10 +206,9 @@ class _Translation:
         first, last = (self._add(External(number, is_token=True)) for number in numbers)
         return self._row([first, node, last])
 
-    def _ended(self, text: AnyText, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
+    def _ended(self, tag: Tagged) -> NodeId:
         """Free text with a bound, and its ends. (Were they behind it, each count would have to hand tokens down.)"""
-        part = self._externals.part(Ended(text.where, text, ends))
-        return self._add(External(part, any(map(self._nullable, ends))))
+        return self._add(External(self._externals.ended(tag), any(map(self._nullable, tag.ends))))
 
     def _free_text(self, format_: AnyText) -> NodeId:
         triggers: list[Trigger] = []
@@ -267,10 +277,6 @@ def bounded_rule(format_: Ended | AnyText | AnyTokens, externals: ExternalTable,
 def _end(end: ConstText | OneToken, externals: ExternalTable) -> End:
     """What free text with a bound ends with."""
     if isinstance(end, OneToken):
-        return End("", {0: (externals.token(externals.names.tokens(end)), 1)}, 1)
-    tokens, place = {}, 0
-    for piece, token in externals.names.split(end.value):
-        if token is not None:
-            tokens[place] = externals.token(token), place + len(piece)
-        place += len(piece)
-    return End(end.value, tokens, len(end.value))
+        return [("", externals.token(externals.names.tokens(end)))]
+    pieces = externals.names.split(end.value)
+    return [(text, -1 if token is None else externals.token(token)) for text, token in pieces]

@@ -34,7 +34,7 @@ SECTIONS = (
     Column("tok_set", rows="token_edges", below="token_sets"),
     Column("tok_target", rows="token_edges", below=("states", "groups", 1), least=1),
     Column("cap_state", rows="token_bounds", below="states", order="rises"),
-    Column("cap_most", "u4", rows="token_bounds", below=MOST, least=1),
+    Column("cap_most", "u4", rows="token_bounds", below=MOST + 1, least=1),
     Column("cap_exhausted", rows="token_bounds", below="states"),
 )
 

@@ -3,8 +3,8 @@
 Where they differ, on purpose, formats are not drawn, or are refused by one of the two:
 
 * XGrammar refuses free text whose tag has no end but the empty one; here such text goes on to where all ends.
-* A `dispatch`, and what it has behind a pattern, do not end with the tag around in XGrammar; here they do, as
-  `triggered_tags` do in both (its documentation would have the end excluded by hand).
+* XGrammar refuses tags that several triggers begin, or none, also where one tag must come first and is the last, so
+  that nothing is triggered.
 * A trigger that holds an end, another trigger or an excluded string is refused here; in XGrammar it is never
   completed, or both go on.
 * In MiniMax M3's tags XGrammar has no whitespace where an object or an array is empty, which it has in all other
@@ -14,7 +14,6 @@ Where they differ, on purpose, formats are not drawn, or are refused by one of t
 
 from __future__ import annotations
 
-import json
 from random import Random
 from typing import Any
 
@@ -22,10 +21,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from judges.random_tags import LETTERS, PHASES, drawn, formats, mutated, texts_of
+from judges.random_tags import LETTERS, PHASES, PLAIN, drawn, formats, mutated, texts_of
 from judges.structural_tags import Format
 
 xgrammar = pytest.importorskip("xgrammar")
+
+#: What XGrammar says of these.
+REFUSED = ("at least one end string must be non-empty", "One tag matches multiple triggers", "does not match any")
 
 END = 256
 TOKENS = xgrammar.TokenizerInfo(
@@ -57,12 +59,6 @@ def written(compiled: Any, rng: Random, most: int = 200) -> str | None:
     return None
 
 
-def has_dispatch_in_a_tag(format_: Format) -> bool:
-    """Where the two differ by design."""
-    text = json.dumps(format_)
-    return '"dispatch"' in text and '"tag"' in text
-
-
 def may_have_empty_elements(format_: Any) -> bool:
     """Where the two differ in MiniMax M3's tags."""
     if isinstance(format_, list):
@@ -75,14 +71,14 @@ def may_have_empty_elements(format_: Any) -> bool:
 @given(formats, st.randoms(use_true_random=False))
 @settings(max_examples=60, phases=PHASES)
 def test_each_accepts_what_the_other_writes(format_: Format, rng: Random) -> None:
-    assume(not has_dispatch_in_a_tag(format_) and not may_have_empty_elements(format_))
-    index = drawn(format_, eager=False, whitespace="any", most=None)
+    assume(not may_have_empty_elements(format_))
+    index = drawn(format_, PLAIN, eager=False, whitespace="any", most=None)
     try:
         compiled = xgrammar.GrammarCompiler(TOKENS, cache_enabled=False).compile_structural_tag(
             {"type": "structural_tag", "format": format_}
         )
     except RuntimeError as error:
-        assert "at least one end string must be non-empty" in str(error)  # noqa: PT017
+        assert any(reason in str(error) for reason in REFUSED)  # noqa: PT017
         assume(False)
     ours = texts_of(index, rng, 5)
     theirs = [text for _ in range(6) if (text := written(compiled, rng)) is not None]

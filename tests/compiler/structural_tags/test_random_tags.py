@@ -1,4 +1,4 @@
-"""Random structural tags: texts as a plain interpreter has them, masks by brute force, the same however made."""
+"""Random structural tags: what a plain interpreter accepts, masks by brute force, the same however made."""
 
 from __future__ import annotations
 
@@ -7,9 +7,27 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judges.guides import check_walk
-from judges.json_tokens import Speller, masks, takes
-from judges.random_tags import LEAVES, PHASES, SHORT, VOCABULARY, compiled, drawn, formats, mutated, texts_of
+from judges.guides import allowed
+from judges.json_tokens import masks, takes
+from judges.random_tags import (
+    IDS,
+    LEAVES,
+    PHASES,
+    PLAIN,
+    SHORT,
+    TASTE,
+    TOKENS,
+    VOCABULARY,
+    compiled,
+    drawn,
+    formats,
+    mutated,
+    mutated_row,
+    row_behind,
+    rows_of,
+    texts_of,
+    token_formats,
+)
 from judges.structural_tags import Format, Interpreter
 
 import structgen as sg
@@ -17,7 +35,7 @@ import structgen as sg
 
 def check_texts(format_: Format, rng: Random) -> None:
     """Compare which texts the index and the interpreter accept: those of walks, near these, and short ones."""
-    index, judge = drawn(format_, eager=False), Interpreter(format_, LEAVES)
+    index, judge = drawn(format_, PLAIN, eager=False), Interpreter(format_, LEAVES)
     accepted = texts_of(index, rng, 8)
     for text in accepted:
         assert judge.accepts(text), text
@@ -34,13 +52,45 @@ def test_texts_are_the_interpreters(format_: Format, rng: Random) -> None:
     check_texts(format_, rng)
 
 
-@given(formats, st.randoms(use_true_random=False))
-@settings(max_examples=20, phases=PHASES)
-def test_masks_are_what_advance_and_the_bytes_of_each_token_say(format_: Format, rng: Random) -> None:
-    check_walk(drawn(format_, eager=rng.random() < 0.5), rng)
+def check_rows(format_: Format, rng: Random) -> None:
+    """Compare which rows of tokens they accept; the mask in a few places by brute force over the vocabulary."""
+    index, judge = drawn(format_, eager=rng.random() < 0.3), Interpreter(format_, LEAVES, TOKENS, IDS)
+    accepted = rows_of(index, rng, 6)
+    for row in accepted:
+        assert judge.accepts_row(row), row
+    near = [mutated_row(row, rng) for row in accepted for _ in range(6)]
+    short = [rng.choices(TASTE, k=rng.randrange(4)) for _ in range(60)]
+    for row in near + short:
+        guide = sg.Guide(index)
+        verdict = all(map(guide.advance, row)) and guide.is_accepting()
+        assert verdict == judge.accepts_row(row), row
+    for row in rng.sample(accepted, min(2, len(accepted))):
+        check_mask(index, judge, row[: rng.randrange(len(row) + 1)], rng)
 
 
-@given(formats, st.randoms(use_true_random=False))
+def check_mask(index: sg.Index, judge: Interpreter, row: list[int], rng: Random) -> None:
+    """Behind a row: what the mask allows goes on to a row that is accepted, what it does not is in none."""
+    guide = sg.Guide(index)
+    assert all(map(guide.advance, row))
+    ids = set(allowed(guide))
+    ends = [*rows_of(index, rng, 2), []]
+    for token in range(VOCABULARY.size - 1):
+        assert guide.fork().advance(token) == (token in ids), token
+        if token not in ids:
+            assert not any(judge.accepts_row([*row, token, *end]) for end in ends), token
+        elif token in TASTE:
+            whole = row_behind(index, [*row, token], rng)
+            assert whole is None or judge.accepts_row(whole), whole
+    assert (VOCABULARY.eos_ids[0] in ids) == judge.accepts_row(row)
+
+
+@given(token_formats, st.randoms(use_true_random=False))
+@settings(max_examples=100, phases=PHASES)
+def test_rows_of_tokens_are_the_interpreters(format_: Format, rng: Random) -> None:
+    check_rows(format_, rng)
+
+
+@given(token_formats, st.randoms(use_true_random=False))
 @settings(
     max_examples=30, phases=PHASES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -48,9 +98,9 @@ def test_masks_are_what_advance_and_the_bytes_of_each_token_say(format_: Format,
 def test_the_same_masks_eagerly_on_demand_from_a_file_and_from_the_cache(
     tmp_path_factory: pytest.TempPathFactory, format_: Format, rng: Random
 ) -> None:
-    folder, speller = tmp_path_factory.mktemp("tags"), Speller(VOCABULARY)
+    folder = tmp_path_factory.mktemp("tags")
     eager, lazy = drawn(format_), compiled(format_, eager=False)
-    spelled = [speller.spell(text.encode(), rng) for text in texts_of(eager, rng, 4)]
+    spelled = rows_of(eager, rng, 4)
     expected = [masks(eager, tokens) for tokens in spelled]
     assert all(takes(lazy, tokens) for tokens in spelled)
     cache = sg.Cache(folder)
