@@ -1,8 +1,8 @@
-"""The open parts of a reply: text whose end may be no text, and the call that is being written."""
+"""The open parts of a reply: text whose end may be a trigger, and the call that is being written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 
 from ..compiler.structural_tags.marks import Label
@@ -12,45 +12,38 @@ from .events import ReplyEvent
 
 
 class OpenPart:
-    """A labelled part of a reply. What may come to end it, or to be a trigger, waits until that is known."""
+    """A labelled part of a reply. What may come to be a trigger waits until that is known."""
 
     def __init__(self, label: Label) -> None:
         self.name = label.name
-        self._ends = [end.encode() for end in label.ends]
         self._triggers = [trigger.encode() for trigger in label.triggers]
-        self._longest = max(map(len, (*self._ends, *self._triggers)), default=0)
+        self._longest = max(map(len, self._triggers), default=0)
         self._waiting = b""
 
     def feed(self, data: bytes) -> str:
         """More bytes; returns the text that is certain."""
         data = self._waiting + data
-        certain = _whole(data, self._first_of_end(data))
+        certain = _whole(data, self._begin_of_trigger(data))
         self._waiting = data[certain:]
         return data[:certain].decode("utf-8", "replace")
 
-    def _first_of_end(self, data: bytes) -> int:
-        """Where the longest end of some bytes begins that an end or a trigger begins with."""
+    def _begin_of_trigger(self, data: bytes) -> int:
+        """Where the longest end of some bytes begins that a trigger begins with."""
         for begin in range(max(0, len(data) - self._longest), len(data)):
-            if any(text.startswith(data[begin:]) for text in (*self._ends, *self._triggers)):
+            if any(text.startswith(data[begin:]) for text in self._triggers):
                 return begin
         return len(data)
 
-    def end(self) -> str:
-        """The rest of the text, without what has ended it."""
-        return self._rest_without(self._ends)
-
     def triggered(self) -> str:
         """The text before a trigger that is complete."""
-        return self._rest_without(self._triggers)
+        ending = max((each for each in self._triggers if self._waiting.endswith(each)), key=len, default=b"")
+        self._waiting = self._waiting[: len(self._waiting) - len(ending)]
+        return self.rest()
 
     def rest(self) -> str:
         """All that waits."""
-        return self._rest_without(())
-
-    def _rest_without(self, endings: Sequence[bytes]) -> str:
         data, self._waiting = self._waiting, b""
-        ending = max((each for each in endings if data.endswith(each)), key=len, default=b"")
-        return data[: len(data) - len(ending)].decode("utf-8", "replace")
+        return data.decode("utf-8", "replace")
 
 
 def _whole(data: bytes, end: int) -> int:

@@ -173,7 +173,7 @@ class ToolCallReader:
                     events += self._text(self._parts[-1].name, self._parts[-1].feed(piece))
             elif piece is None:
                 part = self._parts.pop()
-                events += self._text(part.name, part.end())
+                events += self._text(part.name, part.rest())
                 events += self._ended(part.name)
             else:
                 if self._parts and not piece.name:

@@ -270,3 +270,12 @@ def test_texts_that_can_be_read_in_too_many_ways_are_refused() -> None:
     with pytest.raises(errors.BudgetExceededError, match="in more than 256 ways"):
         reader.feed("a" * 80)
     assert reader.offset == 0
+
+
+def test_text_with_bounds_ends_where_its_tag_does() -> None:
+    text = {"type": "any_text", "max_chars": 5, "max_tokens": 4, "label": "content"}
+    tag = {"type": "tag", "begin": "<", "content": text, "end": ["</a>", "!"]}
+    reader = sg.ToolCallReader(sg.StructuralTag({"type": "plus", "content": tag}))
+    pieces = [event.text for character in "<abc!<d<</a><ab</</a>" for event in reader.feed(character)]
+    reader.close()
+    assert "".join(pieces) == reader.message()["content"] == "abcd<ab</"

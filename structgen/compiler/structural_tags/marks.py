@@ -23,14 +23,11 @@ class Label(NamedTuple):
     ----------
     name:
         As the format says; empty for what stands behind a trigger.
-    ends:
-        What the text ends with that is not part of it, one of these, if there are any.
     triggers:
         What the text ends with, before another one with an empty name begins in it.
     """
 
     name: str
-    ends: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()
 
 

@@ -8,7 +8,7 @@ from ...errors import VocabularyError
 from ...vocabulary.vocabulary import Vocabulary
 from ..programs.program import TokenSet
 from ..programs.special_tokens import SpecialTokens
-from .formats import ConstText, OneToken
+from .formats import OneToken
 
 
 class TokenNames(SpecialTokens):
@@ -34,14 +34,9 @@ class TokenNames(SpecialTokens):
             ids.update(self._beyond)
         return TokenSet(tuple(sorted(ids)), format_.complement)
 
-    def text(self, format_: ConstText | OneToken) -> str:
-        """A text, or that of a token: its bytes, or its name."""
-        if isinstance(format_, ConstText):
-            return format_.value
-        (name,) = format_.names
-        if isinstance(name, str):
-            return name
-        return token_text(self._vocabulary, name).decode("utf-8", "replace")
+    def text(self, name: int | str) -> str:
+        """What is read of a token that has this id, or this name."""
+        return name if isinstance(name, str) else token_text(self._vocabulary, name).decode("utf-8", "replace")
 
     def _ids_of(self, name: int | str, where: str) -> list[int]:
         vocabulary = self._vocabulary

@@ -126,11 +126,8 @@ class _Translation:
             return [], lambda _: self._later(format_.inner)
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
-        if isinstance(format_, Tagged) and format_.is_bounded:
-            return [format_.begin], lambda nodes: self._row([
-                *nodes,
-                self._marked(format_, self._marked(format_.content, self._ended(format_), format_.ends)),
-            ])
+        if isinstance(format_, Tagged) and format_.is_bounded and self._externals.marks is None:
+            return [format_.begin], lambda nodes: self._row([*nodes, self._ended(format_)])
         if isinstance(format_, Tagged):
             parts = format_.begin, format_.content, *format_.ends
             return parts, lambda nodes: self._row([
@@ -186,18 +183,16 @@ class _Translation:
     def _has_marks(self, format_: Format) -> bool:
         return bool(format_.label) and self._externals.marks is not None
 
-    def _marked(self, format_: Format, node: NodeId, ends: tuple[ConstText | OneToken, ...] = ()) -> NodeId:
-        """A format's node, which ends with one of some ends, between its marks, if it has any."""
+    def _marked(self, format_: Format, node: NodeId) -> NodeId:
+        """A format's node between its marks, if it has any."""
         if not self._has_marks(format_):
             return node
-        text_of, where = self._externals.names.text, format_.where
-        triggers: list[ConstText | OneToken] = []
+        texts: list[str] = []
         if isinstance(format_, AnyText):
-            triggers += (ConstText(where, trigger) for trigger, _ in format_.triggers)
+            texts += (trigger for trigger, _ in format_.triggers)
         elif isinstance(format_, AnyTokens):
-            triggers += (OneToken(where, (trigger,)) for trigger, _ in format_.triggers)
-        texts = (tuple(filter(None, map(text_of, each))) for each in (ends, triggers))
-        return self._between(Label(format_.label, *texts), node)
+            texts += (self._externals.names.text(trigger) for trigger, _ in format_.triggers)
+        return self._between(Label(format_.label, tuple(texts)), node)
 
     def _between(self, label: Label, node: NodeId) -> NodeId:
         marks = self._externals.marks
@@ -207,7 +202,7 @@ class _Translation:
         return self._row([first, node, last])
 
     def _ended(self, tag: Tagged) -> NodeId:
-        """Free text with a bound, and its ends. (Were they behind it, each count would have to hand tokens down.)"""
+        """Free text with a bound, and its ends. (For masks: behind it each count would have to hand tokens down.)"""
         return self._add(External(self._externals.ended(tag), any(map(self._nullable, tag.ends))))
 
     def _free_text(self, format_: AnyText) -> NodeId:
