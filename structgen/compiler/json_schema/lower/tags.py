@@ -1,7 +1,8 @@
 """Members and items written in the tags of a style, and their values, up to the closing tag.
 
 After a name comes the text of a kind of values, and then one state that reads a value, the closing tag, and pops. An
-unbounded string runs to the first closing tag: one automaton. Where a text can be a string and something else, or may
+unbounded string runs to the first closing tag: one automaton, and so does one with a bound on its length alone
+(`strings/closed.py`). Where a text can be a string and something else, or may
 have whitespace around it, both ways are followed.
 
 Where the name of a special token stands in what a tag says, that token may be written in its place. No value has
@@ -17,9 +18,11 @@ from typing import TypeAlias
 from ....budget import Unremembered
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
-from ...programs.program import Edge, First, State, TokenEdge, TokenSet
+from ...programs.program import CountedEdge, Edge, First, State, TokenEdge, TokenSet
 from ..layout.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
 from ..normal_form.shapes import ArrayShape, ObjectShape, Value
+from ..strings.closed import closed_string
+from ..strings.lengths import COUNT_FROM
 from ..strings.strings import StringSet
 from .builder import BELOW, Builder, MemberText, Refs, Text, over
 from .embed import Embedding, embedded
@@ -41,6 +44,7 @@ class Tags(MemberText):
         self._style = style
         #: The first bytes of the names of special tokens.
         self._first_bytes: dict[TokenSet, int] = {}
+        self._gap = gap
         self.opening = self._text(style.opening)
         self._program = program = builder.program
         self.whitespace: TagGaps = TagGaps(program, gap)
@@ -236,16 +240,55 @@ class Tags(MemberText):
             for e in builder.first_edges(value, 0, False)
         ]
         tokens: list[TokenEdge] = []
-        if strings is not None:
+        bounded = None if strings is None else self._bounded_string(strings, kind.padded)
+        if strings is not None and bounded is None:
             start = self._texts[kind.padded].body(strings).start
             edges += program.edges[start]
             tokens += program.token_edges.get(start, ())
-        if not edges:
+        if not edges and not bounded:
             return None
         first = First(list(dict.fromkeys(edges)), tokens)
         state = program.state("tagged value")
-        program.give(state, self.whitespace.padded(first) if kind.padded else first)
+        program.give(state, self.whitespace.padded(first) if kind.padded and edges else first)
+        program.give(state, First(bounded or []))
         return state
+
+    @remembered
+    def _bounded_string(self, strings: StringSet, padded: bool) -> list[Edge] | None:
+        """The first edges of strings up to a length with the closing tag, all around them included; None for others.
+        """
+        meter, closing = self._builder.meter, self._style.closing
+        most = strings.most
+        if most is None or most <= COUNT_FROM or strings != StringSet.length(0, most).without(
+            self._builder.layout.forbidden, meter
+        ) or any(token is not None for _, token in self._text(closing)):  # fmt: skip
+            return None
+        text = _closed.__wrapped__(self._any, closing, Unremembered(meter))
+        automaton = closed_string(text, closing, self._gap if padded else None, most)
+        if automaton is None:
+            return None
+        meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
+        return self._embed_counted(automaton)
+
+    def _embed_counted(self, automaton: EdgeLists) -> list[Edge]:
+        """The first edges of a deterministic automaton with one loop, which pops where it accepts."""
+        program = self._program
+        loop = program.loop(*automaton.loops[0])
+        sequences: list[tuple[State, ...]] = [
+            () if accepting else (program.state("text", live=loop if live >= 0 else -1),)
+            for accepting, live in zip(automaton.accepting, automaton.live, strict=True)
+        ]
+        records = [
+            CountedEdge(operation, loop, *(sequences[q][0] if q >= 0 else -1 for q in targets))
+            for operation, _, *targets in automaton.records
+        ]
+        for sequence, edges in zip(sequences, automaton.edges, strict=True):
+            for state in sequence:
+                program.edges[state] = [
+                    Edge(low, high, sequences[target]) if target >= 0 else Edge(low, high, (), records[-2 - target])
+                    for low, high, target in edges
+                ]
+        return program.edges[sequences[automaton.start][0]][:]
 
     @property
     def _any(self) -> StringSet:

@@ -126,6 +126,11 @@ class StringSet(ABC):
 
     # -- questions ------------------------------------------------------------------------------------------
 
+    @property
+    def most(self) -> int | None:
+        """The largest number of characters, where that is all that is said of it beside the characters; or None."""
+        return None
+
     def is_any(self) -> bool:
         """Whether it is known to hold every string."""
         return self is StringSet.ANY
@@ -295,6 +300,11 @@ class _Regular(StringSet):
 
     def __repr__(self) -> str:
         return f"<strings of {self.min} to {self.max} characters of {self.language.key!r}>"
+
+    @property
+    def most(self) -> int | None:
+        """The largest number of characters, where that is all that is said of it beside the characters; or None."""
+        return None if self.min else self.max
 
     @property
     def run(self) -> Run | None:

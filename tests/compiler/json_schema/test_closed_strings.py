@@ -1,0 +1,98 @@
+"""Strings up to a length with a closing tag behind them, against a reading of the definition letter by letter."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import product
+
+import pytest
+
+import structgen as sg
+from structgen.budget import Budget, Meter
+from structgen.compiler.automata.edge_lists import EdgeLists, of_dfa
+from structgen.compiler.json_schema.strings.closed import closed_string
+from structgen.compiler.json_schema.strings.strings import StringSet
+from structgen.compiler.patterns.lower import language
+from structgen.compiler.patterns.parser import parse
+from structgen.kernels.values import SET
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.subautomata import calling_states
+
+METER = Meter(Budget())
+TAGS = ["</a>", "<é>", "<a b>"]
+
+
+@cache
+def automaton(tag: str, gap: str, most: int, excludes: tuple[str, ...]) -> EdgeLists:
+    strings = StringSet.ANY.without((tag, *excludes), METER)
+    text = of_dfa(strings.followed_by(tag.encode(), METER), METER)
+    blank = of_dfa(language(parse(gap, 0, METER), METER), METER) if gap else None
+    found = closed_string(text, tag.encode(), blank, most)
+    assert found is not None
+    return found
+
+
+def accepts(automaton: EdgeLists, data: bytes) -> bool:
+    """Whether an automaton that counts does."""
+    state, count = automaton.start, 0
+    for byte in data:
+        targets = [target for low, high, target in automaton.edges[state] if low <= byte <= high]
+        assert len(targets) < 2  # deterministic
+        if not targets:
+            return False
+        state = targets[0]
+        if state < -1:
+            operation, loop, low, mid, high = automaton.records[-2 - state]
+            least, most = automaton.loops[loop]
+            count = 1 if operation == SET else count + 1
+            state = low if operation == SET or count < least else mid if count < most else high
+        if state < 0:
+            return False
+    return automaton.accepting[state]
+
+
+@pytest.mark.parametrize("excludes", [(), ("ab",)])
+@pytest.mark.parametrize("gap", ["", " ?", " *", "[ \n]{0,2}"])
+@pytest.mark.parametrize("tag", TAGS)
+def test_texts_are_those_of_the_definition(tag: str, gap: str, excludes: tuple[str, ...]) -> None:
+    most = 3
+    found = automaton(tag, gap, most, excludes)
+    pieces = ["a", "b", " ", "é", "<", tag[:2], tag[:-1]]
+
+    def reads(text: str) -> bool:
+        if not text.endswith(tag) or tag in text[:-1]:
+            return False
+        text = text.removesuffix(tag)
+        return any(
+            j - i <= most and not any(each in text[i:j] for each in excludes)
+            for i in range(len(text) + 1)
+            for j in range(i, len(text) + 1)
+            if re.fullmatch(gap, text[:i]) and re.fullmatch(gap, text[j:])
+        )
+
+    seen = set()
+    for length in range(6):
+        for parts in product(pieces, repeat=length):
+            text = "".join(parts)
+            for whole in (text, text + tag):
+                assert accepts(found, whole.encode()) == reads(whole), whole
+                seen.add(reads(whole))
+    assert seen == {True, False}
+
+
+def test_a_gap_that_is_no_whitespace_of_its_own_is_left_to_others() -> None:
+    text = of_dfa(StringSet.ANY.without(("</a>",), METER).followed_by(b"</a>", METER), METER)
+    for gap in ("(?:  )*", "<*"):
+        assert closed_string(text, b"</a>", of_dfa(language(parse(gap, 0, METER), METER), METER), 30) is None
+
+
+@pytest.mark.parametrize("style", ["qwen_xml", "deepseek_xml", "glm_xml", "cohere_xml"])
+def test_all_counts_are_told_at_once(style: str) -> None:
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"ab", b"a</", None], eos_ids=[258])
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 500}}, "required": ["a"]}
+    definition = sg.JsonSchema(schema, style=style, additional_properties=False)
+    machine = sg.compile(definition, vocabulary, base_rows=False).machine
+    assert isinstance(machine, PushdownMachine)
+    assert (machine.tables.live >= 0).any()
+    assert not calling_states(machine.tables)[machine.tables.live >= 0].any()
