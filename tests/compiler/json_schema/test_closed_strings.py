@@ -19,7 +19,7 @@ from structgen.kernels.values import SET
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.subautomata import calling_states
 
-METER = Meter(Budget())
+METER = Meter(Budget(seconds=600))
 TAGS = ["</a>", "<é>", "<a b>"]
 
 
