@@ -316,7 +316,7 @@ class Cache:
 
     # -- ways in ---------------------------------------------------------------------------------------
 
-    def _find(self, key: str, *, anew: bool) -> tuple[Path, int] | None:
+    def _find(self, key: str, *, anew: bool) -> tuple[str, int] | None:
         """Path and size of a key's value file. Raises `_FAILURES`; `CacheError` for a foreign row."""
         row = self._reader.find(key, anew=anew)
         if row is None:

@@ -66,14 +66,14 @@ def new_name() -> str:
     return f"{os.urandom(16).hex()}.val"
 
 
-def value_path(directory: Path, name: object) -> Path:
+def value_path(directory: Path, name: object) -> str:
     """Where a value file lies. Raises `CacheError` for a name that `new_name` cannot have given."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise CacheError(f"{reprlib.repr(name)} is not the name of a value file", where=str(directory))
-    return directory / name
+    return os.path.join(directory, name)
 
 
-def write(path: Path, value: bytes) -> None:
+def write(path: str, value: bytes) -> None:
     """Write and close a new file, or leave none behind. Raises `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
@@ -84,13 +84,13 @@ def write(path: Path, value: bytes) -> None:
         raise
 
 
-def remove(path: Path) -> None:
+def remove(path: str | Path) -> None:
     """Delete a file that may be gone already, or that Windows keeps while somebody has it mapped."""
     with suppress(OSError):
-        path.unlink()
+        os.unlink(path)
 
 
-def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
+def read(path: str, nbytes: int, *, mark: bool) -> memoryview | None:
     """The file's bytes, mapped or copied, read-only; None if it does not have ``nbytes`` of them.
 
     The buffer keeps the mapping alive, also when the file is deleted. With ``mark``, the file counts as used
@@ -112,7 +112,7 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
         os.close(descriptor)
 
 
-def open_value(path: Path) -> tuple[int, os.stat_result]:
+def open_value(path: str) -> tuple[int, os.stat_result]:
     """A descriptor of a regular file, opened for reading, and its status.
 
     Raises `OSError`, also for anything else, and `CacheError` for a file of another user, who may cut it short while
@@ -134,9 +134,9 @@ def _map(descriptor: int, nbytes: int) -> mmap.mmap:
     return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ)
 
 
-def status(path: Path) -> os.stat_result:
+def status(path: str) -> os.stat_result:
     """Size and times of a value file. Raises `OSError`, also for anything that is not a regular file."""
-    found = path.lstat()
+    found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(f"not a regular file: {path}")
     return found

@@ -990,7 +990,7 @@ def test_an_import_that_stops_says_where_and_why(
     cache.export(archive)
     write, left = cache_folder.write, 2
 
-    def full(path: Path, value: bytes) -> None:
+    def full(path: str, value: bytes) -> None:
         nonlocal left
         left -= 1
         if left < 0:
