@@ -70,7 +70,7 @@ def value_path(directory: Path, name: object) -> str:
     """Where a value file lies. Raises `CacheError` for a name that `new_name` cannot have given."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise CacheError(f"{reprlib.repr(name)} is not the name of a value file", where=str(directory))
-    return os.path.join(directory, name)
+    return f"{directory}{os.sep}{name}"
 
 
 def write(path: str, value: bytes) -> None:

@@ -182,6 +182,12 @@ STYLES = (
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
 
+#: The options of a `JsonSchema`.
+_SCHEMA_OPTIONS = (
+    "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
+    "excludes",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class JsonSchema(Composable):
@@ -252,10 +258,13 @@ class JsonSchema(Composable):
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
-        from .json_text import dumps
-        from .schema_sources import read_schema
+        from .schema_sources import schema_text
 
-        object.__setattr__(self, "text", dumps(read_schema(schema)))
+        object.__setattr__(self, "text", schema_text(schema))
+        if any(getattr(self, name) is not getattr(JsonSchema, name) for name in _SCHEMA_OPTIONS):
+            self._check_options()
+
+    def _check_options(self) -> None:
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_choice("property_order", self.property_order, ("schema", "any"))
         _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))

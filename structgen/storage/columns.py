@@ -161,10 +161,10 @@ class Field:
 
 def total(quantity: Total, sizes: Sizes) -> int:
     """What a total comes to."""
-    if isinstance(quantity, str):
-        return sizes[quantity]
     if isinstance(quantity, int):
         return quantity
+    if isinstance(quantity, str):
+        return sizes[quantity]
     amount = 0
     for part in quantity:
         amount += sizes[part] if isinstance(part, str) else part
@@ -401,6 +401,8 @@ def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
         return False
     if field.kind is str or field.kind is bool:
         return True
+    if field.of is None and isinstance(value, int):
+        return field.least <= value < total(field.below, sizes)
     values = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
     kind = field.of or field.kind
     if kind is not int and kind is not list:
@@ -409,12 +411,8 @@ def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
         bounds = [total(each, sizes) for each in field.below]
         return all(
             isinstance(pair, list) and len(pair) == len(bounds)
-            and all(_is_within(field, n, below) for n, below in zip(pair, bounds, strict=True))
+            and all(type(n) is int and field.least <= n < below for n, below in zip(pair, bounds, strict=True))
             for pair in values
         )  # fmt: skip
     below = total(field.below, sizes)
-    return all(_is_within(field, n, below) for n in values)
-
-
-def _is_within(field: Field, number: object, below: int) -> bool:
-    return type(number) is int and field.least <= number < below
+    return all(type(n) is int and field.least <= n < below for n in values)

@@ -58,10 +58,8 @@ Buffer = bytes | bytearray | memoryview
 
 def key_of(person: str, *parts: str | bytes) -> str:
     """The key of an entry in the cache: a hash of what its bytes depend on."""
-    digest = blake2b(digest_size=20, person=person.encode())
-    for part in parts:
-        digest.update((part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part) + b"\0")
-    return digest.hexdigest()
+    whole = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts]
+    return blake2b(b"\0".join([*whole, b""]), digest_size=20, person=person.encode()).hexdigest()
 
 
 def pack(meta: JsonMap, sections: Sections) -> bytes:
