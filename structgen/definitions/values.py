@@ -672,14 +672,15 @@ def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+_DEFINITIONS = Regex, Fsm, JsonSchema, Grammar, Gbnf, StructuralTag  # a union takes time to make
+
+
 def as_definition(value: object) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
-    if isinstance(value, Regex | Fsm | JsonSchema | Grammar | Gbnf | StructuralTag):
-        return value
-    if isinstance(value, Definition) and not isinstance(value, type):
+    if isinstance(value, _DEFINITIONS) or (isinstance(value, Definition) and not isinstance(value, type)):
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(

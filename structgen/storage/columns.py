@@ -401,7 +401,7 @@ def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
         return False
     if field.kind is str or field.kind is bool:
         return True
-    if field.of is None and isinstance(value, int):
+    if isinstance(value, int) and not isinstance(field.below, list):
         return field.least <= value < total(field.below, sizes)
     values = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
     kind = field.of or field.kind

@@ -448,7 +448,7 @@ _LONGEST_CHAIN = 64
 
 def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
-    if not len(row_base) or np.maximum.reduce(row_base) <= bases + shared:
+    if not len(row_base) or np.maximum.reduceat(row_base, (0,)).item() <= bases + shared:
         return True
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():
