@@ -83,7 +83,7 @@ class StoredMasks:
         return len(self._columns[0])
 
     def get(self, residual: int, state: int, count: int) -> PartialRow | None:
-        """What is stored of a key: nothing, where it does not stand in its place."""
+        """What is stored of a key."""
         begin, end = 0, len(self)
         for column, number in zip(self._columns, (residual, state, count), strict=False):
             begin = bisect_left(column, number, begin, end)
