@@ -93,7 +93,7 @@ class FreeText:
     excludes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """The texts along the ways from state 0 to state 1 of an automaton over bytes and nodes (Woods 1970).
 

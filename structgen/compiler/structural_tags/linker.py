@@ -330,7 +330,7 @@ def _read_grammar(definition: Gbnf | Grammar, meter: Meter) -> tuple[RuleFacts, 
     """What holds of the rules of a grammar, and which is the start."""
     if isinstance(definition, Gbnf):
         return read_gbnf(definition, meter)
-    from ..grammar.scannerless.lowering import lower_grammar
+    from ..scannerless.lowering import lower_grammar
 
     return establish(lower_grammar(definition, meter), meter), 0
 

@@ -3,7 +3,7 @@
 Which texts Lark's LALR parser and its lexer read together is said by rules and by a regular constraint on where
 lexemes end, and the intersection of the two is given by the construction of Bar-Hillel, Perles and Shamir (1961):
 a nonterminal becomes one for each control that it can begin with and each that it can end with, ``N[control ->
-control]``. Controls are the lexer's (`structgen.compiler.grammar.scannerless.lexemes`), with the terminals against
+control]``. Controls are the lexer's (`structgen.compiler.scannerless.lexemes`), with the terminals against
 which conflicts were decided. Only what texts come to is made: controls are found by tabulation, as in Earley's
 algorithm (1970), from the first on.
 
@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from ....budget import Meter
-from ....definitions import Grammar
-from ....errors import EmptyLanguageError, UnsupportedError
-from ....runtime.core.digraph import solve
-from ...gbnf.syntax import GbnfGrammar, Network, Node, NodeId, Reference, Rule
-from ..compiler import contexts_of, ignored_by, parser_of, read_rules
-from ..lexer import minimise as merging
-from ..lexer import scanner
-from ..lexer.positions import ProductStates
+from ...budget import Meter
+from ...definitions import Grammar
+from ...errors import EmptyLanguageError, UnsupportedError
+from ...runtime.core.digraph import solve
+from ..gbnf.syntax import GbnfGrammar, Network, Node, NodeId, Reference, Rule
+from ..grammar.compiler import contexts_of, ignored_by, parser_of, read_rules
+from ..grammar.lexer import minimise as merging
+from ..grammar.lexer import scanner
+from ..grammar.lexer.positions import ProductStates
 from . import controls
 from .annotated import AnnotatedGrammar, AnnotatedRule, Step, accepted, annotated
 from .controls import Control, LexerStates

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
-from ....budget import Meter
-from ....runtime.grammar.completability.obligations import Watched
-from ...gbnf.syntax import Network
-from ..parser.symbols import Symbol
+from ...budget import Meter
+from ...runtime.grammar.completability.obligations import Watched
+from ..gbnf.syntax import Network
+from ..grammar.parser.symbols import Symbol
 from .controls import Control, LexerStates, Shift
 
 _DOING = "following lexemes"

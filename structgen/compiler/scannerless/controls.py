@@ -16,12 +16,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....budget import Meter
-from ....runtime.core.lazy_table import LazyTable
-from ....runtime.grammar.completability.obligations import Obligations, Watched
-from ..lexer.minimise import futures
-from ..lexer.scanner import Lexer
-from ..parser.symbols import Symbol
+from ...budget import Meter
+from ...runtime.core.lazy_table import LazyTable
+from ...runtime.grammar.completability.obligations import Obligations, Watched
+from ..grammar.lexer.minimise import futures
+from ..grammar.lexer.scanner import Lexer
+from ..grammar.parser.symbols import Symbol
 
 #: A terminal, and the lexer state before the lexeme behind it.
 Shift: TypeAlias = tuple[Symbol, int]

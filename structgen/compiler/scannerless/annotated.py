@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from ....budget import Meter
-from ....runtime.core.digraph import set_of
-from ..parser.lalr import Lalr
-from ..parser.symbols import Symbol
+from ...budget import Meter
+from ...runtime.core.digraph import set_of
+from ..grammar.parser.lalr import Lalr
+from ..grammar.parser.symbols import Symbol
 from .controls import Shift
 
 #: A nonterminal of an `AnnotatedGrammar`, or a terminal.
