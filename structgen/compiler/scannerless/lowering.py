@@ -33,8 +33,8 @@ from .lexemes import Lexemes
 
 _DOING = "putting the grammar's rules and its lexer together"
 
-#: Bytes of an item.
-_BYTES_OF_ITEM = 600
+#: Bytes of an item, and of a move of an automaton.
+_BYTES_OF_ITEM, _BYTES_OF_MOVE = 600, 200
 
 #: A nonterminal and the control before it; with the control behind it.
 _Goal: TypeAlias = tuple[int, Control]
@@ -106,6 +106,7 @@ class _Construction:
         self._todo: list[tuple[_Goal, _Item]] = []
         self._seen: set[tuple[_Goal, _Item]] = set()
         self._number: dict[_Triple, int] = {}
+        self._triples: list[_Triple] = []
 
     def run(self, start: Control) -> GbnfGrammar:
         """All rules, the first of them a whole text."""
@@ -124,30 +125,33 @@ class _Construction:
         parts = [move for i in range(len(ends)) for move in ((0, 2 * i, 2 + i), (2 + i, 2 * i + 1, 1))]
         nodes.append(Network(2 + len(ends), parts=tuple(parts)))
         rules.append(Rule("start", "", 0, len(nodes) - 1))
-        todo = [*self._number]
-        for triple in todo:  # grows as it goes
-            self._meter.check_time(_DOING)
-            known = len(self._number)
+        held = 0
+        while len(rules) <= len(self._number):
+            triple = self._triples[len(rules) - 1]
             first = len(nodes)
-            nodes += self.nodes(triple, first)
+            labels, network = self._nodes(triple, first)
+            nodes += [*labels, network]
+            held += len(labels) + len(network.parts) + len(network.empty)
+            self._meter.check_memory(held * _BYTES_OF_MOVE, _DOING)
             rules.append(Rule(self._rules.names[triple[0]], "", first, len(nodes) - 1))
-            todo += [*self._number][known:]
         return GbnfGrammar(tuple(nodes), tuple(rules))
 
     def _rule(self, triple: _Triple) -> int:
         """The number of a rule, which is made some time."""
-        return self._number.setdefault(triple, 1 + len(self._number))
+        if triple not in self._number:
+            self._triples.append(triple)
+            self._number[triple] = len(self._triples)
+        return self._number[triple]
 
     # -- controls --------------------------------------------------------------------------------------
 
     def _tabulate(self, goal: _Goal) -> None:
         """Find the controls that all nonterminals can end with which a goal comes to."""
         self._outs_of(goal)
-        while self._todo:
-            if len(self._seen) % 64 == 0:
+        for done, (goal, item) in enumerate(self._todo):  # grows as it goes
+            if done % 64 == 0:
                 self._meter.check_time(_DOING)
-                self._meter.check_memory(len(self._seen) * _BYTES_OF_ITEM, _DOING)
-            goal, item = self._todo.pop()
+                self._meter.check_memory(len(self._todo) * _BYTES_OF_ITEM, _DOING)
             rule = self.rule(item)
             if item.place == len(rule.steps):
                 self._add_out(goal, self.behind(item))
@@ -196,9 +200,9 @@ class _Construction:
 
     # -- rules -----------------------------------------------------------------------------------------
 
-    def nodes(self, triple: _Triple, first: NodeId) -> list[Node]:
-        """The nodes of a rule, which are to have numbers from ``first`` on."""
-        ways = _Ways(self, triple, self._begun_within(*triple[:2]))
+    def _nodes(self, triple: _Triple, first: NodeId) -> tuple[list[Node], Network]:
+        """The nodes of a rule, which are to have numbers from ``first`` on, and the one that is all of it."""
+        ways = _Ways(self, triple, self._begun_within(*triple[:2]), self._meter)
         nodes: dict[Node, NodeId] = {}
         parts, empty = [], []
         for here, label, there in ways.useful():
@@ -207,7 +211,7 @@ class _Construction:
             else:
                 node = Reference(self._rule(label)) if isinstance(label, tuple) else label
                 parts.append((here, nodes.setdefault(node, first + len(nodes)), there))
-        return [*nodes, Network(ways.states, parts=tuple(parts), empty=tuple(empty))]
+        return [*nodes], Network(ways.states, parts=tuple(parts), empty=tuple(empty))
 
     def _begun_within(self, nonterminal: int, control: Control) -> frozenset[int]:
         """What a nonterminal begins with that is no call within it, and it: see the module."""
@@ -243,7 +247,7 @@ class _Ways:
     from the start on, with the control behind it.
     """
 
-    def __init__(self, construction: _Construction, goal: _Triple, like: frozenset[int]) -> None:
+    def __init__(self, construction: _Construction, goal: _Triple, like: frozenset[int], meter: Meter) -> None:
         self._construction = construction
         self._like = like
         self._number: dict[_Item | tuple[int, Control], int] = {}
@@ -259,7 +263,7 @@ class _Ways:
                 self._behind.setdefault(steps[0], []).append(item)
             else:
                 self._go_on(0, item)
-        for each in self._todo:  # grows as it goes
+        for each in meter.each(self._todo, _DOING):  # grows as it goes
             if isinstance(each, _Item):
                 self._go_on(self._number[each], each)
             else:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
 from judges.grammars import GRAMMARS
-from judges.guides import allowed
+from judges.guides import BYTES, allowed
 from judges.lark_judge import changed, judge, parses, spelled, vocabulary_of, written
 from judges.random_lark import LETTERS, random_grammar
 
 import structgen as sg
-from structgen.errors import DefinitionError, EmptyLanguageError
+from structgen import grammars
+from structgen.budget import Budget, Meter
+from structgen.compiler.scannerless.lowering import lower_grammar
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError
 
 
 def check(source: str, letters: str, lexer: str, *, rounds: int = 6) -> int:
@@ -70,3 +74,52 @@ def test_random_grammars_are_larks(seed: int) -> None:
             sg.compile(sg.sequence(alone), vocabulary, eager=False)
     else:
         check(source, LETTERS, lexer, rounds=2)
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_all_that_random_grammars_describe(seed: int) -> None:
+    """Conflicts kept: the grammar alone is the judge."""
+    random = Random(seed)
+    grammar = sg.Grammar(random_grammar(random), lexer=random.choice(["contextual", "basic"]), ambiguity="all")
+    vocabulary = vocabulary_of(LETTERS, random)
+    try:
+        alone = sg.compile(grammar, vocabulary, eager=False)
+    except (DefinitionError, EmptyLanguageError) as error:
+        with pytest.raises(type(error)):
+            sg.compile(sg.sequence(grammar), vocabulary, eager=False)
+        return
+    part = sg.compile(sg.sequence(grammar), vocabulary, eager=False)
+    for _ in range(3):
+        text, _ = written(part, random, 10)
+        compare_masks(alone, part, text)
+        whole = text.decode("utf-8", "ignore")
+        for sample in (changed(whole, LETTERS, random) for _ in range(8)):
+            assert part.match(sample.encode()).accepted == alone.match(sample.encode()).accepted, sample
+
+
+def test_lazy_and_eager_and_from_a_file_are_the_same(tmp_path: Path) -> None:
+    random = Random(0)
+    source, letters = GRAMMARS["statements"]
+    vocabulary = vocabulary_of(letters, random)
+    whole = sg.text(until="<") + (sg.Grammar(source) | sg.JsonSchema({"type": "array"})) + ">" + sg.Regex("[if]+")
+    eager, lazy = sg.compile(whole, vocabulary), sg.compile(whole, vocabulary, eager=False)
+    eager.save(tmp_path / "index.sgx")
+    loaded = sg.Index.load(tmp_path / "index.sgx", vocabulary)
+    for _ in range(6):
+        text, _ = written(lazy, random, 12)
+        compare_masks(eager, lazy, text)
+        compare_masks(loaded, lazy, text)
+
+
+@pytest.mark.parametrize("name", ["json", "arithmetic", "markdown"])
+def test_shipped_grammars_need_few_controls(name: str) -> None:
+    """One, whatever the lexer, so that each nonterminal is one rule; two for the ends of blocks."""
+    for lexer in ("contextual", "basic") if name != "markdown" else ("contextual",):
+        found = lower_grammar(sg.Grammar(grammars.path(name), lexer=lexer), Meter(Budget()))
+        assert len(found.rules) <= 9
+
+
+def test_what_takes_too_many_controls_is_refused_by_the_budget() -> None:
+    grammar = sg.sequence(sg.Grammar(grammars.path("c"), lexer="basic"))
+    with pytest.raises(BudgetExceededError):
+        sg.compile(grammar, BYTES, eager=False, budget=Budget(states=2_000, seconds=60))
