@@ -97,7 +97,7 @@ def annotated(table: Lalr, starts: list[int], accepted: list[int], meter: Meter)
     order = [members[block] for block in range(len(members))]
     return AnnotatedGrammar(
         [[AnnotatedRule(_renamed(steps, classes), barred) for steps, barred in found[i]] for i in order],
-        [symbols.names[transitions[i][1]] for i in order],
+        [str(symbols.names[transitions[i][1]]) for i in order],
         [symbols.nullable[transitions[i][1]] for i in order],
         follow,
     )
