@@ -386,7 +386,7 @@ class Indentation:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Grammar(Composable):
     """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
 
     Parameters
@@ -586,7 +586,23 @@ class StructuralTag(Composable):
     def canonical(self) -> str:
         """The kind, the options and the format's text, as JSON."""
         options = self.schema(True).canonical()
-        return f'["{self.kind}",{options},{self.text}]'
+        imports = f",{json.dumps(self._imports(), separators=(',', ':'))}" if "%import" in self.text else ""
+        return f'["{self.kind}",{options},{self.text}{imports}]'
+
+    def _imports(self) -> list[list[str]]:
+        """Name and hash of the files that grammars in it import, as `Imports.digests` has them."""
+        from .grammar_text import Imports
+        from .json_text import loads
+
+        return Imports.read("\n".join(_strings(loads(self.text))), "", ()).digests()
+
+
+def _strings(value: Foreign) -> list[str]:
+    """All strings in a JSON value, but for names of members."""
+    todo = [value]
+    for each in todo:
+        todo += each if isinstance(each, list) else each.values() if isinstance(each, dict) else ()
+    return [each for each in todo if isinstance(each, str)]
 
 
 def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
@@ -598,6 +614,10 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
 )  # fmt: skip
+
+
+#: The options of `Grammar` that are its own as part of another definition, too.
+LARK_OPTIONS = ("lexer", "strict", "ambiguity")
 
 
 _DEFAULTS = {each.name: each.default for each in fields(StructuralTag)}
@@ -747,9 +767,27 @@ def format_of(value: object) -> Foreign:
         return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags}
     if isinstance(definition, Gbnf):
         return {"type": "grammar", "grammar": definition.text, "start": definition.start}
+    if isinstance(definition, Grammar):
+        return _format_of_grammar(definition)
     if isinstance(definition, JsonSchema):
         own = [f for f in fields(definition) if f.init and f.name != "schema"]
         options = {f.name: value for f in own if (value := getattr(definition, f.name)) != f.default}
         return {"type": "json_schema", "json_schema": loads(definition.text), "options": options}
-    kind = "Grammar of Lark's" if isinstance(definition, Grammar) else type(definition).__name__
-    raise DefinitionError(f"a {kind} cannot be part of another definition", remedy="Write it as a Regex or a Gbnf.")
+    what = f"a {type(definition).__name__} cannot be part of another definition"
+    raise DefinitionError(what, remedy="Write it as a Regex or a Gbnf.")
+
+
+def _format_of_grammar(definition: Grammar) -> Foreign:
+    """The format of a grammar in Lark's syntax, whose text is all of it. Raises `UnsupportedError`."""
+    held = definition.definitions or definition.marked.tokens or definition.marked.schemas
+    for other, what in (
+        (definition.postlex is not None, "indentation"),
+        (held, "special tokens or schemas"),
+        (not definition.imports.are_known, "imports of files that come neither with structgen nor with Lark"),
+    ):
+        if other:
+            remedy = "Compile it alone; put special tokens and schemas beside it; write out what it imports."
+            raise UnsupportedError(f"a Grammar with {what} cannot be part of another definition", remedy=remedy)
+    options = {name: getattr(definition, name) for name in LARK_OPTIONS}
+    found = {"type": "grammar", "syntax": "lark", "grammar": definition.text, "start": definition.start}
+    return {**found, "options": options}

@@ -64,10 +64,6 @@ ROOMS = {
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
         " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
     ),
-    "compiler.structural_tags": (
-        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
-        " compiler.patterns compiler.programs definitions vocabulary"
-    ),
     "compiler.grammar.load": "definitions",
     "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
     "compiler.grammar.parser": "compiler.grammar.load grammars kernels runtime.core runtime.grammar",
@@ -81,6 +77,14 @@ ROOMS = {
     "compiler.grammar": (
         "compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.load"
         " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
+    ),
+    "compiler.scannerless": (
+        "compiler.gbnf compiler.grammar compiler.grammar.lexer compiler.grammar.parser definitions runtime.core"
+        " runtime.grammar"
+    ),
+    "compiler.structural_tags": (
+        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
+        " compiler.patterns compiler.programs compiler.scannerless definitions vocabulary"
     ),
     "compiler": "compiler.grammar.lexer runtime.automaton runtime.core runtime.grammar runtime.pushdown",
     "grammar_store": "cache runtime.grammar storage",
