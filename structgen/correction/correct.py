@@ -16,7 +16,7 @@ from ..system.arguments import integer
 from ..vocabulary.vocabulary import Vocabulary
 from .asking import ask
 from .candidates import Candidates, candidates_of
-from .corrector import Corrector, Limits
+from .corrector import Corrector, CorrectionLimits
 from .extracts import Extract
 from .path import Path
 from .values import Correction, CorrectionEvent
@@ -221,7 +221,7 @@ def _corrector(
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     return Corrector(
         _index(definition, cache, budget),
-        Limits(corrections, calls, nbytes, deadline),
+        CorrectionLimits(corrections, calls, nbytes, deadline),
         extract=extract,
         stop=(stop,) if isinstance(stop, str) else tuple(stop),
         on_correction=on_correction,

@@ -35,7 +35,7 @@ _LARGER = "Allow more corrections or calls, or start from another text."
 
 
 @dataclass(frozen=True)
-class Limits:
+class CorrectionLimits:
     """What correcting a text may take: mistakes, calls, bytes of a text and of a reply, and a time of the clock."""
 
     corrections: int
@@ -88,7 +88,7 @@ class Corrector:
     def __init__(
         self,
         index: Index,
-        limits: Limits,
+        limits: CorrectionLimits,
         *,
         extract: Extract = None,
         stop: Sequence[str] = (),

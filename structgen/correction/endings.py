@@ -11,7 +11,7 @@ from ..runtime.index.index import Index
 from ..runtime.rows.bitmask import ids_of
 
 #: Byte states that are looked at for an ending before distances are asked, and where there are none.
-_NEAR, _MOST = 1 << 11, 1 << 15
+_NEAR, _MOST = 1 << 8, 1 << 14
 
 #: Tokens of an ending, whose lengths distances bound.
 _LONGEST = 1 << 16

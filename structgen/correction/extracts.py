@@ -104,7 +104,7 @@ class Behind:
         return self._within.finish() if self._is_open else self._within.feed(self._held) + self._within.finish()
 
 
-class Whole:
+class Extracted:
     """What a function makes of a whole reply."""
 
     def __init__(self, function: Callable[[str], str]) -> None:
@@ -125,7 +125,7 @@ class Whole:
 def part_of(extract: Extract, stop: Iterable[str], *, continues: bool) -> Part:
     """What finds the part in a reply, which ``continues`` what was kept of earlier ones. Raises `ArgumentError`."""
     if callable(extract):
-        return Whole(extract)
+        return Extracted(extract)
     if extract == "fence":
         return Behind(_OPENING, Until(["\n```", "\n~~~", *stop]), keeps=False, at_once=continues)
     if extract == "json":

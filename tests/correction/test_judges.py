@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ import jsonschema
 import lark
 import pytest
 import regex
+from judges.sqlite_syntax import split, syntax_error
 
 import structgen as sg
 from structgen import grammars
@@ -25,7 +25,7 @@ SCHEMA = {
         "id": {"type": "integer", "minimum": 0},
         "kind": {"enum": ["circle", "square", "triangle"]},
         "tags": {"type": "array", "items": {"type": "string", "maxLength": 8}, "maxItems": 4},
-        "at": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]},
+        "at": {"type": "object", "properties": dict.fromkeys("xy", {"type": "number"}), "required": ["x", "y"]},
         "ok": {"type": "boolean"},
     },
     "required": ["id", "kind"],
@@ -57,7 +57,7 @@ def mutated(text: str, random_: random.Random) -> str:
         what = random_.randrange(4)
         piece = "".join(random_.choices(ALPHABET, k=random_.randrange(1, 4)))
         until = at + random_.randrange(1, 6)
-        text = [text[:at] + piece + text[at:], text[:at] + text[until:], text[:at] + piece + text[until:], text[:at]][what]
+        text = text[:at] + ["", piece, piece, ""][what] + ["", text[at:], text[until:], text[until:]][what]
     return text
 
 
@@ -96,17 +96,6 @@ def json_texts(random_: random.Random) -> list[str]:
 
 def is_valid_json(text: str) -> bool:
     jsonschema.validate(json.loads(text), SCHEMA)
-    return True
-
-
-def is_valid_sql(text: str) -> bool:
-    """Whether SQLite's parser takes it: what it says of tables that there are not comes after that."""
-    for statement in text.split(";"):  # no text of these tests has a semicolon in a string, or that is an error as well
-        try:
-            sqlite3.connect(":memory:").execute("EXPLAIN " + statement if statement.strip() else "")
-        except sqlite3.Error as error:
-            if "syntax error" in str(error) or "incomplete" in str(error) or "unrecognized" in str(error):
-                return not sqlite3.complete_statement(text) and False
     return True
 
 
@@ -153,10 +142,10 @@ def test_whatever_comes_out_is_valid(kind: str) -> None:
 def test_sql_is_what_sqlite_parses() -> None:
     index = sg.compile(sg.Grammar(grammars.path("sql"), lexer="basic"), sg.Vocabulary.bytewise(), eager=False)
     random_ = random.Random("sql")
-    for _ in range(60):
+    for _ in range(40):
         result = sg.correct(Adversary(STATEMENTS, random_), index, max_corrections=4)
         assert result.complete
-        assert index.match(result.text.encode()).accepted
+        assert not any(map(syntax_error, split(result.text))), result.text
 
 
 def test_what_is_kept_is_the_longest_prefix_that_a_regex_continues() -> None:
@@ -219,7 +208,8 @@ def distance(a: str, b: str) -> int:
 
 
 def test_pieces_come_in_any_size() -> None:
-    index = sg.compile(sg.JsonSchema(SCHEMA, whitespace="any"), sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+    definition = sg.JsonSchema(SCHEMA, whitespace="any")
+    index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
     random_ = random.Random(8)
     for text in json_texts(random_):
         cuts = sorted(random_.choices(range(len(text) + 1), k=6))

@@ -121,7 +121,7 @@ THIRD_PARTY = {
     "runtime": {"numpy", "torch", "transformers", "triton"},
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
-    "correction": {"rich"},
+    "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {
