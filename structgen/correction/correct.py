@@ -16,7 +16,7 @@ from ..system.arguments import integer
 from ..vocabulary.vocabulary import Vocabulary
 from .asking import ask
 from .candidates import Candidates, candidates_of
-from .corrector import Corrector, CorrectionLimits
+from .corrector import CorrectionLimits, Corrector
 from .extracts import Extract
 from .path import Path
 from .values import Correction, CorrectionEvent

@@ -25,7 +25,7 @@ SCHEMA = {
         "id": {"type": "integer", "minimum": 0},
         "kind": {"enum": ["circle", "square", "triangle"]},
         "tags": {"type": "array", "items": {"type": "string", "maxLength": 8}, "maxItems": 4},
-        "at": {"type": "object", "properties": dict.fromkeys("xy", {"type": "number"}), "required": ["x", "y"]},
+        "at": {"type": "object", "properties": {key: {"type": "number"} for key in "xy"}, "required": ["x", "y"]},
         "ok": {"type": "boolean"},
     },
     "required": ["id", "kind"],
