@@ -53,11 +53,12 @@ def generate(
     encode: Encode | None = None,
     mode: Literal["masked", "optimistic"] = "masked",
     distribution: Distribution = "exact",
+    ahead: int | None = None,
     **model_kwargs: Foreign,
 ) -> Foreign:
     """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
 
-    All parameters but the last four come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
+    All parameters but the last five come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
     attentions or hidden states of every step are asked for, and for models that keep a state instead of a cache,
     every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say in tokens that must
     follow.
@@ -72,6 +73,8 @@ def generate(
         ``"masked"``, or ``"optimistic"``, for one sequence: no token is appended without the model.
     distribution:
         Of optimistic decoding: ``"exact"`` is that of masks at each step, ``"lenient"`` nearly that of the model.
+    ahead:
+        In optimistic decoding, tokens between two checks at most; None for 16 on a device, and 1 on the processor.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def generate(
     if mode == "optimistic":
         ids = _optimistic(
             reader, input_ids, indexes[0], logits_processor, stopping_criteria, streamer,
-            samples=generation_config.do_sample, distribution=distribution,
+            samples=generation_config.do_sample, distribution=distribution, ahead=ahead,
         )  # fmt: skip
         return reader.answer(ids) if generation_config.return_dict_in_generate else ids
     if vocabulary is not None and encode is None and vocabulary.encode is None:
@@ -141,14 +144,14 @@ def generate(
 
 def _optimistic(
     reader: _Reader, ids: torch.Tensor, index: Index | None, processors: Foreign, criteria: Foreign,
-    streamer: Foreign, *, samples: bool, distribution: Distribution,
+    streamer: Foreign, *, samples: bool, distribution: Distribution, ahead: int | None,
 ) -> torch.Tensor:  # fmt: skip
     if len(ids) != 1 or index is None:
         raise ValueError("optimistic decoding is for one sequence, with an index")
     place = place_for_masks(processors)
     optimist = Optimist(
         reader, Guide(index, max_rollback=0), processors[:place], processors[place:], criteria, streamer,
-        samples=samples, distribution=distribution,
+        samples=samples, distribution=distribution, ahead=ahead,
     )  # fmt: skip
     with reader:
         reader.check_cache()

@@ -7,11 +7,11 @@ al. 2023, "Grammar Prompting", Section 3.2), and one step is taken with the mask
 
 ``"exact"``: what comes out is what masks at each step give, token for token. ``torch.multinomial`` takes, for one
 token, the largest of ``p / q`` with ``q`` drawn from an exponential distribution, independently of ``p`` (the
-Gumbel-max trick). So a choice among all tokens that is allowed is the choice among those that are allowed; for another
-the random numbers go back to where they were. That holds as long as nothing behind the mask's place looks at more than
+Gumbel-max trick). So a choice among all tokens that is allowed is the choice among those that are; for another the
+random numbers go back to where they were. That holds as long as nothing behind the mask's place looks at more than
 one score: with top-k, top-p and their like each step is masked.
-``"lenient"``: each token that is allowed is kept as the model chose it, with warpers and all; the distribution is the
-model's own up to the first mistake, and not that of masked sampling.
+``"lenient"``: each token that is allowed is kept as the model chose it, with warpers and all; the distribution is
+the model's own up to the first mistake, and not that of masked sampling.
 """
 
 from __future__ import annotations
@@ -29,8 +29,12 @@ from ...system.types import Foreign
 #: How the result is distributed.
 Distribution = Literal["exact", "lenient"]
 
-#: Tokens between two checks, at first and at most; steps with masks before the next attempt without.
-_FIRST, _MOST, _MASKED = 4, 16, 16
+#: Tokens between two checks, at first and at most, on a device. On the processor looking at each token costs nothing,
+#: and each token behind a mistake a pass.
+_FIRST, _MOST = 4, 16
+
+#: Steps with masks after so many mistakes in a row.
+_MASKED, _IN_A_ROW = 16, 2
 
 #: Warpers that change no order of scores.
 _COMMUTES = frozenset({"TemperatureLogitsWarper", "LogitNormalization"})
@@ -64,24 +68,28 @@ class Optimist:
         Whether tokens are drawn; else the best one is taken.
     distribution:
         See the module.
+    ahead:
+        Tokens between two checks at most; None for 16 on a device, and 1 on the processor.
     """
 
     def __init__(
         self, reader: Foreign, guide: Guide, before: Sequence[Foreign], behind: Sequence[Foreign], criteria: Foreign,
-        streamer: Foreign, *, samples: bool, distribution: Distribution,
+        streamer: Foreign, *, samples: bool, distribution: Distribution, ahead: int | None = None,
     ) -> None:  # fmt: skip
         self._reader, self._guide, self._criteria, self._streamer = reader, guide, criteria, streamer
         self._before, self._behind, self._samples = before, behind, samples
         self._is_exact = distribution == "exact"
         self._masks_always = self._is_exact and any(type(each).__name__ not in _COMMUTES for each in behind)
+        self._most = ahead
         self._ahead = _FIRST
-        self._masked_left = 0
+        self._masked_left = self._in_a_row = 0
         #: Tokens that were not allowed.
         self.mistakes = 0
 
     def decode(self, ids: torch.Tensor) -> torch.Tensor:
         """``int64[1, length]``: the prompt, and the text behind it."""
         done = False
+        most = self._most or (1 if ids.device.type == "cpu" else _MOST)
         while not done:
             if self._masks_always or self._masked_left:
                 self._masked_left -= 1
@@ -89,7 +97,7 @@ class Optimist:
                 continue
             start = ids.shape[1]
             steps: list[_Step] = []
-            while len(steps) < self._ahead and not done:
+            while len(steps) < min(self._ahead, most) and not done:
                 scores = self._scores(ids)
                 numbers = _numbers(scores) if self._samples and self._is_exact else None
                 ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
@@ -101,7 +109,7 @@ class Optimist:
                 self._go_back(steps[allowed])
                 ids, done = self._masked(ids[:, : start + allowed], steps[allowed].scores)
             else:
-                self._ahead = min(2 * self._ahead, _MOST)
+                self._ahead, self._in_a_row = min(2 * self._ahead, most), 0
         return ids
 
     def _scores(self, ids: torch.Tensor) -> torch.Tensor:
@@ -132,9 +140,10 @@ class Optimist:
         self._reader.go_back(step.mark)
         if step.numbers is not None:
             _set_numbers(step.scores, step.numbers)
-        self._ahead //= 2
-        if not self._ahead:
-            self._ahead, self._masked_left = 1, _MASKED
+        self._ahead = max(1, self._ahead // 2)
+        self._in_a_row += 1
+        if self._in_a_row == _IN_A_ROW:
+            self._in_a_row, self._masked_left = 0, _MASKED
 
     def _masked(self, ids: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """A step with the mask."""
