@@ -106,6 +106,7 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
+    "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
@@ -124,6 +125,7 @@ THIRD_PARTY = {
     "runtime": {"numpy", "torch", "transformers", "triton"},
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
+    "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {
