@@ -3,8 +3,8 @@
     python -m benchmarks.correct                 # some minutes
     python -m benchmarks.correct --texts 200
 
-- *mistakes found*: the longest valid prefix of a text of 4 kB with a mistake near its end, and what may follow it: of an
-  index that has read the like before, and of Lark's Earley parser, as the seed of the method uses it (Wang et al. 2023);
+- *mistakes found*: the longest valid prefix of a text of 4 kB with a mistake at its end, and what may follow it: of an
+  index that has read the like before, and of Lark's Earley parser, as the seed of the method has it (Wang et al. 2023);
 - *calls*: a simulated API says real texts (MaskBench's valid instances), with mistakes put in, and goes on from any
   prefix as the right text does; calls for each mistake, and how many results are valid.
 """
