@@ -25,7 +25,7 @@ class SpecialTokens:
 
     def has(self, text: str) -> bool:
         """Whether the name of a special token stands in a text."""
-        return any(token is not None for _, token in self.split(text))
+        return any(name in text for name in self._ids)
 
     def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
         """A text in pieces, each with the special token that it is the name of, or None; the longest names count."""
