@@ -109,6 +109,14 @@ def dumps(value: object) -> str:
     return "".join(writer.parts)
 
 
+def dumps_each(values: Sequence[object]) -> list[str]:
+    """What `dumps` writes of each of some values."""
+    if _plain([*values]):
+        with suppress(ValueError, RecursionError):
+            return [_ENCODER.encode(value) for value in values]
+    return [dumps(value) for value in values]
+
+
 def _plain(value: object) -> bool:
     """Whether a value is a small one of dicts with string keys, lists, strings, short numbers, bools and None."""
     level, values, characters = [value], 1, 0

@@ -159,12 +159,13 @@ class Tagged(Format):
 class PlainTag(Format):
     """A tag with the text that it begins with, which is read when a text comes to it.
 
-    ``value`` is its JSON, ``depth`` how deep that stands. Of what is behind the beginning it is known whether it may
-    be empty (``is_rest_nullable``) and how much ``work`` it is; of all the ``texts``, and the ``styles`` of schemas.
+    ``value`` is its JSON, marshalled, ``depth`` how deep that stands. Of what is behind the beginning it is known
+    whether it may be empty (``is_rest_nullable``) and how much ``work`` it is; of all the ``texts``, and the
+    ``styles`` of schemas.
     """
 
     begin: ConstText
-    value: Foreign
+    value: bytes
     depth: int
     is_rest_nullable: bool
     work: int

@@ -75,7 +75,7 @@ class Linker:
         self._definition = definition
         self._layouts: dict[str, JsonSchema] = {}
         self._is_plain: dict[str, bool] = {}
-        root = read(definition.text, meter, self._look if marks is None else None)
+        root = read(definition.unpacked(), meter, self._look if marks is None else None)
         formats = list(post_order([root], lambda format_: format_.children))
         if marks is not None:
             marks.make_room(formats)
@@ -136,10 +136,10 @@ class Linker:
             for lowering, states in ready:
                 lowering.go_on(states)
 
-    def _look(self, tag: dict[str, Foreign], depth: int) -> SeenTag | None:
+    def _look(self, tag: bytes, depth: int) -> SeenTag | None:
         """What is seen of a tag, if its schemas are laid out as `is_plain` takes it."""
         closed = not self._definition.additional_properties
-        look = look_at(tag, depth, closed=closed) if depth + MOST_LEVELS <= self.meter.budget.depth else None
+        look = look_at(tag, closed=closed) if depth + MOST_LEVELS <= self.meter.budget.depth else None
         return look if look is not None and all(map(self._is_laid_out, look.styles)) else None
 
     def _is_laid_out(self, style: str) -> bool:

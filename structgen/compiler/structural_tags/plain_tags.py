@@ -16,12 +16,11 @@ from ..json_schema.read.plain import is_plain
 _TAG = frozenset({"type", "begin", "content", "end", "label"})
 _SCHEMA = frozenset({"type", "json_schema", "style", "label"})
 
-#: Tags deeper than that, and larger ones, are read at once: each would be looked at with all that it is in. So are
-#: tags in which formats are nested more deeply.
-_MOST_DEPTH, _MOST_BYTES, MOST_LEVELS = 8, 1 << 16, 4
+#: Formats in a tag that is plain are not nested more deeply.
+MOST_LEVELS = 4
 
-#: Bytes of JSON of which a process remembers what a look has said.
-_MOST_KNOWN = 1 << 23
+#: Bytes of marshalled tags of which a process remembers what a look has said.
+_MOST_KNOWN = 1 << 22
 
 
 class SeenTag(NamedTuple):
@@ -49,33 +48,29 @@ class SeenTag(NamedTuple):
     weight: int  # bytes that the memo counts
 
 
-_KNOWN: Memo[tuple[bool, bytes], SeenTag | None] = Memo(_MOST_KNOWN, lambda look: look.weight if look else 1 << 10)
+_KNOWN: Memo[tuple[bool, bytes], SeenTag] = Memo(_MOST_KNOWN, lambda seen: seen.weight)
 
 
-def look_at(value: dict[str, Foreign], depth: int, *, closed: bool) -> SeenTag | None:
-    """What is seen of the JSON of a tag so deep in a format; None where it must be read to know that it is sound.
+def look_at(tag: bytes, *, closed: bool) -> SeenTag | None:
+    """What is seen of a marshalled tag; None where it must be read to know that it is sound.
 
     It begins and ends with texts; its content is of schemas that `is_plain` says are sound, and of texts. Objects may
     be ``closed`` where schemas do not say so.
     """
-    if depth > _MOST_DEPTH:
-        return None
-    try:
-        data = marshal.dumps(value)
-    except ValueError:  # a Decimal; nesting that is too deep
-        return None
-    key = closed, data
-    if len(data) > _MOST_BYTES:
-        return None
-    if key not in _KNOWN:
-        _KNOWN[key] = _look_at(value, closed, 2 * len(data))
-    return _KNOWN[key]
+    seen = _KNOWN.get((closed, tag))
+    if seen is None:
+        seen = _look_at(marshal.loads(tag), closed, len(tag))
+        if seen is not None:
+            _KNOWN[closed, tag] = seen
+    return seen
 
 
 def _look_at(tag: Mapping[str, Foreign], closed: bool, weight: int) -> SeenTag | None:
     begin, end, content = tag.get("begin"), tag.get("end"), tag.get("content")
     ends = end if type(end) is list else [end]
     if not (type(begin) is str and ends and all(type(each) is str for each in ends) and tag.keys() <= _TAG):
+        return None
+    if tag.get("type", "tag") != "tag":
         return None
     look = _Content(closed)
     nullable = look.nullable(content, MOST_LEVELS)

@@ -6,12 +6,12 @@ here, so that few kinds are left.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
-from ...definitions.json_text import loads
 from ...errors import BudgetExceededError, DefinitionError
 from ...system.depth_first import fold
 from ...system.types import Foreign
@@ -24,8 +24,8 @@ _Part: TypeAlias = tuple[Foreign, str, int]
 #: The parts of a format, and what makes it of them.
 _Plan: TypeAlias = tuple[list[_Part], Callable[[list[Format]], Format]]
 
-#: What is seen of the JSON of a tag, so deep in a format.
-_LookAt: TypeAlias = Callable[[dict[str, Foreign], int], "SeenTag | None"]
+#: What is seen of a marshalled tag, so deep in a format.
+_LookAt: TypeAlias = Callable[[bytes, int], "SeenTag | None"]
 
 _T = TypeVar("_T")
 
@@ -35,8 +35,8 @@ _MOST = (1 << 31) - 1
 _DOING = "reading the structural tag"
 
 
-def read(text: str, meter: Meter, look: _LookAt | None = None) -> Format:
-    """Read a format. Tags of which a ``look`` (at the JSON, so deep in the format) says enough are not read further.
+def read(value: Foreign, meter: Meter, look: _LookAt | None = None) -> Format:
+    """Read a format, in which tags may be marshalled. Those of which a ``look`` says enough are not read further.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read(text: str, meter: Meter, look: _LookAt | None = None) -> Format:
         For formats that are nested too deeply.
     """
 
-    return _read((loads(text), "", 0), meter, look)
+    return _read((value, "", 0), meter, look)
 
 
 def read_tag(tag: PlainTag, meter: Meter) -> Tagged:
@@ -61,10 +61,11 @@ def _read(root: _Part, meter: Meter, look: _LookAt | None = None) -> Format:
     def expand(part: _Part) -> _Plan:
         value, where, depth = part
         meter.check_time(_DOING)
-        if look is not None and type(value) is dict and value.get("type") == "tag":
-            seen = look(value, depth)
+        if type(value) is bytes:
+            seen = look(value, depth) if look is not None else None
             if seen is not None:
                 return _leaf(_plain_tag(part, seen))
+            value = _as_tag(marshal.loads(value), where)
         if depth > meter.budget.depth:
             what = f"formats are nested deeper than {meter.budget.depth:,} levels"
             raise BudgetExceededError(what, where=where or "/", remedy="Nest less.")
@@ -135,9 +136,9 @@ class _Fields:
         """A format within."""
         return self.take(name, dict), f"{self.where}/{name}", self._depth + 1
 
-    def parts(self, name: str) -> list[_Part]:
+    def parts(self, name: str, kind: type | tuple[type, ...] = dict) -> list[_Part]:
         """A list of formats within, at least one."""
-        values = self.items(name, dict)
+        values = self.items(name, kind)
         if not values:
             raise DefinitionError(f"{name} is empty", where=f"{self.where}/{name}", remedy="Put a format in it.")
         return [(value, f"{self.where}/{name}/{number}", self._depth + 1) for number, value in enumerate(values)]
@@ -275,12 +276,15 @@ def _edge(fields: _Fields, name: str, value: Foreign) -> ConstText | OneToken:
 
 def _tags(fields: _Fields) -> list[_Part]:
     """The tags of a format that is about several."""
-    parts = fields.parts("tags")
-    for value, where, _ in parts:
-        value.setdefault("type", "tag")
-        if value["type"] != "tag":
-            raise DefinitionError(f"{_shown(value['type'])} stands where a tag must", where=where)
-    return parts
+    parts = fields.parts("tags", (dict, bytes))
+    return [part if type(part[0]) is bytes else (_as_tag(part[0], part[1]), *part[1:]) for part in parts]
+
+
+def _as_tag(value: dict[str, Foreign], where: str) -> dict[str, Foreign]:
+    """The JSON of a tag, which need not say that it is one."""
+    if value.get("type", "tag") != "tag":
+        raise DefinitionError(f"{_shown(value['type'])} stands where a tag must", where=where)
+    return {"type": "tag", **value}
 
 
 def _triggered_tags(fields: _Fields) -> _Plan:
