@@ -33,6 +33,7 @@ from ..patterns.parser import parse
 from ..programs.ambiguity import check_program
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
+from ..programs.tables import Flattener
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, PlainTag, Tagged
 from .marks import Marks
 from .plain_tags import MOST_LEVELS, SeenTag, look_at
@@ -95,6 +96,7 @@ class Linker:
         work = work_of(formats, self._nullable, stops, states, self._externals.options)
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
+        self._columns: Flattener | None = None  # of the program's beginning
         self._begin(root)
         self.program.reads_tokens = marks is not None or _read_tokens(formats, names)
         self.program.counts_tokens = any(
@@ -104,6 +106,7 @@ class Linker:
         behind = [inner for each in formats if isinstance(each, AnyText | AnyTokens) for _, inner in each.triggers]
         if large := [part for part in (root, *behind) if work[part] > MOST_LATE]:
             self._lower_whole(root, large)
+            self._columns = None
 
     def _begin(self, root: Format) -> None:
         """Lower what the program begins with: for the process once, as other tools may stand behind the same text."""
@@ -115,10 +118,11 @@ class Linker:
             key = grammar, tuple(each if isinstance(each, TokenSet) else None for each in self._externals.all)
             begun = _BEGUN.get(key)
             if begun is None:
-                begun = Lowering(*_rules_of(grammar, self.meter), self.meter, Interiors(Program()), self)
-                begun.run(0)
-                begun = _BEGUN[key] = begun.continued(self.meter, None)
-            lowering = begun.continued(self.meter, self)
+                lowering = Lowering(*_rules_of(grammar, self.meter), self.meter, Interiors(Program()), self)
+                lowering.run(0)
+                lowering = lowering.continued(self.meter, None)
+                begun = _BEGUN[key] = lowering, Flattener(lowering.program, self.meter)
+            lowering, self._columns = begun[0].continued(self.meter, self), begun[1]
         self._lowerings.append(lowering)
         self.interiors, self.program = lowering.interiors, lowering.program
 
@@ -157,6 +161,12 @@ class Linker:
         if key not in self._layouts:
             self._layouts[key] = self._definition.schema(True, **options)
         return self._layouts[key]
+
+    def flattener(self, meter: Meter) -> Flattener:
+        """The columns of the program, which has not gone on yet."""
+        if self._columns is None:
+            return Flattener(self.program, meter)
+        return self._columns.continued(self.program, meter)
 
     @property
     def open(self) -> list[State]:
@@ -245,8 +255,8 @@ def _is_bounded(part: Format) -> TypeGuard[Ended | AnyText | AnyTokens]:
 
 
 #: What programs begin with, by the grammar and the tokens in it, as far as it is lowered without any part.
-_BEGUN: Memo[tuple[GbnfGrammar, tuple[TokenSet | None, ...]], Lowering] = Memo(
-    50_000, lambda begun: 1 + sum(map(len, begun.program.edges))
+_BEGUN: Memo[tuple[GbnfGrammar, tuple[TokenSet | None, ...]], tuple[Lowering, Flattener]] = Memo(
+    50_000, lambda begun: 1 + sum(map(len, begun[0].program.edges))
 )
 
 
