@@ -88,7 +88,9 @@ class Linker:
         self._marks = marks
         self._note_nullable(formats)
         names = self.names
-        for each in formats:
+        read_formats = [each for each in formats if not isinstance(each, PlainTag)]
+        free = [each for each in read_formats if isinstance(each, AnyText | AnyTokens)]
+        for each in read_formats:
             _check_names(each, names)
         stops = stops_of(root, meter)
         self._externals = ExternalTable(names, stops, meter, marks)
@@ -99,11 +101,9 @@ class Linker:
         self._columns: Flattener | None = None  # of the program's beginning
         self._begin(root)
         self.program.reads_tokens = marks is not None or _read_tokens(formats, names)
-        self.program.counts_tokens = any(
-            isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
-        )
+        self.program.counts_tokens = any(each.max_tokens is not None for each in free)
         self.program.returns[self.program.start] |= self._unmarked[root]
-        behind = [inner for each in formats if isinstance(each, AnyText | AnyTokens) for _, inner in each.triggers]
+        behind = [inner for each in free for _, inner in each.triggers]
         if large := [part for part in (root, *behind) if work[part] > MOST_LATE]:
             self._lower_whole(root, large)
             self._columns = None

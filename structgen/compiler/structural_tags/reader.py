@@ -335,7 +335,7 @@ def _behind(
             return OneOf(fields.where, tuple(tags))
         behind: dict[Foreign, list[Format]] = {trigger: [] for trigger in triggers}
         for tag in tags:
-            assert isinstance(tag, Tagged | PlainTag)
+            assert isinstance(tag, (Tagged, PlainTag))
             found = [(trigger, after) for trigger in triggers if (after := rest(trigger, tag)) is not None]
             if len(found) != 1:
                 begun = "no trigger begins" if not found else f"{found[0][0]!r} and {found[1][0]!r} both begin"
