@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.compiler.json_schema.read.plain import is_plain
 from structgen.compiler.structural_tags import linker, plain_tags
 from structgen.errors import BudgetExceededError, DefinitionError
 
@@ -77,8 +78,12 @@ def test_they_are_as_if_they_were_read(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_a_tool_more_is_all_that_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[Any] = []
-    original = plain_tags.is_plain
-    monkeypatch.setattr(plain_tags, "is_plain", lambda *given, **how: looks.append(given) or original(*given, **how))
+
+    def noted(schema: Any, **how: bool) -> bool:
+        looks.append(schema)
+        return is_plain(schema, **how)
+
+    monkeypatch.setattr(plain_tags, "is_plain", noted)
     plain_tags._KNOWN.clear()
     for tools in (9, 10, 10):
         text = json.dumps(triggered(*MANY[:tools]))
