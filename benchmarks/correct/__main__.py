@@ -3,8 +3,8 @@
     python -m benchmarks.correct                 # some minutes
     python -m benchmarks.correct --texts 200
 
-- *mistakes found*: the longest valid prefix of a text of 4 kB with a mistake at its end, and what may follow it: of an
-  index that has read the like before, and of Lark's Earley parser, as the seed of the method has it (Wang et al. 2023);
+- *mistakes found*: the longest valid prefix of a text of 4 kB with a mistake at its end, and what may follow it: of
+  an index that has read the like before, and of Lark's Earley parser, as the seed has it (Wang et al. 2023);
 - *calls*: a simulated API says real texts (MaskBench's valid instances), with mistakes put in, and goes on from any
   prefix as the right text does; calls for each mistake, and how many results are valid.
 """
@@ -32,8 +32,8 @@ from .. import report, run
 from ..json_schema import instances
 from ..json_schema.order import ordered
 
-#: Bytes of the texts in which a mistake is looked for, and how often that is timed. Lark's parser, which takes minutes for
-#: so much, gets a part, and is counted as if it were linear.
+#: Bytes of the texts in which a mistake is looked for, and how often that is timed. Lark's parser takes minutes for so
+#: much: it gets a part, and is counted as if it were linear.
 LENGTH, REPEATS, PART = 4_000, 30, 10
 
 #: What is put into a right text.
@@ -43,7 +43,8 @@ _ROWS = {"people": [{"name": f"Person {i}", "age": 7 * i, "tags": ["alpha", "bet
 _PERSON = {
     "type": "object",
     "properties": {
-        "name": {"type": "string"}, "age": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}},
+        "name": {"type": "string"}, "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
     },
     "required": ["name", "age", "tags"],
 }  # fmt: skip
@@ -51,7 +52,10 @@ _SQL = (
     "SELECT a.x, b.y + 12 AS total, count(*) FROM table_one AS a JOIN other b ON a.id = b.id WHERE a.x > 10 AND "
     "b.name LIKE 'abc%' GROUP BY a.x ORDER BY total DESC LIMIT 10;\n"
 )
-_PYTHON = "def function(first, second=2):\n    for item in first:\n        if item > second:\n            return [item, 'a']\n"
+_PYTHON = (
+    "def function(first, second=2):\n    for item in first:\n        if item > second:\n"
+    "            return [item, 'a']\n"
+)
 _EARLEY_JSON = """
 ?start: value
 value: object | array | string | number | "true" | "false" | "null"
@@ -191,7 +195,8 @@ def main() -> None:
     figures.append(report.Figure("calls for each mistake", per_mistake, 1.1, False, "", int(total["mistakes"])))
     figures.append(report.Figure("valid results", total["valid"] / max(1, total["texts"]), 1.0, True, "", 1))
     for figure in figures:
-        console.print(f"{figure.name:40} {figure.measured:12,.3f} {figure.unit:3} {'met' if figure.met else 'missed'}")
+        met = "met" if figure.met else "missed"
+        console.print(f"{figure.name:40} {figure.measured:12,.3f} {figure.unit:3} {met}")
     run.end(console, kept | {"figures": [asdict(figure) for figure in figures]}, options.save)
 
 

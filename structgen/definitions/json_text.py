@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from enum import Enum
+from itertools import chain
 from json.encoder import encode_basestring_ascii as quote
 from typing import NoReturn
 
@@ -30,13 +31,15 @@ _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
 
-#: Values, and characters of their strings, that are written by Python's encoder.
-_FEW_VALUES, _FEW_CHARACTERS = 1 << 16, 1 << 20
+#: Values, characters of their strings, and levels of nesting that are written by Python's encoder.
+_FEW_VALUES, _FEW_CHARACTERS, _FEW_LEVELS = 1 << 16, 1 << 20, 500
 
 #: Parts of a text that are as soon written anew as remembered.
 _FEW_PARTS = 16
 
 _SCALARS = frozenset({int, float, bool, type(None)})
+_STRINGS = frozenset({str})
+_PLAIN = _SCALARS | _STRINGS | {dict, list}
 
 #: Writes in C, as `_Writer` does, what is `_plain`.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
@@ -106,27 +109,37 @@ def dumps(value: object) -> str:
     return "".join(writer.parts)
 
 
+def dumps_each(values: Sequence[object]) -> list[str]:
+    """What `dumps` writes of each of some values."""
+    if _plain([*values]):
+        with suppress(ValueError, RecursionError):
+            return [_ENCODER.encode(value) for value in values]
+    return [dumps(value) for value in values]
+
+
 def _plain(value: object) -> bool:
     """Whether a value is a small one of dicts with string keys, lists, strings, short numbers, bools and None."""
-    values, characters = [value], 0
-    for item in values:  # grows while it is read, and for a value that contains itself without end
-        if type(item) is str:
-            characters += len(item)
-        elif type(item) is dict:
-            if not set(map(type, item)) <= {str}:
-                return False
-            characters += sum(map(len, item))
-            values += item.values()
-        elif type(item) is list:
-            values += item
-        elif type(item) is int:
-            if item.bit_length() >= _SHORT:
-                return False
-        elif type(item) not in _SCALARS:
+    level, values, characters = [value], 1, 0
+    for _ in range(_FEW_LEVELS):  # a value that contains itself has more
+        kinds = set(map(type, level))
+        if not kinds <= _PLAIN:
             return False
-        if len(values) > _FEW_VALUES or characters > _FEW_CHARACTERS:
+        dicts: list[dict[str, object]] = [each for each in level if type(each) is dict] if dict in kinds else []
+        lists: list[list[object]] = [each for each in level if type(each) is list] if list in kinds else []
+        texts = [each for each in level if type(each) is str] if str in kinds else []
+        keys = list(chain.from_iterable(dicts))
+        values += len(keys) + sum(map(len, lists))
+        if values > _FEW_VALUES or not _STRINGS.issuperset(map(type, keys)):
             return False
-    return True
+        characters += sum(map(len, keys)) + sum(map(len, texts))
+        if characters > _FEW_CHARACTERS:
+            return False
+        if int in kinds and any(each.bit_length() >= _SHORT for each in level if type(each) is int):
+            return False
+        level = [*chain.from_iterable(map(dict.values, dicts)), *chain.from_iterable(lists)]
+        if not level:
+            return True
+    return False
 
 
 class _Writer:

@@ -7,6 +7,7 @@ lower it. It holds no automata and does no work beyond checking its own fields.
 from __future__ import annotations
 
 import json
+import marshal
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
@@ -538,19 +539,29 @@ class StructuralTag(Composable):
     additional_properties: bool = True
     lenient: bool = False
     text: str = field(init=False)
+    _packed: bytes = field(init=False, repr=False, compare=False)
 
     kind = "structural_tag"
 
     def __post_init__(self, format: object) -> None:
-        from .json_text import dumps
-        from .structural_tag import read_format
+        from .structural_tag import read_format, write_format
 
-        object.__setattr__(self, "text", dumps(read_format(format)))
+        text, packed = write_format(read_format(format))
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "_packed", packed)
         self.schema(True)  # which checks the options
 
     def __repr__(self) -> str:
         given = [f"{name}={value!r}" for name in TAG_OPTIONS if (value := getattr(self, name)) != _DEFAULTS[name]]
         return f"StructuralTag({', '.join([repr(self.text), *given])})"
+
+    def unpacked(self) -> Foreign:
+        """The format. Some tags that stand in a list may be bytes, which `marshal` reads."""
+        if not self._packed:
+            from .json_text import loads
+
+            return loads(self.text)
+        return marshal.loads(self._packed)
 
     def schema(self, schema: object, **options: Foreign) -> JsonSchema:
         """A schema in the format, with the options of all but for those that it has of its own."""

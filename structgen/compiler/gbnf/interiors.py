@@ -40,6 +40,12 @@ class Interiors:
         self._known: dict[Hashable, State] = {}
         self._work = 0
 
+    def continued(self) -> Interiors:
+        """The same, in a program to go on with."""
+        found = Interiors(self.program.continued())
+        found._known, found._work = self._known.copy(), self._work
+        return found
+
     def find(self, rule: EdgeLists, q: int, *, ending: bool = False) -> tuple[State, int] | None:
         """If ``q`` is like that: the program's state for its interior, and the rule's state behind it.
 

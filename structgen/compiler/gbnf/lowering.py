@@ -12,11 +12,11 @@ lowered yet is *open* until it is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Protocol
 
 from ...budget import Meter
 from ...system.depth_first import post_order
-from ...system.properties import remembered
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import CountedEdge, Edge, First, Program, State, TokenBound, TokenEdge, TokenSet
 from .interiors import Interiors
@@ -65,8 +65,8 @@ class Lowering:
         interiors: Interiors | None = None,
         externals: Externals | None = None,
     ) -> None:
-        self._interiors = interiors or Interiors(Program())
-        self.program = self._interiors.program
+        self.interiors = interiors or Interiors(Program())
+        self.program = self.interiors.program
         #: States without edges yet, each with its rule and the state there.
         self.open: dict[State, tuple[int, int]] = {}
         self._rules = rules
@@ -76,6 +76,7 @@ class Lowering:
         self._uncalled = -1  # a rule whose states are at the bottom of the stack
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
+        self._sequences: dict[tuple[int, int], tuple[State, ...]] = {}
         self._first: dict[int, First] = {}
         self._todo: list[tuple[int, int]] = []
         self._edges = 0
@@ -86,6 +87,21 @@ class Lowering:
         self.program.start = self._state(start, self._rules[start].start)
         self._drain()
         return self.program
+
+    def continued(self, meter: Meter, externals: Externals | None) -> Lowering:
+        """One to go on with from here, in a program of its own, where parts are external to others.
+
+        Raises `BudgetExceededError` for what a meter does not allow.
+        """
+        found = copy(self)
+        found.interiors = self.interiors.continued()
+        found.program = found.interiors.program
+        found.program.edges[:] = [edges or [] for edges in found.program.edges]  # those of open states
+        found.open, found._states, found._sequences = self.open.copy(), self._states.copy(), self._sequences.copy()
+        found._first, found._todo = self._first.copy(), []
+        found._meter, found._externals = meter, externals
+        found._check()
+        return found
 
     def first(self, rule: int) -> First:
         """What the first state of a rule does; the states that it leads to are lowered."""
@@ -117,7 +133,7 @@ class Lowering:
         is_first = q == self._rules[rule].start
         self.program.give(state, self._first_of(rule) if is_first else self._edges_of(rule, q))
         if rule == self._uncalled and self._externals is not None:
-            found = self._interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
+            found = self.interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
             if found is not None:
                 self.program.interiors[state] = found[0], self._state(rule, found[1])
         self._check()
@@ -150,14 +166,17 @@ class Lowering:
             self._todo.append((rule, q))
         return state
 
-    @remembered
     def _sequence(self, rule: int, q: int) -> tuple[State, ...]:
         """What to put in a rule's place to go on from ``q``."""
-        return () if self._rules[rule].is_end(q) else self._interior(rule, q) or (self._state(rule, q),)
+        found = self._sequences.get((rule, q))
+        if found is None:
+            found = () if self._rules[rule].is_end(q) else self._interior(rule, q) or (self._state(rule, q),)
+            self._sequences[rule, q] = found
+        return found
 
     def _interior(self, rule: int, q: int) -> tuple[State, ...] | None:
         """The sequence by way of an interior, where ``q`` has one."""
-        found = self._interiors.find(self._rules[rule], q)
+        found = self.interiors.find(self._rules[rule], q)
         if found is None:
             return None
         interior, after = found

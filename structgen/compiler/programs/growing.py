@@ -21,6 +21,9 @@ class Parts(Protocol):
     def open(self) -> list[State]:
         """The open states."""
 
+    def flattener(self, meter: Meter) -> Flattener:
+        """The columns of the program, which has not gone on yet."""
+
     def go_on(self, states: Iterable[State]) -> None:
         """Give some open states their edges, with all that is lowered with them; perhaps others as well."""
 
@@ -50,7 +53,7 @@ class GrowingProgram:
 
     def _first(self) -> tuple[Parts, Flattener]:
         parts = self._begin()
-        return parts, Flattener(parts.program, self._meter)
+        return parts, parts.flattener(self._meter)
 
     def lower(self, states: Iterable[State]) -> PushdownTables:
         """The tables, with the edges of some open states. Raises `BudgetExceededError`."""

@@ -277,7 +277,11 @@ class Program:
     def append(self, other: Program) -> State:
         """Take over another program, its states and loops renumbered; returns what is its start here."""
         by, loops = len(self.edges), len(self.loops)
-        self.edges += [[_shifted(edge, by, loops) for edge in edges] for edges in other.edges]
+        sequences, counts = _Sequences(by), _Counts(by, loops)
+        self.edges += [
+            [Edge(low, high, sequences[sequence], counts[counted]) for low, high, sequence, counted in edges]
+            for edges in other.edges
+        ]
         self.returns += other.returns
         self.live += [loop + loops if loop >= 0 else -1 for loop in other.live]
         self.loops += other.loops
@@ -286,8 +290,7 @@ class Program:
         self.plain.append(other.plain, by)
         for state, tokens in other.token_edges.items():
             self.token_edges[state + by] = [
-                TokenEdge(edge.tokens, *_shifted(Edge(0, 0, edge.sequence, edge.counted), by, loops)[2:])
-                for edge in tokens
+                TokenEdge(edge.tokens, sequences[edge.sequence], counts[edge.counted]) for edge in tokens
             ]
         return other.start + by
 
@@ -300,14 +303,35 @@ class Program:
         )  # fmt: skip
 
 
-def _shifted(edge: Edge, by: int, loops: int) -> Edge:
-    """An edge of a program that becomes part of another one."""
-    low, high, sequence, counted = edge
-    if sequence != REFUSED:
-        sequence = tuple([state + by for state in sequence])
-    if isinstance(counted, CountedEdge):
-        states = (state + by if state >= 0 else -1 for state in counted[2:])
-        counted = CountedEdge(counted.operation, counted.loop + loops, *states)
-    elif counted is not None:
-        counted = counted._replace(register=counted.register + loops, state=counted.state + by)
-    return Edge(low, high, sequence, counted)
+class _Sequences(dict[tuple[State, ...], tuple[State, ...]]):
+    """The sequences of a program that becomes part of another one, by what they were."""
+
+    def __init__(self, by: int) -> None:
+        super().__init__({REFUSED: REFUSED})
+        self._by = by
+
+    def __missing__(self, sequence: tuple[State, ...]) -> tuple[State, ...]:
+        found = self[sequence] = tuple([state + self._by for state in sequence])
+        return found
+
+
+_Counted: TypeAlias = "CountedEdge | MarkedEdge | None"
+
+
+class _Counts(dict[_Counted, _Counted]):
+    """How the edges of a program that becomes part of another one count, by how they did."""
+
+    def __init__(self, by: int, loops: int) -> None:
+        super().__init__({None: None})
+        self._by, self._loops = by, loops
+
+    def __missing__(self, counted: CountedEdge | MarkedEdge) -> CountedEdge | MarkedEdge:
+        by, loops = self._by, self._loops
+        found: CountedEdge | MarkedEdge
+        if isinstance(counted, CountedEdge):
+            states = (state + by if state >= 0 else -1 for state in counted[2:])
+            found = CountedEdge(counted.operation, counted.loop + loops, *states)
+        else:
+            found = counted._replace(register=counted.register + loops, state=counted.state + by)
+        self[counted] = found
+        return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 
 from .program import TokenSet
 
@@ -19,13 +20,16 @@ class SpecialTokens:
 
     def __init__(self, named: Mapping[str, int]) -> None:
         self._ids = {name: token for name, token in named.items() if name}
+        names = self._ids.keys()
         first = re.escape("".join({name[0] for name in self._ids}))
         self._begin = re.compile(f"[{first}]" if first else "(?!)")
+        alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False)) if names else ()
+        self._common = "".join([letter for letter, _ in alike])  # what all begin with
         self._lengths = sorted({len(name) for name in self._ids}, reverse=True)
 
     def has(self, text: str) -> bool:
         """Whether the name of a special token stands in a text."""
-        return any(token is not None for _, token in self.split(text))
+        return self._common in text and any(name in text for name in self._ids)
 
     def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
         """A text in pieces, each with the special token that it is the name of, or None; the longest names count."""

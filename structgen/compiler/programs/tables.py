@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import chain, islice, pairwise
 from operator import itemgetter
 from typing import TypeAlias
@@ -75,6 +76,18 @@ class Flattener:
         self._token_edges: list[tuple[State, int, int]] = []  # state, set, target as in ``_columns``
         self._with_tokens = 0  # how many states these are of
         self.grow([])
+
+    def continued(self, program: Program, meter: Meter) -> Flattener:
+        """One to go on with from here, for a program that goes on from this one."""
+        found = copy(self)
+        found._program, found._meter, found._arrays = program, meter, {}
+        found._group_start, found._token_edges = self._group_start[:], self._token_edges[:]
+        found._move_record, found._move_start, found._sequence = (
+            self._move_record[:], self._move_start[:], self._sequence[:]
+        )  # fmt: skip
+        found._records, found._tests = self._records.copy(), self._tests.copy()
+        found._groups, found._token_sets = self._groups.copy(), self._token_sets.copy()
+        return found
 
     def grow(self, states: list[State]) -> None:
         """Add the edges of states that the program had without any, and of those that it has gained."""

@@ -6,18 +6,17 @@ So tags are a radix tree. Of its branches those are lowered that a text takes, o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from .formats import ConstText, Format, InRow, Later, OneOf, Tagged
+from .formats import ConstText, Format, InRow, Later, OneOf, PlainTag, Tagged
 from .tokens import TokenNames
 
 #: Fewer tags are lowered together; so are the first branches, where there are more.
 _FEW, _MANY_BRANCHES = 8, 4
 
 #: Tags with what they begin with: characters, and names of special tokens.
-_Begins: TypeAlias = dict[Tagged, list[str]]
+_Begins: TypeAlias = dict["Tagged | PlainTag", list[str]]
 
 
 def by_begins(options: Sequence[Format], names: TokenNames) -> Iterator[Format]:
@@ -25,7 +24,7 @@ def by_begins(options: Sequence[Format], names: TokenNames) -> Iterator[Format]:
     begins: _Begins = {}
     branches: dict[str, _Begins] = {}
     for option in options:
-        if len(options) < _FEW or not isinstance(option, Tagged) or not (units := _units(option, names)):
+        if len(options) < _FEW or not isinstance(option, Tagged | PlainTag) or not (units := _units(option, names)):
             yield option
         else:
             begins[option] = branches.setdefault(units[0], {})[option] = units
@@ -39,7 +38,7 @@ def by_begins(options: Sequence[Format], names: TokenNames) -> Iterator[Format]:
             yield _together(tags)
 
 
-def _units(tag: Tagged, names: TokenNames) -> list[str]:
+def _units(tag: Tagged | PlainTag, names: TokenNames) -> list[str]:
     """What a tag begins with; nothing, if that is a token."""
     if not isinstance(tag.begin, ConstText):
         return []
@@ -50,7 +49,7 @@ def _together(tags: _Begins) -> Format:
     """The longest text that all tags begin with, and one of their rests behind it."""
     where = next(iter(tags)).where
     begin = "".join(_common(min(tags.values()), max(tags.values())))
-    rests = OneOf(where, tuple(_rest(tag, begin) for tag in tags))
+    rests = OneOf(where, tuple(tag.without(begin) for tag in tags))
     return InRow(where, (ConstText(where, begin), Later(where, rests)))
 
 
@@ -60,15 +59,10 @@ def _apart(tags: _Begins) -> Iterator[Format]:
     shared = [len(_common(tags[one], tags[other])) for one, other in pairwise(ordered)]
     for tag, before, after in zip(ordered, [0, *shared], [*shared, 0], strict=True):
         begin = "".join(tags[tag][: max(before, after) + 2])
-        yield InRow(tag.where, (ConstText(tag.where, begin), Later(tag.where, _rest(tag, begin))))
+        yield InRow(tag.where, (ConstText(tag.where, begin), Later(tag.where, tag.without(begin))))
 
 
 def _common(one: list[str], other: list[str]) -> list[str]:
     """What both begin with."""
     same = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
     return one[: min(same, len(other))]
-
-
-def _rest(tag: Tagged, begin: str) -> Tagged:
-    assert isinstance(tag.begin, ConstText)
-    return replace(tag, begin=ConstText(tag.begin.where, tag.begin.value[len(begin) :]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ...system.types import Foreign
@@ -135,6 +135,11 @@ class Tagged(Format):
     content: Format
     ends: tuple[ConstText | OneToken, ...]
 
+    def without(self, begin: str) -> Tagged:
+        """What is left of a tag behind a text that it begins with."""
+        assert isinstance(self.begin, ConstText)
+        return replace(self, begin=ConstText(self.begin.where, self.begin.value[len(begin) :]))
+
     @property
     def is_bounded(self) -> bool:
         """Whether it has free text with a bound alone, which is lowered together with the ends."""
@@ -148,6 +153,34 @@ class Tagged(Format):
     def is_nullable(self, known: Mapping[Format, bool]) -> bool:
         """Whether the empty text is among its texts."""
         return known[self.begin] and known[self.content] and any(known[end] for end in self.ends)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainTag(Format):
+    """A tag with the text that it begins with, which is read when a text comes to it.
+
+    ``value`` is its JSON, marshalled, ``depth`` how deep that stands. Of what is behind the beginning it is known
+    whether it may be empty (``is_rest_nullable``) and how much ``work`` it is; of all the ``texts``, and the
+    ``styles`` of schemas.
+    """
+
+    begin: ConstText
+    value: bytes
+    depth: int
+    is_rest_nullable: bool
+    work: int
+    texts: str
+    styles: frozenset[str]
+
+    def without(self, begin: str) -> PlainTag:
+        """What is left of a tag behind a text that it begins with."""
+        left = ConstText(self.begin.where, self.begin.value[len(begin) :])
+        known = self.is_rest_nullable, self.work, self.texts, self.styles
+        return PlainTag(self.where, left, self.value, self.depth, *known)
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return not self.begin.value and self.is_rest_nullable
 
 
 @dataclass(frozen=True, eq=False)

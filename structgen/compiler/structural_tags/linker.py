@@ -8,7 +8,7 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from ...budget import Meter
 from ...definitions import Gbnf, Grammar, JsonSchema, Regex, StructuralTag
@@ -32,8 +32,10 @@ from ..patterns.parser import parse
 from ..programs.ambiguity import check_program
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, Tagged
+from ..programs.tables import Flattener
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, PlainTag, Tagged
 from .marks import Marks
+from .plain_tags import MOST_LEVELS, SeenTag, look_at
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
@@ -65,44 +67,60 @@ class Linker:
     ) -> None:
         self.meter = meter
         self.vocabulary = vocabulary
-        self.program = Program()
-        self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
         self.known: dict[Regex | Gbnf | Grammar, _RulesInner] = {}
         self._definition = definition
         self._layouts: dict[str, JsonSchema] = {}
-        root = read(definition.text, meter)
+        self._is_plain: dict[str, bool] = {}
+        root = read(definition.unpacked(), meter, self._look if marks is None else None)
         formats = list(post_order([root], lambda format_: format_.children))
         if marks is not None:
             marks.make_room(formats)
         self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
-        self._inner: dict[Format, _Inner] = {
-            each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
-        }
+        self._inner: dict[Format, _Inner] = {}
         #: Whether formats may be empty: their own marks aside, and with them.
         self._nullable: dict[Format, bool] = {}
-        self._unmarked = {each: inner.nullable for each, inner in self._inner.items()}
+        self._unmarked: dict[Format, bool] = {}
         self._marks = marks
         self._note_nullable(formats)
         names = self.names
-        for each in formats:
+        read_formats = [each for each in formats if not isinstance(each, PlainTag)]
+        free = [each for each in read_formats if isinstance(each, AnyText | AnyTokens)]
+        for each in read_formats:
             _check_names(each, names)
         stops = stops_of(root, meter)
-        self._externals = ExternalTable(names, stops, marks)
+        self._externals = ExternalTable(names, stops, meter, marks)
         states = {each: inner.states for each, inner in self._inner.items()}
         work = work_of(formats, self._nullable, stops, states, self._externals.options)
-        self.program.reads_tokens = marks is not None or any(_reads_tokens(each, names) for each in formats)
-        self.program.counts_tokens = any(
-            isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
-        )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
-        lowering = self._lowering(root)
-        lowering.run(0)
+        self._columns: Flattener | None = None  # of the program's beginning
+        self._begin(root)
+        self.program.reads_tokens = marks is not None or _read_tokens(formats, names)
+        self.program.counts_tokens = any(each.max_tokens is not None for each in free)
         self.program.returns[self.program.start] |= self._unmarked[root]
-        behind = [inner for each in formats if isinstance(each, AnyText | AnyTokens) for _, inner in each.triggers]
+        behind = [inner for each in free for _, inner in each.triggers]
         if large := [part for part in (root, *behind) if work[part] > MOST_LATE]:
             self._lower_whole(root, large)
+            self._columns = None
+
+    def _begin(self, root: Format) -> None:
+        """Lower what the program begins with: for the process once, as other tools may stand behind the same text."""
+        if _is_bounded(root):
+            lowering = Lowering(*self._rules(root), self.meter, Interiors(Program()), self)
+            lowering.run(0)
+        else:
+            grammar = translate(root, self._externals, self._is_nullable)
+            key = grammar, tuple(each if isinstance(each, TokenSet) else None for each in self._externals.all)
+            begun = _BEGUN.get(key)
+            if begun is None:
+                lowering = Lowering(*_rules_of(grammar, self.meter), self.meter, Interiors(Program()), self)
+                lowering.run(0)
+                lowering = lowering.continued(self.meter, None)
+                begun = _BEGUN[key] = lowering, Flattener(lowering.program, self.meter)
+            lowering, self._columns = begun[0].continued(self.meter, self), begun[1]
+        self._lowerings.append(lowering)
+        self.interiors, self.program = lowering.interiors, lowering.program
 
     def _lower_whole(self, root: Format, parts: list[Format]) -> None:
         """Lower parts of the program, with all that is lowered by itself in them but schemas."""
@@ -118,12 +136,33 @@ class Linker:
             for lowering, states in ready:
                 lowering.go_on(states)
 
+    def _look(self, tag: bytes, depth: int) -> SeenTag | None:
+        """What is seen of a tag, if its schemas are laid out as `is_plain` takes it."""
+        closed = not self._definition.additional_properties
+        look = look_at(tag, closed=closed) if depth + MOST_LEVELS <= self.meter.budget.depth else None
+        return look if look is not None and all(map(self._is_laid_out, look.styles)) else None
+
+    def _is_laid_out(self, style: str) -> bool:
+        """Whether schemas in a style are laid out as `is_plain` takes it."""
+        if style not in self._is_plain:
+            try:
+                self._is_plain[style] = _is_usual(self.layout({} if style == "json" else {"style": style}))
+            except StructgenError:  # told where it stands, when the tag is read
+                self._is_plain[style] = False
+        return self._is_plain[style]
+
     def layout(self, options: dict[str, Foreign]) -> JsonSchema:
         """Any schema with the options of one in the tag. Raises `DefinitionError`, and `TypeError` for others."""
         key = repr(options)
         if key not in self._layouts:
             self._layouts[key] = self._definition.schema(True, **options)
         return self._layouts[key]
+
+    def flattener(self, meter: Meter) -> Flattener:
+        """The columns of the program, which has not gone on yet."""
+        if self._columns is None:
+            return Flattener(self.program, meter)
+        return self._columns.continued(self.program, meter)
 
     @property
     def open(self) -> list[State]:
@@ -138,9 +177,12 @@ class Linker:
 
     def _lowering(self, part: Format) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
-        if isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded):
-            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.where})
-        return self.lowering(*_rules_of(translate(part, self._externals, self._is_nullable), self.meter))
+        return self.lowering(*self._rules(part))
+
+    def _rules(self, part: Format) -> tuple[Rules, dict[int, str]]:
+        if _is_bounded(part):
+            return {0: bounded_rule(part, self._externals, self.meter)}, {0: part.where}
+        return _rules_of(translate(part, self._externals, self._is_nullable), self.meter)
 
     def _is_nullable(self, format_: Format) -> bool:
         """Whether the empty text is among its texts, its own marks aside."""
@@ -150,8 +192,11 @@ class Linker:
         return self._nullable[format_]
 
     def _note_nullable(self, formats: Iterable[Format]) -> None:
-        """Note it for formats of which all that is within comes first."""
+        """Note it for formats of which all that is within comes first; definitions of other kinds are read."""
         for each in formats:
+            if isinstance(each, Inner):
+                self._inner[each] = inner = _read_inner(each, self._definition, self)
+                self._unmarked[each] = inner.nullable
             self._nullable[each] = each.is_nullable(self._unmarked)
             self._unmarked[each] = self._nullable[each] and not (each.label and self._marks is not None)
 
@@ -201,6 +246,16 @@ def _edges(rules: Rules) -> int:
     return sum(len(edges) for rule in rules.values() for edges in rule.edges)
 
 
+def _is_bounded(part: Format) -> TypeGuard[Ended | AnyText | AnyTokens]:
+    return isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded)
+
+
+#: What programs begin with, by the grammar and the tokens in it, as far as it is lowered without any part.
+_BEGUN: Memo[tuple[GbnfGrammar, tuple[TokenSet | None, ...]], tuple[Lowering, Flattener]] = Memo(
+    50_000, lambda begun: 1 + sum(map(len, begun[0].program.edges))
+)
+
+
 def _check_names(format_: Format, names: TokenNames) -> None:
     """Raise `VocabularyError` for tokens that the vocabulary lacks, which may be asked for later."""
     if isinstance(format_, OneToken):
@@ -210,16 +265,23 @@ def _check_names(format_: Format, names: TokenNames) -> None:
         names.tokens(OneToken(format_.where, (*format_.excludes, *triggers)))
 
 
-def _reads_tokens(format_: Format, names: TokenNames) -> bool:
-    """Whether some tokens are taken as such."""
-    if isinstance(format_, ConstText):
-        return names.has(format_.value)
-    if isinstance(format_, AnyText):
-        return any(names.has(trigger) for trigger, _ in format_.triggers)
-    if isinstance(format_, Inner):
-        style = STYLES.get(format_.options.get("style", "json"))
-        return style is not None and any(map(names.has, style.texts))
-    return isinstance(format_, OneToken | AnyTokens)
+def _read_tokens(formats: list[Format], names: TokenNames) -> bool:
+    """Whether some tokens are taken as such in some formats."""
+    texts: list[str] = []
+    styles: set[str] = set()
+    for each in formats:
+        if isinstance(each, PlainTag):
+            texts.append(each.texts)
+            styles |= each.styles
+        elif isinstance(each, ConstText):
+            texts.append(each.value)
+        elif isinstance(each, AnyText):
+            texts += (trigger for trigger, _ in each.triggers)
+        elif isinstance(each, Inner):
+            styles.add(each.options.get("style", "json"))
+        elif isinstance(each, OneToken | AnyTokens):
+            return True
+    return names.has("\n".join([*texts, *(text for style in styles & STYLES.keys() for text in STYLES[style].texts)]))
 
 
 # -- definitions of other kinds ------------------------------------------------------------------------------
@@ -255,9 +317,8 @@ class _SchemaInner:
         self.states = 0
         tagged = format_.options.get("style", "json") != "json"
         options = linker.layout(format_.options)
-        usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes
         closed = not options.additional_properties
-        if not usual or not is_plain(format_.value, tagged=tagged, closed=closed):
+        if not _is_usual(options) or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
             if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):
@@ -278,6 +339,11 @@ class _SchemaInner:
         program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
         start = linker.program.append(program)
         return First(linker.program.edges_at(start), linker.program.token_edges.get(start, []))
+
+
+def _is_usual(layout: JsonSchema) -> bool:
+    """Whether schemas are laid out as `is_plain` takes it."""
+    return layout.whitespace in WHITESPACE and layout.property_order == "schema" and not layout.excludes
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:

@@ -6,24 +6,28 @@ here, so that few kinds are left.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
 from ...definitions.grammar_text import is_larks
-from ...definitions.json_text import loads
 from ...definitions.values import LARK_OPTIONS
 from ...errors import BudgetExceededError, DefinitionError
 from ...system.depth_first import fold
 from ...system.types import Foreign
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, Repeated, Tagged
+from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, PlainTag, Repeated, Tagged
+from .plain_tags import SeenTag
 
 #: A JSON value, where it stands, and how deep.
 _Part: TypeAlias = tuple[Foreign, str, int]
 
 #: The parts of a format, and what makes it of them.
 _Plan: TypeAlias = tuple[list[_Part], Callable[[list[Format]], Format]]
+
+#: What is seen of a marshalled tag, so deep in a format.
+_LookAt: TypeAlias = Callable[[bytes, int], "SeenTag | None"]
 
 _T = TypeVar("_T")
 
@@ -33,8 +37,8 @@ _MOST = (1 << 31) - 1
 _DOING = "reading the structural tag"
 
 
-def read(text: str, meter: Meter) -> Format:
-    """Read a format.
+def read(value: Foreign, meter: Meter, look: _LookAt | None = None) -> Format:
+    """Read a format, in which tags may be marshalled. Those of which a ``look`` says enough are not read further.
 
     Raises
     ------
@@ -45,15 +49,37 @@ def read(text: str, meter: Meter) -> Format:
         For formats that are nested too deeply.
     """
 
+    return _read((value, "", 0), meter, look)
+
+
+def read_tag(tag: PlainTag, meter: Meter) -> Tagged:
+    """Read a tag that was looked at."""
+    found = _read((tag.value, tag.where, tag.depth), meter)
+    assert isinstance(found, Tagged)
+    return replace(found, begin=tag.begin)
+
+
+def _read(root: _Part, meter: Meter, look: _LookAt | None = None) -> Format:
     def expand(part: _Part) -> _Plan:
         value, where, depth = part
         meter.check_time(_DOING)
+        if type(value) is bytes:
+            seen = look(value, depth) if look is not None else None
+            if seen is not None:
+                return _leaf(_plain_tag(part, seen))
+            value = _as_tag(marshal.loads(value), where)
         if depth > meter.budget.depth:
             what = f"formats are nested deeper than {meter.budget.depth:,} levels"
             raise BudgetExceededError(what, where=where or "/", remedy="Nest less.")
         return _plan(_Fields(value, where, depth))
 
-    return fold((loads(text), "", 0), expand)
+    return fold(root, expand)
+
+
+def _plain_tag(part: _Part, seen: SeenTag) -> PlainTag:
+    value, where, depth = part
+    begin = ConstText(f"{where}/begin", seen.begin)
+    return PlainTag(where, begin, value, depth, seen.nullable, seen.work, seen.texts, seen.styles)
 
 
 class _Fields:
@@ -112,9 +138,9 @@ class _Fields:
         """A format within."""
         return self.take(name, dict), f"{self.where}/{name}", self._depth + 1
 
-    def parts(self, name: str) -> list[_Part]:
+    def parts(self, name: str, kind: type | tuple[type, ...] = dict) -> list[_Part]:
         """A list of formats within, at least one."""
-        values = self.items(name, dict)
+        values = self.items(name, kind)
         if not values:
             raise DefinitionError(f"{name} is empty", where=f"{self.where}/{name}", remedy="Put a format in it.")
         return [(value, f"{self.where}/{name}/{number}", self._depth + 1) for number, value in enumerate(values)]
@@ -261,12 +287,15 @@ def _edge(fields: _Fields, name: str, value: Foreign) -> ConstText | OneToken:
 
 def _tags(fields: _Fields) -> list[_Part]:
     """The tags of a format that is about several."""
-    parts = fields.parts("tags")
-    for value, where, _ in parts:
-        value.setdefault("type", "tag")
-        if value["type"] != "tag":
-            raise DefinitionError(f"{_shown(value['type'])} stands where a tag must", where=where)
-    return parts
+    parts = fields.parts("tags", (dict, bytes))
+    return [part if type(part[0]) is bytes else (_as_tag(part[0], part[1]), *part[1:]) for part in parts]
+
+
+def _as_tag(value: dict[str, Foreign], where: str) -> dict[str, Foreign]:
+    """The JSON of a tag, which need not say that it is one."""
+    if value.get("type", "tag") != "tag":
+        raise DefinitionError(f"{_shown(value['type'])} stands where a tag must", where=where)
+    return {"type": "tag", **value}
 
 
 def _triggered_tags(fields: _Fields) -> _Plan:
@@ -283,17 +312,17 @@ def _token_triggered_tags(fields: _Fields) -> _Plan:
     ), _rest_of_token)  # fmt: skip
 
 
-def _rest_of_text(trigger: Foreign, tag: Tagged) -> Format | None:
+def _rest_of_text(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
     """A tag without the trigger that it begins with; None where it does not."""
     if not isinstance(tag.begin, ConstText):
         raise DefinitionError("a token begins a tag that a string triggers", where=tag.where)
     if not tag.begin.value.startswith(trigger):
         return None
-    return replace(tag, begin=ConstText(tag.begin.where, tag.begin.value[len(trigger) :]))
+    return tag.without(trigger)
 
 
-def _rest_of_token(trigger: Foreign, tag: Tagged) -> Format | None:
-    if not isinstance(tag.begin, OneToken):
+def _rest_of_token(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
+    if isinstance(tag, PlainTag) or not isinstance(tag.begin, OneToken):
         raise DefinitionError("a string begins a tag that a token triggers", where=tag.where)
     if tag.begin.names != (trigger,):
         return None
@@ -304,7 +333,7 @@ def _behind(
     fields: _Fields,
     triggers: tuple[Foreign, ...],
     text: Callable[[tuple[tuple[Foreign, Format], ...], bool], Format],
-    rest: Callable[[Foreign, Tagged], Format | None],
+    rest: Callable[[Foreign, Tagged | PlainTag], Format | None],
 ) -> Callable[[list[Format]], Format]:
     """Tags in free text, each behind the one trigger that begins it. A label is that of the text."""
     label = fields.take("label", str, "")
@@ -317,7 +346,7 @@ def _behind(
             return OneOf(fields.where, tuple(tags))
         behind: dict[Foreign, list[Format]] = {trigger: [] for trigger in triggers}
         for tag in tags:
-            assert isinstance(tag, Tagged)
+            assert isinstance(tag, (Tagged, PlainTag))
             found = [(trigger, after) for trigger in triggers if (after := rest(trigger, tag)) is not None]
             if len(found) != 1:
                 begun = "no trigger begins" if not found else f"{found[0][0]!r} and {found[1][0]!r} both begin"

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ...budget import Meter
 from ...errors import DefinitionError
-from .formats import AnyText, AnyTokens, ConstText, Format, OneToken, Tagged
+from .formats import AnyText, AnyTokens, ConstText, Format, OneToken, PlainTag, Tagged
 
 #: The ends of the nearest tag around a format that are not empty.
 Stops: TypeAlias = "tuple[ConstText | OneToken, ...]"
@@ -16,7 +16,10 @@ _DOING = "looking for triggers that nothing can come to"
 
 
 def stops_of(root: Format, meter: Meter) -> dict[Format, Stops]:
-    """The stops of all formats. Raises `DefinitionError` for triggers that free text never completes."""
+    """The stops of all formats, but for tags that are not read: in these is no free text.
+
+    Raises `DefinitionError` for triggers that free text never completes.
+    """
     stops: dict[Format, Stops] = {}
     todo: list[tuple[Format, Stops]] = [(root, ())]
     while todo:
@@ -27,7 +30,7 @@ def stops_of(root: Format, meter: Meter) -> dict[Format, Stops]:
             _check_triggers(format_, stops[format_], meter)
         if isinstance(format_, Tagged):
             around = tuple(end for end in format_.ends if not isinstance(end, ConstText) or end.value)
-        todo += ((child, around) for child in format_.children)
+        todo += ((child, around) for child in format_.children if not isinstance(child, PlainTag))
     return stops
 
 

@@ -32,8 +32,22 @@ from ..gbnf.syntax import (
 )
 from ..programs.program import TokenSet
 from .common_begins import by_begins
-from .formats import AnyText, AnyTokens, ConstText, Ended, Format, InRow, Later, OneOf, OneToken, Repeated, Tagged
+from .formats import (
+    AnyText,
+    AnyTokens,
+    ConstText,
+    Ended,
+    Format,
+    InRow,
+    Later,
+    OneOf,
+    OneToken,
+    PlainTag,
+    Repeated,
+    Tagged,
+)
 from .marks import Label, Marks
+from .reader import read_tag
 from .stops import Stops, texts_of
 from .tokens import TokenNames
 from .work import MOST_LATE
@@ -45,7 +59,9 @@ _NONE_YET, _SOME, _NO_MORE = range(3)
 class ExternalTable:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
-    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops], marks: Marks | None = None) -> None:
+    def __init__(
+        self, names: TokenNames, stops: Mapping[Format, Stops], meter: Meter, marks: Marks | None = None
+    ) -> None:
         self.names = names
         self.stops = stops
         self.marks = marks
@@ -54,6 +70,8 @@ class ExternalTable:
         self._parts: dict[Format, int] = {}
         self._ended: dict[Tagged, Ended] = {}
         self._options: dict[OneOf, list[Format]] = {}
+        self._whole: dict[PlainTag, Tagged] = {}
+        self._meter = meter
 
     def options(self, format_: OneOf, work: Mapping[Format, int] = MappingProxyType({})) -> list[Format]:
         """What a format is one of, tags that begin alike together, but for those that are much ``work``."""
@@ -62,6 +80,12 @@ class ExternalTable:
             others = [option for option in format_.options if option not in large] if large else format_.options
             self._options[format_] = [*large, *by_begins(others, self.names)]
         return self._options[format_]
+
+    def whole(self, tag: PlainTag) -> Tagged:
+        """A tag that was not read yet."""
+        if tag not in self._whole:
+            self._whole[tag] = read_tag(tag, self._meter)
+        return self._whole[tag]
 
     def token(self, tokens: TokenSet) -> int:
         """The number of some tokens."""
@@ -124,6 +148,8 @@ class _Translation:
             return self._externals.options(format_), self._choice
         if isinstance(format_, Later):
             return [], lambda _: self._later(format_.inner)
+        if isinstance(format_, PlainTag):
+            return [self._externals.whole(format_)], self._row
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
         if isinstance(format_, Tagged) and format_.is_bounded and self._externals.marks is None:

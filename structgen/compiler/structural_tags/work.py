@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, Repeated, Tagged
+from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, PlainTag, Repeated, Tagged
 from .stops import Stops, texts_of
 
 #: Work that is left to a step: letters of texts, about, each some microseconds.
@@ -46,7 +46,11 @@ def work_of(
             if format_.is_bounded:
                 found = found**2 + _OF_BOUND  # each place in an end may stand beside each place in the text
         elif isinstance(format_, OneOf):
-            found = sum(work.get(option, _of_begin(option)) for option in options(format_, work))
+            found = sum(work[option] for option in format_.options)
+            if found > MOST_LATE:
+                found = sum(work.get(option, _of_begin(option)) for option in options(format_, work))
+        elif isinstance(format_, PlainTag):
+            found = len(format_.begin.value) + format_.work
         elif isinstance(format_, Tagged):
             found = sum(work[part] for part in format_.children)
         else:

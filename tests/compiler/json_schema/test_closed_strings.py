@@ -11,6 +11,7 @@ import pytest
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.edge_lists import EdgeLists, of_dfa
+from structgen.compiler.json_schema.lower import tags
 from structgen.compiler.json_schema.strings.closed import closed_string
 from structgen.compiler.json_schema.strings.strings import StringSet
 from structgen.compiler.patterns.lower import language
@@ -96,3 +97,24 @@ def test_all_counts_are_told_at_once(style: str) -> None:
     assert isinstance(machine, PushdownMachine)
     assert (machine.tables.live >= 0).any()
     assert not calling_states(machine.tables)[machine.tables.live >= 0].any()
+
+
+def test_all_bounds_have_one_automaton(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many tools have it, whatever their bounds are, and whichever schema it stands in."""
+    made: list[bytes] = []
+
+    def noted(text: EdgeLists, closing: bytes, gap: EdgeLists | None, most: int) -> EdgeLists | None:
+        made.append(closing)
+        return closed_string(text, closing, gap, most)
+
+    monkeypatch.setattr(tags, "closed_string", noted)
+    tags._counted.cache_clear()
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
+    for name, most in (("a", 50), ("b", 60), ("c", 50)):
+        schema = {"type": "object", "properties": {name: {"type": "string", "maxLength": most}}, "required": [name]}
+        definition = sg.JsonSchema(schema, style="qwen_xml", additional_properties=False)
+        index = sg.compile(definition, vocabulary, eager=False, base_rows=False)
+        for length in (0, most, most + 1):
+            text = f"<parameter={name}>\n{'x' * length}\n</parameter>"
+            assert index.match(text.encode()).accepted == (length <= most), (name, length)
+    assert len(made) <= 2  # with whitespace around them, and without

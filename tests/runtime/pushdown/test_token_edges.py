@@ -16,7 +16,7 @@ import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.programs.growing import GrowingProgram
 from structgen.compiler.programs.program import CountedEdge, Edge, First, Program, TokenBound, TokenEdge, TokenSet
-from structgen.compiler.programs.tables import to_tables
+from structgen.compiler.programs.tables import Flattener, to_tables
 from structgen.compiler.stuck import check_stack_never_stuck
 from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
 from structgen.runtime.automaton.tables import INC, SET
@@ -106,6 +106,9 @@ class InParts:
         for state in self.open:
             self.program.edges[state] = []
             self.program.token_edges.pop(state, None)
+
+    def flattener(self, meter: Meter) -> Flattener:
+        return Flattener(self.program, meter)
 
     def go_on(self, states: Iterable[int]) -> None:
         for state in states:

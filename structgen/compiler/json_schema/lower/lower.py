@@ -17,6 +17,7 @@ from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
 from ...programs.program import Program, State
+from ...programs.tables import Flattener
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, ObjectShape, Values
 from .any_order import AnyOrder, in_any_order
@@ -77,6 +78,10 @@ class SchemaLowering:
     def open(self) -> list[State]:
         """The states that have no edges yet."""
         return list(self._builder.open)
+
+    def flattener(self, meter: Meter) -> Flattener:
+        """The columns of the program, which has not gone on yet."""
+        return Flattener(self.program, meter)
 
     def go_on(self, states: Iterable[State]) -> None:
         """Lower what some open states begin, and what members have whose turn is next, to a part worth its while."""

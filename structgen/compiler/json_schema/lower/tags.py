@@ -263,17 +263,17 @@ class Tags(MemberText):
             self._builder.layout.forbidden, meter
         ) or any(token is not None for _, token in self._text(closing)):  # fmt: skip
             return None
-        text = _closed.__wrapped__(self._any, closing, Unremembered(meter))
-        automaton = closed_string(text, closing, self._gap if padded else None, most)
+        counted = _counted if len(self._builder.layout.forbidden) == 1 else _counted.__wrapped__
+        automaton = counted(self._any, closing, self._gap if padded else None, Unremembered(meter))
         if automaton is None:
             return None
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
-        return self._embed_counted(automaton)
+        return self._embed_counted(automaton, most)
 
-    def _embed_counted(self, automaton: EdgeLists) -> list[Edge]:
-        """The first edges of a deterministic automaton with one loop, which pops where it accepts."""
+    def _embed_counted(self, automaton: EdgeLists, most: int) -> list[Edge]:
+        """The first edges of a deterministic automaton with one loop, up to ``most``, which pops where it accepts."""
         program = self._program
-        loop = program.loop(*automaton.loops[0])
+        loop = program.loop(1, most)
         sequences: list[tuple[State, ...]] = [
             () if accepting else (program.state("text", live=loop if live >= 0 else -1),)
             for accepting, live in zip(automaton.accepting, automaton.live, strict=True)
@@ -332,6 +332,12 @@ class Tags(MemberText):
 def _closed(strings: StringSet, closing: bytes, by: Unremembered) -> EdgeLists:
     """The automaton of strings with a closing tag behind them."""
     return of_dfa(strings.followed_by(closing, by.meter), by.meter)
+
+
+@lru_cache(maxsize=32)
+def _counted(strings: StringSet, closing: bytes, gap: EdgeLists | None, by: Unremembered) -> EdgeLists | None:
+    """The automaton of `closed_string`, which is the same for all bounds."""
+    return closed_string(_closed.__wrapped__(strings, closing, by), closing, gap, 2)
 
 
 def _ends_of(text: Text) -> list[Text]:
