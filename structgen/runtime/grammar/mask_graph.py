@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ..core.bitsets import bits_of, from_bits, sets_of, words_of
+from .completability.completion_tables import asked_of
 from .mask_table import PartialMaskTable
 from .partial_masks import LexemeMasks, Watched
 from .tables import GrammarTables
@@ -172,10 +173,11 @@ def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growi
 def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """Sets as the kernel reads them: two for each, the terminals of unconstrained endings, and those of others.
 
-    The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4);
-    with 8 times the number of the first set that has the same of them.
+    Of each then flags, ``int32[sets, *]``: whether there are others (1), and whether there are columns among the
+    first (2) and the second (4), with 8 times the number of the first set that has the same of them; and these
+    others as `structgen.runtime.grammar.completability.completion_tables.asked_of` counts them, in words.
     """
-    asked = np.zeros(len(words), np.int32)
+    asked, others = np.zeros(len(words), np.int32), np.zeros((len(words), 0), np.uint32)
     found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
     if tables.endings.is_unconstrained:
         found[::2] = words
@@ -185,11 +187,12 @@ def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[N
         found[::2] = _terminals(tables, endings & unconstrained)
         found[1::2] = _terminals(tables, endings & ~unconstrained)
         first: dict[bytes, int] = {}
-        tight = np.packbits(endings & ~unconstrained, axis=1)
-        asked[:] = [first.setdefault(row.tobytes(), number) for number, row in enumerate(tight)]
+        others = from_bits(np.ascontiguousarray(endings[:, asked_of(tables.endings, tables.end)[0]]))
+        asked[:] = [first.setdefault(row.tobytes(), number) for number, row in enumerate(others)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
     flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
-    return found, 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
+    asked = 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
+    return found, np.concatenate([asked[:, None], others.view(np.int32)], axis=1)
 
 
 def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.uint32]:
