@@ -2,8 +2,8 @@
 
 After a name comes the text of a kind of values, and then one state that reads a value, the closing tag, and pops. An
 unbounded string runs to the first closing tag: one automaton, and so does one with a bound on its length alone
-(`strings/closed.py`). Where a text can be a string and something else, or may have whitespace around it, both ways are
-followed.
+(`strings/closed.py`). Where a text can be a string and something else, or may have whitespace around it, both ways
+are followed.
 
 Where the name of a special token stands in what a tag says, that token may be written in its place. No value has
 special tokens, so one that a tag begins to end with ends the value at once.
