@@ -183,23 +183,25 @@ def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[N
         found[::2] = words
     else:
         endings = bits_of(words, tables.set_members)
-        unconstrained = np.array(tables.endings.unconstrained, np.bool_)
-        found[::2] = _terminals(tables, endings & unconstrained)
-        found[1::2] = _terminals(tables, endings & ~unconstrained)
-        first: dict[bytes, int] = {}
-        others = from_bits(np.ascontiguousarray(endings[:, asked_of(tables.endings, tables.end)[0]]))
-        asked[:] = [first.setdefault(row.tobytes(), number) for number, row in enumerate(others)]
+        which, _ = asked_of(tables.endings, tables.end)
+        found[::2] = _terminals(tables, endings, np.flatnonzero(tables.endings.ends[:, 2]))
+        found[1::2] = _terminals(tables, endings, which)
+        others = from_bits(np.ascontiguousarray(endings[:, which]))
+        rows = others.view(np.dtype((np.void, max(1, others.itemsize * others.shape[1])))).reshape(-1)
+        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
+        asked[:] = first[number.reshape(-1)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
     flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
     asked = 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
     return found, np.concatenate([asked[:, None], others.view(np.int32)], axis=1)
 
 
-def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """The terminals of sets of endings, ``bool[sets, endings]``."""
-    terminal = np.array(tables.endings.terminal, np.int32)
+def _terminals(tables: GrammarTables, endings: NDArray[np.bool_], which: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """The terminals of some of the endings of sets, ``bool[sets, endings]``."""
+    terminal = tables.endings.ends[which, 0]
     order = np.argsort(terminal, kind="stable")
     distinct, first = np.unique(terminal[order], return_index=True)
     found = np.zeros((len(endings), tables.members), np.bool_)
-    found[:, distinct] = np.bitwise_or.reduceat(endings.T[order], first, axis=0).T
+    there = endings[:, which[order]]
+    found[:, distinct] = there if len(distinct) == len(which) else np.logical_or.reduceat(there, first, axis=1)
     return from_bits(found)
