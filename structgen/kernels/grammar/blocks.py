@@ -14,6 +14,12 @@ from ..jit import spliced
 _CELLS, _CELL_SLOTS, _SHIFTS, _SHIFT_SLOTS, _ACCEPTED, _ACCEPT_SLOTS, _OFFERS, _OFFER_SLOTS, _OFFERED = range(9)
 _HITS, _WAITING, _MASKS, _TODO, _ANSWERS, _ANSWER_SLOTS, _ALLOWED, _MISSING, _OPEN = range(9, 18)
 
+#: The first table of the parser's block of those that say what completes texts, `CompletionTables`' in their order:
+#: ``reach``, ``net``, where the positions of each state begin, ``row_of``, ``sure``, ``starts``, ``moves``, ``sets``,
+#: ``first``; ``int32[*, 2]`` the endings that are asked for; and scratch: ``int32[*, 3]`` a cell, open brackets and a
+#: nonterminal, ``uint32[*, words]`` a set for each. All are empty where that is not known.
+_COMPLETIONS = 13
+
 
 @spliced
 def _flat(block, k):
@@ -62,7 +68,7 @@ def _of_lexer(block):
     """``class_of``, ``end_start``, ``ends``, ``beats``, ``lapses``, ``starts``, ``futures``, ``sets``, ``tight``."""
     return (
         _flat(block, 0), _flat(block, 1), _table(block, 2), _flat(block, 3), _flat(block, 4), _flat(block, 5),
-        _flat(block, 6), _words(block, 7), _flat(block, 8),
+        _flat(block, 6), _words(block, 7), _table(block, 8),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from .parser_walks import (
     SHORT,
     _accepted_by,
     _allows,
+    _answer,
     _answered,
     _cell,
     _line_ended,
@@ -184,8 +185,6 @@ def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ign
         if moves[level, operation] == -1:
             return np.int64(REFUSED), within, level
         after = np.int64(levels[level, operation])
-        if after < 0:
-            return np.int64(NO_LEVEL), operation, level
     state = np.int64(-1)
     if terminal < lines[3]:
         here, state = _read_terminal(
@@ -201,6 +200,8 @@ def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ign
             )  # fmt: skip
             if here < 0:
                 break
+    if here >= 0 and after < 0:
+        return np.int64(NO_LEVEL), operation, level
     if here >= 0 and state >= 0:
         within = np.int64(context[state])
     return here, within, after
@@ -350,13 +351,21 @@ def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, thre
         if answer < -1:
             return answer, 0, 0
         if answer == -1 or (answer and threads[k, T_WATCHED] >= 0):
+            name = np.int64(OF_LEXER + threads[k, T_LEXER])
             known, _ = _answered(
-                answers, answer_slots, levels, cells, cell, np.int64(OF_LEXER + threads[k, T_LEXER]),
+                answers, answer_slots, levels, cells, cell, name,
                 threads[k, T_CONTEXT] + len(starts) * (1 + threads[k, T_WATCHED]), level,
             )  # fmt: skip
-            threads[k, T_ALIVE] = 2 if known < 0 else known
-        else:
-            threads[k, T_ALIVE] = answer
+            answer = np.int64(known)
+            if answer < 0 and threads[k, T_WATCHED] < 0:
+                answer, _ = _answer(
+                    parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets,
+                    moves, levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, answers,
+                    answer_slots, counts, cell, name, threads[k, T_CONTEXT], level,
+                )  # fmt: skip
+            if answer < -1:
+                return answer, 0, 0
+        threads[k, T_ALIVE] = 2 if answer < 0 else answer
         first = np.int64(scratch[_REACHED + threads[k, T_FROM]])
         popped = 0
         pushed = 0
@@ -391,7 +400,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
 
     Returns
     -------
-    0 or 1; or `SHORT`, `FULL` or `NO_LEVEL`.
+    (0 or 1, 0, 0); or, in place of that number, `SHORT` or `FULL`; or (`NO_LEVEL`, level, operation).
     """
     shift, goto, reductions, reduce, before, shifted, defaults, _, ignored, lines, brackets = _actions(parser)
     _, given, moves, levels = _of_levels(of_levels)
@@ -400,7 +409,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
     dedents = _flat(of_levels, 4)
     end = shift.shape[1] - 1
     if watched >= 0 and lapses[watched]:
-        return 0
+        return 0, 0, 0
     for e in range(end_start[lexer] - is_fresh, end_start[lexer + 1]):
         here = np.int64(cell)
         after = level
@@ -426,7 +435,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
             if moves[level, operation] == -1:
                 move = -1
             elif after < 0:
-                return NO_LEVEL
+                return NO_LEVEL, level, operation
             elif t >= lines[3]:
                 move = moves[level, operation]
         if move == -1:
@@ -437,7 +446,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
                 here, t,
             )  # fmt: skip
             if known < 0:
-                return known
+                return known, 0, 0
             here = np.int64(shifts[known, 2])
         elif move:
             here, _, _ = _line_ended(
@@ -455,13 +464,13 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
         if here == REFUSED:
             continue
         if here < 0:
-            return here
+            return here, 0, 0
         accepts = _accepted_by(
             goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
             waiting, masks, here,
         )  # fmt: skip
         if accepts < 0:
-            return accepts
+            return accepts, 0, 0
         if accepted[accepts, end >> 5] >> np.uint32(end & 31) & np.uint32(1):
-            return 1
-    return 0
+            return 1, 0, 0
+    return 0, 0, 0

@@ -8,6 +8,7 @@ from ..jit import bare_kernel, inlined, spliced
 from .blocks import (
     _ALLOWED,
     _CELLS,
+    _COMPLETIONS,
     _MISSING,
     _OPEN,
     _TODO,
@@ -18,6 +19,7 @@ from .blocks import (
     _of_stacks,
     _table,
 )
+from .completions import _completed, _have_common, _same_words
 
 #
 # Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a
@@ -191,14 +193,6 @@ def _line_ended(shift, goto, reductions, reduce, before, defaults, cells, cell_s
     return cell, depth_read, state
 
 
-@spliced
-def _same_words(rows, a, b):
-    w = 0
-    while w < rows.shape[1] and rows[a, w] == rows[b, w]:
-        w += 1
-    return w == rows.shape[1]
-
-
 @inlined
 def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots,
                    counts, waiting, masks, cell):  # fmt: skip
@@ -320,23 +314,22 @@ def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, se
     depth_read = cells[cell, 2]
     if not has_columns:
         return 0, depth_read
-    # One of the columns that a line may begin at here, first that of the line before: without dedents it reads
-    # the least of the stack. The first that is an indent stands for all that are wider.
-    columns = moves.shape[1] - 2
-    for column in range(-1, columns):
-        move = moves[level, column] if column >= 0 else np.int32(1)
-        if (column < 0) == (move == 1) and (move > 0 or move == -2):
-            last = columns if move == -2 else column + 1
-            wanted = False
-            for c in range(max(column, 0), columns if column < 0 else last):
-                t = lines[3] + c
-                if (
-                    (moves[level, c] == 1 if column < 0 else moves[level, c] != -1)
-                    and sets[number, t >> 5] >> np.uint32(t & 31) & np.uint32(1)
-                ):  # fmt: skip
-                    wanted = True
-                    break
-            if wanted:
+    # Those of the columns that a line may begin at here, first that of the line before: without dedents it reads the
+    # least of the stack. One that is an indent stands for all.
+    for turn in range(2):
+        is_indent_refused = False
+        for w in range(lines[3] >> 5, sets.shape[1]):
+            word = sets[number, w]
+            t = 32 * w - 1
+            while word:
+                t += 1
+                is_member = word & np.uint32(1)
+                word >>= np.uint32(1)
+                if not is_member or t < lines[3]:
+                    continue
+                move = moves[level, t - lines[3]]
+                if (turn == 0) != (move == 1) or (move <= 0 and (move != -2 or is_indent_refused)):
+                    continue
                 here, depth, _ = _line_ended(
                     shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                     cell, move, lines[0], lines[1], lines[2],
@@ -346,8 +339,7 @@ def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, se
                     return 1, depth_read
                 if here != REFUSED:
                     return here, depth_read
-        if move == -2:
-            break
+                is_indent_refused |= move == -2
     return 0, depth_read
 
 
@@ -356,29 +348,33 @@ def _allows(shift, goto, reductions, reduce, before, defaults, lines, moves, set
             shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
     """Whether a group's tokens are allowed: 1, 0, or -1 where it depends on what can follow the lexeme."""
     answer, depth_read = _accepts(
-        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, 2 * number, tight[number] & 2, cells,
-        cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
+        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, 2 * number, tight[number, 0] & 2,
+        cells, cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
-    if answer or not tight[number] & 1:
+    if answer or not tight[number, 0] & 1:
         return answer, depth_read
     answer, depth = _accepts(
-        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, 2 * number + 1, tight[number] & 4,
+        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, 2 * number + 1, tight[number, 0] & 4,
         cells, cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
     return -1 if answer == 1 else answer, min(depth_read, depth)
 
 
 @spliced
-def _answer_slot(answers, answer_slots, cells, cell, count, number, within, level):
-    """The slot of an answer that so many states on top of a stack decide, which is free where there is none."""
-    mixed = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(within)
-    mixed = (mixed ^ mixed >> np.uint64(31)) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(level)
-    here = cell
-    for _ in range(count):
-        mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(cells[here, 1])
-        here = cells[here, 0]
+def _mixed(mixed, number):
+    """A hash, and another number."""
+    return (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(number)
+
+
+@spliced
+def _answer_slot(answers, answer_slots, cells, cell, count, number, within, level, mixed):
+    """The slot of an answer that so many states on top of a stack decide, which is free where there is none.
+
+    ``mixed`` is the hash of what is asked and of the states.
+    """
     mask = len(answer_slots) - 1
-    slot = np.int64((mixed ^ mixed >> np.uint64(32)) & np.uint64(mask))
+    slot = _mixed(mixed, level)
+    slot = np.int64((slot ^ slot >> np.uint64(32)) & np.uint64(mask))
     while answer_slots[slot]:
         a = answer_slots[slot] - 1
         here = cell
@@ -395,23 +391,142 @@ def _answer_slot(answers, answer_slots, cells, cell, count, number, within, leve
     return slot
 
 
-@inlined
+@spliced
 def _answered(answers, answer_slots, levels, cells, cell, number, within, level):
     """What is remembered of a set on a stack: 1, 0, or -1 for nothing; and the lowest depth looked at.
 
     For all levels with as many open brackets, or for this one.
     """
-    for turn in range(2):
-        where = np.int64(level) if turn else np.int64(OF_BRACKETS) + levels[level, levels.shape[1] - 1]
-        here = np.int64(cell)
-        for count in range(1, MOST_DECIDING + 1):
-            if here < 0:
-                break
-            slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, where)
+    alike = np.int64(OF_BRACKETS) + levels[level, levels.shape[1] - 1]
+    mixed = _mixed(_mixed(np.uint64(0), number), within)
+    here = np.int64(cell)
+    for count in range(1, MOST_DECIDING + 1):
+        if here < 0:
+            break
+        mixed = _mixed(mixed, cells[here, 1])
+        for turn in range(2):
+            where = np.int64(level) if turn else alike
+            slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, where, mixed)
             if answer_slots[slot]:
                 return answers[answer_slots[slot] - 1, _ANSWER], cells[here, 2]
-            here = np.int64(cells[here, 0])
+        here = np.int64(cells[here, 0])
     return np.int32(-1), cells[cell, 2]
+
+
+@inlined
+def _follows(parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, moves,
+             levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, counts, cell, within,
+             level):  # fmt: skip
+    """Whether something can follow a lexeme that has one of a set's endings that are not unconstrained.
+
+    Lexemes that are no line ends come first, then line ends with the column of their line, which read less of the
+    stack than others. Returns 1, 0, -1 where that is not known, or `SHORT` or `FULL`; the lowest depth looked at; and
+    whether it is so at all levels with as many open brackets.
+    """
+    first, asked = _table(parser, _COMPLETIONS + 8), _table(parser, _COMPLETIONS + 9)
+    depth_read = min(cells[cell, 2], cells[cell, 4])
+    if len(asked) == 0:
+        return np.int64(-1), depth_read, False
+    for turn in range(3):
+        last_move = np.int32(-1)
+        last_boundary = np.int32(-1)
+        e = -1
+        while e + 1 < len(asked):
+            e += 1
+            if not e & 31 and not tight[number, 1 + (e >> 5)]:
+                e += 31
+                continue
+            t = asked[e, 0]
+            is_line = t >= lines[3]
+            if is_line != (turn > 0) or not tight[number, 1 + (e >> 5)] >> np.int32(e & 31) & 1:
+                continue
+            here = np.int64(cell)
+            where = np.int64(within)
+            inside = np.int64(levels[level, levels.shape[1] - 1])
+            depth = np.int64(cells[cell, 2])
+            is_alike = True
+            if is_line:
+                move = moves[level, t - lines[3]]
+                if move == -1 or (turn == 1) != (move == 0 or move == 1):
+                    continue
+                if move == last_move and asked[e, 1] == last_boundary:
+                    continue  # as wide a line, or one within brackets, was looked at
+                last_move = move
+                last_boundary = asked[e, 1]
+                if move:
+                    is_alike = False
+                    here, depth, state = _line_ended(
+                        shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots,
+                        counts, cell, move, lines[0], lines[1], lines[2],
+                    )  # fmt: skip
+                    where = np.int64(context[state])
+            else:
+                if not offered[offer, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                    continue
+                if brackets[t]:
+                    inside += 1 if brackets[t] == 1 else -1
+                if t != lines[0] and not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                    known = _shifted(
+                        shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots,
+                        counts, cell, t,
+                    )  # fmt: skip
+                    if known < 0:
+                        return np.int64(known), depth_read, False
+                    here = np.int64(shifts[known, 2])
+                    depth = np.int64(shifts[known, 3])
+                    where = np.int64(context[shifts[known, 4]])
+            depth_read = min(depth_read, depth)
+            if here == REFUSED:
+                continue
+            if here < 0:
+                return here, depth_read, False
+            begins = first[where, 2 * asked[e, 1] + (inside > 0)]
+            answer, there = _completed(parser, goto, cells, here, inside, begins)
+            if answer:
+                return np.int64(answer), min(depth, there), is_alike
+            depth_read = min(depth_read, there)
+    return np.int64(0), depth_read, False
+
+
+@inlined
+def _keep(answers, answer_slots, cells, counts, cell, count, number, within, level, answer):
+    """See `keep_answer`."""
+    known = counts[_N_ANSWERS]
+    mixed = _mixed(_mixed(np.uint64(0), number), within)
+    here = cell
+    for _ in range(count):
+        mixed = _mixed(mixed, cells[here, 1])
+        here = np.int64(cells[here, 0])
+    slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, level, mixed)
+    if known == len(answers) or answer_slots[slot]:
+        return False
+    counts[_N_ANSWERS] = known + 1
+    answer_slots[slot] = known + 1
+    answers[known, 0] = number
+    answers[known, 1] = within
+    answers[known, 2] = level
+    answers[known, _ANSWER] = answer
+    answers[known, _ANSWER + 1] = count
+    for k in range(count):
+        answers[known, _STATES + k] = cells[cell, 1]
+        cell = cells[cell, 0]
+    return True
+
+
+@inlined
+def _answer(parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, moves,
+            levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, answers, answer_slots,
+            counts, cell, name, within, level):  # fmt: skip
+    """As `_follows`; what is found is remembered under a name. And the lowest depth looked at."""
+    found, depth, is_alike = _follows(
+        parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, moves, levels,
+        offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, counts, cell, within, level,
+    )  # fmt: skip
+    count = cells[cell, 2] + 1 - depth
+    if found >= 0 and count <= MOST_DECIDING:
+        where = np.int64(OF_BRACKETS) + levels[level, levels.shape[1] - 1] if is_alike else np.int64(level)
+        _keep(answers, answer_slots, cells, counts, np.int64(cell), count, name, within, where, found)
+    return found, np.int64(depth)
 
 
 @bare_kernel
@@ -433,23 +548,10 @@ def keep_answer(stacks, counts, cell, count, number, within, level, answer):
     -------
     Whether there was room.
     """
-    cells = _table(stacks, _CELLS)
     answers, answer_slots = _of_answers(stacks)
-    known = counts[_N_ANSWERS]
-    slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, level)
-    if known == len(answers) or answer_slots[slot]:
-        return False
-    counts[_N_ANSWERS] = known + 1
-    answer_slots[slot] = known + 1
-    answers[known, 0] = number
-    answers[known, 1] = within
-    answers[known, 2] = level
-    answers[known, _ANSWER] = answer
-    answers[known, _ANSWER + 1] = count
-    for k in range(count):
-        answers[known, _STATES + k] = cells[cell, 1]
-        cell = cells[cell, 0]
-    return True
+    return _keep(
+        answers, answer_slots, _table(stacks, _CELLS), counts, np.int64(cell), count, number, within, level, answer
+    )
 
 
 #: Of the groups of a record (see `walk_stack_masks`): those with at most so many ids have them in it. Others have the
@@ -549,8 +651,8 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
     ----------
     parser, of_levels, stacks:
         Blocks (`structgen.kernels.grammar.blocks`) with the tables below in this order: the parser's to ``brackets``,
-        then ``same_start`` and ``same`` (see `read_token`); to ``levels``, then ``dedents`` (see `may_end_text`); and
-        from ``cells`` on.
+        then ``same_start`` and ``same`` (see `read_token`) and what completes texts (`_COMPLETIONS`); to ``levels``,
+        then ``dedents`` (see `may_end_text`); and from ``cells`` on.
     shift, goto:
         ``int32[states, terminals + 1]`` and ``int32[states, nonterminals]``: the next state, -1 for none.
     reductions, reduce, before:
@@ -573,8 +675,9 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
         groups; for each end its terminal and continuation; and its groups.
     sets, tight:
         ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
-        follow; ``int32[*]``: 1 where there are some of these, 2 and 4 for columns among the two, and 8 times the
-        number of a set of which as much is asked.
+        follow; ``int32[*, *]``: 1 where there are some of these, 2 and 4 for columns among the two, and 8 times the
+        number of a set of which as much is asked; then, in words, which of the endings that are asked for (see
+        `structgen.kernels.grammar.blocks`) it has.
     target:
         ``int32[continuations, contexts]``: the record that goes on from a continuation in a context, or -1.
     cell, record, within, level:
@@ -689,12 +792,6 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
                 if move == -1:
                     continue
                 after_level = levels[p_level, operation]
-                if after_level < 0:
-                    if n_missing < len(missing):
-                        missing[n_missing, 0] = -1 - p_level
-                        missing[n_missing, 1] = operation
-                        n_missing += 1
-                    continue
             if t >= at_zero:
                 if move:
                     here, depth, state = _line_ended(
@@ -720,6 +817,12 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
                 where = context[shifts[known, 4]]
             if here < 0:
                 return min(here, SHORT), 0, 0, 0
+            if after_level < 0:
+                if n_missing < len(missing):
+                    missing[n_missing, 0] = -1 - p_level
+                    missing[n_missing, 1] = operation
+                    n_missing += 1
+                continue
             following = target[records[e + 1], where]
             if following < 0:
                 if n_missing < len(missing):
@@ -747,22 +850,37 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
                         hits[offer, number] = 2
                         break
             if hits[offer, number] == 1:
-                if not tight[number]:
+                if not tight[number, 0]:
                     continue
-                answer, depth = _allows(
-                    shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells,
-                    cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
-                )  # fmt: skip
-                depth_read = min(depth_read, depth)
-                if answer == 0:
-                    continue
-                if answer < -1:
-                    return answer, 0, 0, 0
+                answer = np.int64(-1)
+                if tight[number, 0] & 2 or not _have_common(sets, 2 * number + 1, offered, offer):
+                    answer, depth = _allows(
+                        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells,
+                        cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
+                    )  # fmt: skip
+                    depth_read = min(depth_read, depth)
+                    if answer == 0:
+                        continue
+                    if answer < -1:
+                        return answer, 0, 0, 0
                 if answer == -1:
-                    answer, depth = _answered(
-                        answers, answer_slots, levels, cells, c, np.int64(tight[number] >> 3), p_context, p_level
+                    known, depth = _answered(
+                        answers, answer_slots, levels, cells, c, np.int64(tight[number, 0] >> 3), p_context, p_level
                     )
-                    depth_read = min(depth_read, np.int64(depth))
+                    if known >= 0:
+                        answer = np.int64(known)
+                        depth_read = min(depth_read, np.int64(depth))
+                        if answer == 0:
+                            continue
+                if answer == -1:
+                    answer, depth = _answer(
+                        parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets,
+                        moves, levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, answers,
+                        answer_slots, counts, c, np.int64(tight[number, 0] >> 3), p_context, p_level,
+                    )  # fmt: skip
+                    if answer < -1:
+                        return answer, 0, 0, 0
+                    depth_read = min(depth_read, depth)
                     if answer == 0:
                         continue
                 if answer == -1:

@@ -134,14 +134,19 @@ class LevelTable:
         """The number of a level."""
         known = self._number.get(level)
         if known is None:
-            known = self._number[level] = len(self._known)
-            self._known.append(level)
-            if known == len(self._moves):
-                before = self._tables
-                self._make_room(2 * known)
-                for table, values in zip(self._tables, before, strict=True):
-                    table[:known] = values
+            known = self._enter(level)
             self._fill(known, level)
+        return known
+
+    def _enter(self, level: Level | None) -> int:
+        """The number of a level that has none yet, whose rows are still to be filled."""
+        known = self._number[level] = len(self._known)
+        self._known.append(level)
+        if known == len(self._moves):
+            before = self._tables
+            self._make_room(2 * known)
+            for table, values in zip(self._tables, before, strict=True):
+                table[:known] = values
         return known
 
     def _make_room(self, levels: int) -> None:
@@ -166,6 +171,72 @@ class LevelTable:
         after = self._after(layout, level, operation)
         if after is not None:
             self._levels[number, operation] = self.number(after)
+
+    def follow_all(self, wanted: list[tuple[int, int]]) -> None:
+        """As `follow`, of levels with an operation each; at once for all indents and brackets, mostly many."""
+        indents: dict[int, list[int]] = {}
+        opened: list[int] = []
+        for number, operation in wanted:
+            if operation == self._operations - 2:
+                opened.append(number)
+            elif self._moves[number, operation] == -2:
+                indents.setdefault(number, []).append(operation)
+            else:
+                self.follow(number, operation)
+        for number, columns in indents.items():
+            self._indent(number, columns)
+        self._open(opened)
+
+    def _open(self, numbers: list[int]) -> None:
+        new, width = [], self._operations - 2
+        for number in numbers:
+            level = self._known[number]
+            assert level is not None
+            after = Level(level.brackets + 1, level.columns)
+            known = self._number.get(after)
+            if known is None:
+                known = self._enter(after)
+                new.append((known, number, after.brackets))
+            self._levels[number, width] = known
+        if not new:
+            return
+        rows, outside, brackets = np.array(new).T
+        self._fill(int(rows[0]), self._known[rows[0]])
+        for table in (self._keep, self._given, self._moves):
+            table[rows] = table[rows[0]]
+        self._dedents[rows] = self._dedents[outside]
+        self._levels[rows] = -1
+        self._levels[rows, :width] = rows[:, None]
+        self._levels[rows, width + 1] = outside
+        self._levels[rows, -1] = brackets
+
+    def _indent(self, number: int, columns: list[int]) -> None:
+        level = self._known[number]
+        assert level is not None
+        new = []
+        for column in columns:
+            after = Level(0, (*level.columns, column))
+            known = self._number.get(after)
+            if known is None:
+                known = self._enter(after)
+                new.append((known, column))
+            self._levels[number, column] = known
+        if not new:
+            return
+        rows, indents = np.array(new).T
+        for table in (self._keep, self._given, self._moves):
+            table[rows] = table[number]
+        self._dedents[rows] = self._dedents[number] + 1
+        last = level.columns[-1]
+        self._levels[number, last] = number
+        self._levels[rows] = -1
+        self._levels[rows, : last + 1] = self._levels[number, : last + 1]
+        self._levels[rows, indents] = rows
+        self._levels[rows, -1] = 0
+        every, moves, width = np.arange(self._operations - 2), self._moves[number], self._operations - 2
+        closes = np.where(moves[:width] > 0, moves[:width] + 1, -1)
+        wider = np.where((every > indents[:, None]) & (every < width - 1), -2, closes)
+        self._moves[rows, :width] = np.where(every == indents[:, None], 1, wider)
 
     def _after(self, layout: IndentationTerminals, level: Level, operation: int) -> Level | None:
         columns = self._operations - 2

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.blocks import blank, packed
+from .completability.completion_tables import CompletionTables, asked_of
 from .indentation import LevelTable
 from .parser.stack import Stack
 from .tables import SYMBOLS, GrammarTables
@@ -26,6 +27,9 @@ _FEW_CELLS, _MOST_CELLS = 1 << 13, 1 << 19
 #: of a stack begins at a multiple of it.
 _SHALLOW = 64
 
+#: Places of a stack that are looked at for one question before Python is asked.
+_WAITING = 64
+
 #: Bytes of `KernelGss.hits` at most, where there are many sets.
 _MOST_HITS = 1 << 23
 
@@ -35,7 +39,7 @@ _Array: TypeAlias = "NDArray[np.int32] | NDArray[np.uint32] | NDArray[np.uint8] 
 class ParserTables:
     """The parser's actions, a row for each state."""
 
-    def __init__(self, tables: GrammarTables) -> None:
+    def __init__(self, tables: GrammarTables, completions: CompletionTables | None) -> None:
         states = len(tables.context)
         symbols, number = np.unique(tables.goto[:, 1], return_inverse=True)
         origin = np.searchsorted(symbols, tables.reduce[:, 2])
@@ -49,6 +53,7 @@ class ParserTables:
         self.block, (shift, goto, *_) = packed([
             *none, starts, reduce, tables.before, tables.shifted, tables.defaults, tables.context, tables.ignored,
             levels.lines, levels.brackets, *_replacements(tables, symbols),
+            *_completing(tables, symbols, completions),
         ])  # fmt: skip
         shift[tables.shift[:, 0], tables.shift[:, 1]] = tables.shift[:, 2]
         goto[tables.goto[:, 0], number.reshape(-1)] = tables.goto[:, 2]
@@ -69,6 +74,25 @@ def _replacements(tables: GrammarTables, nonterminals: NDArray[np.int32]) -> tup
     read = np.where(read > tables.end, -2 - np.where(is_known, number, len(nonterminals)), read)
     found = np.concatenate([same[:, :1] + same[:, 1:2], read, same[:, 2 + SYMBOLS :]], axis=1).astype(np.int32)
     return np.searchsorted(tops, np.arange(len(tables.context) + 1)).astype(np.int32), found
+
+
+def _completing(
+    tables: GrammarTables, nonterminals: NDArray[np.int32], completions: CompletionTables | None
+) -> tuple[_Array, ...]:
+    """What completes texts, as the kernels read it: empty tables where that is not known."""
+    none = np.zeros(0, np.int32)
+    if completions is None:
+        return (none,) * 12
+    moves = completions.moves.copy()
+    number = np.searchsorted(nonterminals, moves[:, 0])
+    is_known = np.append(nonterminals, -1)[number] == moves[:, 0]
+    moves[:, 0] = np.where(is_known, number, len(nonterminals))
+    return (
+        completions.reach, completions.net, np.append(0, np.cumsum(1 + completions.reach)).astype(np.int32),
+        completions.row_of, completions.sure, completions.starts, moves, completions.sets, completions.first,
+        asked_of(tables.endings, tables.end)[1], np.zeros((_WAITING, 3), np.int32),
+        np.zeros((_WAITING, completions.sets.shape[1]), np.uint32),
+    )  # fmt: skip
 
 
 #: Each memory's, and anew whenever it forgets.
@@ -180,10 +204,13 @@ class KernelMemory:
     ----------
     tables:
         A parser none of whose actions compete.
+    completions:
+        What completes texts, if that is known.
     """
 
-    def __init__(self, tables: GrammarTables) -> None:
+    def __init__(self, tables: GrammarTables, completions: CompletionTables | None) -> None:
         self._tables = tables
+        self._completions = completions
         self._gss: KernelGss | None = None
         self._parser: ParserTables | None = None
 
@@ -191,8 +218,13 @@ class KernelMemory:
     def parser(self) -> ParserTables:
         """The parser's actions, and the levels of indentation."""
         if self._parser is None:
-            self._parser = ParserTables(self._tables)
+            self._parser = ParserTables(self._tables, self._completions)
         return self._parser
+
+    def complete(self, completions: CompletionTables | None) -> None:
+        """Have the kernels know what completes texts."""
+        self._completions = completions
+        self.forget()
 
     def stacks(self, *, size: int = _FEW_CELLS, sets: int = 0) -> KernelGss:
         """Room for so many cells and sets at least."""

@@ -17,6 +17,7 @@ from ...system.memo import Memo
 from ...system.properties import cached_property
 from ..core.digraph import bits
 from ..core.lazy_table import LazyTable
+from .completability.completion_tables import CompletionTables
 from .completability.completions import Completions
 from .completability.obligations import Watched
 from .embedded import Embedded, Inner
@@ -55,6 +56,8 @@ class LexerThreads:
         What is followed.
     pause:
         Called within long work, with the bytes that it takes; may raise.
+    known:
+        What completes texts, if that was worked out.
     """
 
     def __init__(
@@ -64,8 +67,10 @@ class LexerThreads:
         futures: LexemeFutures,
         embedded: Embedded,
         pause: Callable[[int], object],
+        known: CompletionTables | None = None,
     ) -> None:
         self._pause = pause
+        self._known = known
         self.parses = parses
         self.embedded = embedded
         self._tables = tables
@@ -89,7 +94,13 @@ class LexerThreads:
 
     @cached_property
     def _completions(self) -> Completions:
-        return Completions(self._tables, self.parses.parser, self._futures.boundaries, self.embedded, self._pause)
+        return self.completions(self._pause)
+
+    def completions(self, pause: Callable[[int], object]) -> Completions:
+        """What completes texts, with nothing found yet; ``pause`` is called within long work."""
+        return Completions(
+            self._tables, self.parses.parser, self._futures.boundaries, self.embedded, pause, self._known
+        )
 
     @property
     def start(self) -> Thread:

@@ -24,6 +24,7 @@ from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
 from ..rows.row_pool import has_kernels
+from .completability.completion_tables import CompletionTables
 from .embedded import Embedded, row_of
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
@@ -71,6 +72,8 @@ class GrammarMachine(InternedMachine[Thread]):
         Definitions and special tokens within the grammar.
     stored:
         What lexer states decide, as far as it is known.
+    completions:
+        What completes texts, as far as it is known.
     filled:
         Whether all was worked out that is worked out ahead of time.
     """
@@ -81,6 +84,7 @@ class GrammarMachine(InternedMachine[Thread]):
         vocabulary: Vocabulary,
         embedded: Embedded | None = None,
         stored: KnownMasks | None = None,
+        completions: CompletionTables | None = None,
         *,
         filled: bool = False,
     ) -> None:
@@ -92,10 +96,11 @@ class GrammarMachine(InternedMachine[Thread]):
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
         self._meter: Meter | None = None
-        self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause)
+        self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
-        self._memory = memory = KernelMemory(tables)
+        self._completions = completions
+        self._memory = memory = KernelMemory(tables, completions)
         self.masks = StackMasks(
             self.lexeme_masks, self._reader.parses, memory, self._reader.is_surely_followed, self._walk,
             is_deterministic=tables.is_deterministic, pause=self._give_way,
@@ -299,10 +304,25 @@ class GrammarMachine(InternedMachine[Thread]):
                 self.lexeme_masks.decide_all(behind[done : done + _FEW])
                 self._lock.give_way()
         self._decide(behind, watched, meter, progress)
+        completions = self._complete(meter)
         with self._lock:
+            self._completions = completions
+            self._memory.complete(completions)
             self.pool.compact()
             self.lexeme_masks.mark()
             self._filled = True
+
+    def _complete(self, meter: Meter | None) -> CompletionTables | None:
+        """What completes texts, where that is a question of what can follow lexemes, and kernels can answer it."""
+        if self.tables.endings.is_unconstrained or self.embedded.definitions:
+            return None
+
+        def pause(nbytes: int) -> None:
+            self._look_at(meter)
+            if meter:
+                meter.check_memory(nbytes, "what completes texts")
+
+        return self._reader.completions(pause).tables() if self.tables.is_deterministic else None
 
     def _look_at(self, meter: Meter | None) -> None:
         """Raises `BudgetExceededError`."""
@@ -408,7 +428,9 @@ class GrammarMachine(InternedMachine[Thread]):
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); nothing is kept elsewhere."""
         with self._lock:
-            return self.tables.to_sections() | to_sections(self.lexeme_masks) | self.embedded.to_sections()
+            completions = self._completions.to_sections() if self._completions is not None else {}
+            found = self.tables.to_sections() | to_sections(self.lexeme_masks)
+            return found | completions | self.embedded.to_sections()
 
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> GrammarMachine:
@@ -418,4 +440,5 @@ class GrammarMachine(InternedMachine[Thread]):
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
         stored = from_sections(tables, vocabulary, sections, sizes, where)
-        return cls(tables, vocabulary, embedded, stored, filled=filled)
+        completions = CompletionTables.from_sections(tables, sections, where)
+        return cls(tables, vocabulary, embedded, stored, completions, filled=filled)

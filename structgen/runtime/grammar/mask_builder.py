@@ -151,12 +151,12 @@ class StackMasks:
             elif n < 0:
                 return self._slowly(parse, lexer, watched)
             elif missing:
-                for number, to in cells.missing[:missing].tolist():
-                    if number < 0:
-                        parser.levels.follow(-1 - number, to)
-                    else:
+                wanted = cells.missing[:missing].tolist()
+                parser.levels.follow_all([(-1 - number, to) for number, to in wanted if number < 0])
+                for number, to in wanted:
+                    if number >= 0:
                         graph.follow(number, to)
-                    self._pause()
+                        self._pause()
                 cells = memory.stacks(sets=len(graph.tight))  # there may be new sets
             else:
                 break
@@ -178,7 +178,7 @@ class StackMasks:
         parses: dict[tuple[int, int, int], Parse] = {}
         sets: dict[tuple[int, int, int, int], list[int]] = {}
         for cell, context, level, group in cells.questions[:questions].tolist():
-            number = int(self._graph.tight[self._graph.records.data[group] >> 5]) >> 3
+            number = int(self._graph.tight[self._graph.records.data[group] >> 5, 0]) >> 3
             sets.setdefault((cell, context, level, number), []).append(group)
             if (cell, context, level) not in parses:
                 states, left = cells.above(cell)

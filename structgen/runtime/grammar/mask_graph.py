@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ..core.bitsets import bits_of, from_bits, sets_of, words_of
+from .completability.completion_tables import asked_of
 from .mask_table import PartialMaskTable
 from .partial_masks import LexemeMasks, Watched
 from .tables import GrammarTables
@@ -172,31 +173,35 @@ def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growi
 def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """Sets as the kernel reads them: two for each, the terminals of unconstrained endings, and those of others.
 
-    The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4);
-    with 8 times the number of the first set that has the same of them.
+    Of each then flags, ``int32[sets, *]``: whether there are others (1), and whether there are columns among the
+    first (2) and the second (4), with 8 times the number of the first set that has the same of them; and these
+    others as `structgen.runtime.grammar.completability.completion_tables.asked_of` counts them, in words.
     """
-    asked = np.zeros(len(words), np.int32)
+    asked, others = np.zeros(len(words), np.int32), np.zeros((len(words), 0), np.uint32)
     found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
     if tables.endings.is_unconstrained:
         found[::2] = words
     else:
         endings = bits_of(words, tables.set_members)
-        unconstrained = np.array(tables.endings.unconstrained, np.bool_)
-        found[::2] = _terminals(tables, endings & unconstrained)
-        found[1::2] = _terminals(tables, endings & ~unconstrained)
-        first: dict[bytes, int] = {}
-        tight = np.packbits(endings & ~unconstrained, axis=1)
-        asked[:] = [first.setdefault(row.tobytes(), number) for number, row in enumerate(tight)]
+        which, _ = asked_of(tables.endings, tables.end)
+        found[::2] = _terminals(tables, endings, np.flatnonzero(tables.endings.ends[:, 2]))
+        found[1::2] = _terminals(tables, endings, which)
+        others = from_bits(np.ascontiguousarray(endings[:, which]))
+        rows = others.view(np.dtype((np.void, max(1, others.itemsize * others.shape[1])))).reshape(-1)
+        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
+        asked[:] = first[number.reshape(-1)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
     flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
-    return found, 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
+    asked = 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
+    return found, np.concatenate([asked[:, None], others.view(np.int32)], axis=1)
 
 
-def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """The terminals of sets of endings, ``bool[sets, endings]``."""
-    terminal = np.array(tables.endings.terminal, np.int32)
+def _terminals(tables: GrammarTables, endings: NDArray[np.bool_], which: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """The terminals of some of the endings of sets, ``bool[sets, endings]``."""
+    terminal = tables.endings.ends[which, 0]
     order = np.argsort(terminal, kind="stable")
     distinct, first = np.unique(terminal[order], return_index=True)
     found = np.zeros((len(endings), tables.members), np.bool_)
-    found[:, distinct] = np.bitwise_or.reduceat(endings.T[order], first, axis=0).T
+    there = endings[:, which[order]]
+    found[:, distinct] = there if len(distinct) == len(which) else np.logical_or.reduceat(there, first, axis=1)
     return from_bits(found)

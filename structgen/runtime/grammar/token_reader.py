@@ -177,11 +177,14 @@ class TokenReader:
                 return None
             stacks, level = memory.stacks(), parser.levels.number(parse.level)
             cell = answer = stacks.cell(parse.stack)
-            if cell >= 0:
-                answer = self._kernels.may_end_text(
+            while cell >= 0:
+                answer, a, b = self._kernels.may_end_text(
                     parser.block, parser.levels.block, self._ends, stacks.block, stacks.counts, cell, level, lexer,
                     watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip
+                if answer != self._kernels.NO_LEVEL:
+                    break
+                parser.levels.follow(a, b)
             if answer < 0:
                 return None
             if answer:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from judges.endings_judge import agrees, can_complete, random_grammar
 from judges.grammars import BLOCKS, GRAMMARS, indentation
@@ -23,6 +25,7 @@ from structgen.runtime.grammar.completability import pop_summaries as outcomes
 from structgen.runtime.grammar.completability.boundaries import Boundaries
 from structgen.runtime.grammar.completability.completions import Completions
 from structgen.runtime.grammar.embedded import Embedded
+from structgen.runtime.grammar.lexer_threads import LexerThreads
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser.parser_driver import ParserDriver
 from structgen.runtime.grammar.tables import GrammarTables
@@ -47,6 +50,16 @@ TIGHT = {
     "python3": sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter()),
     "given": sg.Grammar("start: A NUMBER\nA: /a+/\n", definitions={"NUMBER": {"type": "integer"}}),
 }
+
+
+#: Blocks with brackets and comments, which a line end has to follow, and names that no digit may.
+BRACKETS = BLOCKS.replace("NAME _NEWLINE |", "value _NEWLINE |") + r"""
+value: NAME | LPAR value* RPAR
+LPAR: "("
+RPAR: ")"
+COMMENT: /#[a-z]*/
+%ignore COMMENT
+"""
 
 
 def tables_of(definition: sg.Grammar) -> GrammarTables:
@@ -183,13 +196,16 @@ def test_random_grammars_read_in_every_way_can_be_completed(seed: int) -> None:
     assert max(refused) > 0
 
 
+def tokens_of(letters: str, random: Random) -> sg.Vocabulary:
+    tokens = ["".join(random.choices(letters, k=random.randint(2, 4))).encode() for _ in range(40)]
+    return with_end([*dict.fromkeys(tokens), *EACH_BYTE])
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_masks_and_moves_agree(seed: int) -> None:
     """Tokens of several lexemes: the mask, `advance` and the bytes say the same, and no guide is stuck."""
     random = Random(seed)
-    tokens = ["".join(random.choices("abc ", k=random.randint(2, 4))).encode() for _ in range(40)]
-    tokens = [*dict.fromkeys(tokens), *EACH_BYTE]
-    vocabulary = with_end(tokens)
+    vocabulary = tokens_of("abc ", random)
     depth_read = 0
     while depth_read < 4:
         text = random_grammar(random)
@@ -202,6 +218,46 @@ def test_masks_and_moves_agree(seed: int) -> None:
             continue
         depth_read += 1
         check_walk(index, random)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_follows_is_known_of_a_complete_index(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its masks are those of a lazy one, and are made without Python."""
+    random = Random(seed)
+    done = seed % 3  # of these grammars one that is indented
+    while done < 3:
+        text, letters = (BRACKETS, "ab#:() \n") if not done else (random_grammar(random), "abc ")
+        postlex = replace(LINES, opening=("LPAR",), closing=("RPAR",)) if not done else None
+        definition = sg.Grammar(text, lexer=random.choice(["basic", "contextual"]), postlex=postlex)
+        try:
+            lazy = sg.compile(definition, tokens_of(letters, random), eager=False)
+        except sg.errors.DefinitionError:
+            continue
+        machine = lazy.machine
+        assert isinstance(machine, GrammarMachine)
+        if machine.tables.endings.is_unconstrained:
+            continue
+        done += 1
+        eager = sg.compile(definition, lazy.vocabulary)
+        stored = sg.Index.from_buffer(eager.to_bytes())
+        with monkeypatch.context() as forbidden:
+            forbidden.setattr(LexerThreads, "is_surely_followed", None)
+            known = [walk_of(index, seed) for index in (eager, stored)]
+        assert known == [walk_of(lazy, seed)] * 2
+
+
+def walk_of(index: sg.Index, seed: int) -> list[bytes]:
+    """The masks along some random texts."""
+    random, found = Random(seed), []
+    for _ in range(6):
+        guide = sg.Guide(index)
+        for _ in range(24):
+            mask = guide.bitmask()
+            found.append(mask.tobytes())
+            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+            if not guide.advance(random.choice(allowed)) or guide.is_finished():
+                break
+    return found
 
 
 def test_definitions_and_tokens_that_can_not_follow() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from judges.guides import allowed, with_end
 from lark import Lark
@@ -14,6 +15,7 @@ from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
 
 import structgen as sg
+from structgen.runtime.grammar.indentation import IndentationTerminals, LevelTable
 
 TREE = r"""
 start: _NL? tree
@@ -235,3 +237,32 @@ def test_an_indentation_of_other_terminals_is_refused() -> None:
         sg.compile(sg.Grammar('start: "a" _NEWLINE\n_NEWLINE: "\\n"', postlex=PythonIndenter()), vocabulary("blocks"))
     with pytest.raises(sg.errors.DefinitionError, match="columns is 0"):
         sg.Indentation(columns=0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_levels_that_are_made_together(seed: int) -> None:
+    """They are those that are made one by one; what is not known yet may be known sooner."""
+    random = Random(seed)
+    layout = IndentationTerminals(3, 4, 5, frozenset({1}), frozenset({2}), 20)
+    together, single = LevelTable(layout, 10, 2), LevelTable(layout, 10, 2)
+    operations = range(layout.columns + 4)
+    for _ in range(200):
+        number = random.randrange(min(len(together), 40))
+        moves, after = together._moves[number], together._levels[number]
+        missing = [(number, each) for each in operations if moves[each] != -1 and after[each] < 0]
+        wanted = random.sample(missing, random.randint(0, len(missing)))
+        together.follow_all(wanted)
+        for each, operation in wanted:
+            single.follow(single.number(together.level(each)), operation)
+    assert len(together) == len(single) > 40
+    for number in range(len(together)):
+        level = together.level(number)
+        other = single.number(level)
+        for one, another in zip(together._tables[:3], single._tables[:3], strict=True):
+            assert np.array_equal(one[number], another[other])
+        assert together._dedents[number] == single._dedents[other]
+        assert together._levels[number, -1] == single._levels[other, -1]
+        for operation in operations:
+            after = int(together._levels[number, operation])
+            assert level is not None
+            assert after < 0 or together.level(after) == together._after(layout, level, operation)

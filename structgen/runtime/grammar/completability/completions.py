@@ -11,7 +11,8 @@ With a layout it is the same where brackets and blocks nest
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from ....system.memo import Memo
@@ -21,14 +22,18 @@ from ..indentation import Level
 from ..parser.stack import Parser, Stack
 from ..tables import GrammarTables
 from .boundaries import Boundaries
+from .completion_tables import CompletionTables, TableBuilder, columns_of
 from .indented_moves import IndentedMoves
 from .lexical_follow import LexicalFollow
 from .nesting import Nesting
 from .obligations import Watched
-from .pop_summaries import PopSummaries
+from .pop_summaries import PopSummaries, PopSummary
 
 #: Answers that are remembered.
 _MOST_KNOWN = 1 << 15
+
+#: Contexts times boundaries of which tables say what can come first.
+_MOST_FIRST = 1 << 13
 
 #: A nonterminal and how many states are popped besides, with the endings that may be next then.
 _Left: TypeAlias = dict[tuple[int, int], int]
@@ -71,6 +76,8 @@ class Completions:
         Definitions and special tokens within it.
     pause:
         Called within long work, with the bytes that summaries take; may raise.
+    known:
+        What was worked out of this grammar before.
     """
 
     def __init__(
@@ -80,13 +87,13 @@ class Completions:
         boundaries: Boundaries,
         embedded: Embedded,
         pause: Callable[[int], object],
+        known: CompletionTables | None = None,
     ) -> None:
         self._tables = tables
         self._pause = pause
         self.reading = LexicalFollow(tables, boundaries, embedded)
         #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
-        self._nesting = Nesting.find(tables, lambda: pause(0)) if tables.layout is not None else None
-        nesting = self._nesting
+        self._nesting = nesting = None if tables.layout is None else _nesting(tables, known, pause)
         self._indented = IndentedMoves(tables, parser, self.reading, nesting) if nesting is not None else None
         #: Whether `find` can be asked.
         self.is_exact = tables.layout is None or self._indented is not None
@@ -96,14 +103,22 @@ class Completions:
 
     def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
         """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
-        indented = self._indented
-        if indented is None or level is None:
-            return self._find(stack, self.reading.next(context, boundary), 0)
-        first = indented.first(context, boundary, is_within=level.brackets > 0)
-        return self._find(stack, first, level.brackets)
+        brackets = 0 if self._indented is None or level is None else level.brackets
+        return self._find(stack, self._first(context, boundary, brackets > 0), brackets)
+
+    def _first(self, context: int, boundary: Watched, is_within: bool) -> int:
+        """The endings that may come first in a context, within brackets or not."""
+        if self._indented is None:
+            return self.reading.next(context, boundary)
+        return self._indented.first(context, boundary, is_within=is_within)
 
     def find_all(self) -> None:
         """Work out whatever `find` may need of what can come to lie on a stack: what it costs at most."""
+        for _ in self._all():
+            pass
+
+    def _all(self) -> Iterator[tuple[int, list[tuple[int, PopSummary]]]]:
+        """Each position that a stack can come to, and its summaries, with the ending of each."""
         nesting, indented = self._nesting, self._indented
         if nesting is not None and indented is not None:
             depths = nesting.depths(self._tables)
@@ -111,9 +126,32 @@ class Completions:
         else:
             positions = list(range(len(self._tables.context))) if self.is_exact else []
         for position in positions:
-            for ending in bits(self._summaries.accepted[position]):
-                self._summaries.find(position, ending)
+            found = [(e, self._summaries.find(position, e)) for e in bits(self._summaries.accepted[position])]
+            yield position, found
             self._pause(self._summaries.nbytes)
+
+    def tables(self) -> CompletionTables | None:
+        """All of it as tables; None where nothing can be asked, or too much can be first."""
+        endings, nesting, indented = self._tables.endings, self._nesting, self._indented
+        columns = columns_of(endings).tolist()
+        contexts = range(len(self._tables.starts))
+        if not self.is_exact or len(contexts) * len(columns) > _MOST_FIRST:
+            return None
+        builder = TableBuilder()
+        reach = [below + 1 for below in nesting.below] if nesting is not None else [0] * len(self._tables.context)
+        begins = [0, *accumulate(1 + each for each in reach)]
+        row_of = [0] * begins[-1]
+        for position, found in self._all():
+            state, brackets = indented.place(position) if indented is not None else (position, 0)
+            row_of[begins[state] + brackets] = builder.row(found)
+        boundary_of = dict(zip(endings.ends[:, 1].tolist(), endings.boundary, strict=True))
+        boundaries = [boundary_of[column] for column in columns]
+        first = [
+            [builder.number(self._first(context, each, within)) for each in boundaries for within in (False, True)]
+            for context in contexts
+        ]  # fmt: skip
+        net = nesting.net if nesting is not None else [0] * len(reach)
+        return builder.tables(reach, net, row_of, first, len(self._moves.terminal))
 
     def _at(self, stack: Stack, brackets: int) -> int:
         """The state on top of a stack, or the number of its position."""
@@ -178,3 +216,11 @@ class Completions:
                     known[each] = known.get(each, 0) | there
             self._known[state, endings] = known
         return known
+
+
+def _nesting(
+    tables: GrammarTables, known: CompletionTables | None, pause: Callable[[int], object]
+) -> Nesting | None:
+    if known is None:
+        return Nesting.find(tables, lambda: pause(0))
+    return Nesting(known.net.tolist(), (known.reach - 1).tolist())

@@ -108,6 +108,10 @@ class IndentedMoves:
                     self._number[position] = known
         return known
 
+    def place(self, position: int) -> _Place:
+        """The state of a position, and how many brackets are open there as far as it matters."""
+        return self._positions[position]
+
     def _after(self, position: int, target: int | None) -> int | None:
         """The position of a state on top of that at another one, if it can be there."""
         if target is None:

@@ -41,15 +41,14 @@ class Nesting:
 
     Parameters
     ----------
-    net, blocks:
-        By parser state: the net of the symbol that leads to it, of brackets and of blocks.
+    net:
+        By parser state: the net of brackets of the symbol that leads to it.
     below:
         By parser state: so many brackets at most can be closed above it that were opened below it, up to what a rule
         that is under way there can close.
     """
 
     net: list[int]
-    blocks: list[int]
     below: list[int]
 
     @classmethod
@@ -71,10 +70,10 @@ class Nesting:
         moves = _moves(tables)
         rules, start = rules_of(tables, check)
         nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
-        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
-        net, depth = np.zeros((2, len(tables.context)), np.int64)
-        net[moves[2]], depth[moves[2]] = _by_symbol(nets, moves[1]), _by_symbol(blocks, moves[1])
-        return cls(net.tolist(), depth.tolist(), _below(tables, moves, nets, start, check))
+        _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
+        net = np.zeros(len(tables.context), np.int64)
+        net[moves[2]] = _by_symbol(nets, moves[1])
+        return cls(net.tolist(), _below(tables, moves, nets, start, check))
 
     def depths(self, tables: GrammarTables) -> list[set[int]]:
         """By parser state: how many brackets can be open there, as far as that matters."""
