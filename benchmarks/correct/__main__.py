@@ -32,7 +32,7 @@ from .. import report, run
 from ..json_schema import instances
 from ..json_schema.order import ordered
 
-#: Bytes of the texts in which a mistake is looked for, and how often that is timed. Lark's parser takes minutes for so
+#: Bytes of the texts in which a mistake is looked for, and how often that is timed. Lark takes minutes for so
 #: much: it gets a part, and is counted as if it were linear.
 LENGTH, REPEATS, PART = 4_000, 30, 10
 

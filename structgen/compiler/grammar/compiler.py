@@ -68,7 +68,7 @@ def compile_rules(
             matchers[layout.newline] = by_column(newline, indentation.tab, layout.columns, meter)
     first = len(grammar.terminals) + 1
     always = ignored_by(grammar) | (1 << layout.newline if layout else 0)
-    contexts = contexts_of(grammar, table, lexer, always, meter)
+    contexts = contexts_of(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
     positions = ProductStates(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers, meter), first, meter)
@@ -149,7 +149,8 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
             f"no text can ever complete '{rule}', and the grammar has conflicts that it may decide",
             remedy="Leave it out, or give it a way out that does not contain itself or a terminal that is ignored.",
         )
-    return lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
+    part = lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
+    return replace(part, expected=lalr.expected_by(table, part))
 
 
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> IndentationTerminals | None:
@@ -229,19 +230,12 @@ def ignored_by(grammar: ContextFreeGrammar) -> int:
     return set_of(t for t, terminal in enumerate(grammar.terminals) if terminal.name in ignored)
 
 
-def contexts_of(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int, meter: Meter) -> list[int]:
+def contexts_of(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int) -> list[int]:
     """By parser state: the terminals that the lexer tries there, those that it ``always`` tries among them."""
     everything = (1 << len(grammar.terminals)) - 1
     if lexer == "basic":
         return [everything] * table.states
-    found = []
-    for shifts, reductions in zip(table.shifts, table.reductions, strict=True):
-        meter.check_time("building the lexer")
-        accepted = set_of(shifts)
-        for terminals in reductions.values():
-            accepted |= terminals
-        found.append(accepted & everything | always)
-    return found
+    return [expected & everything | always for expected in table.expected]
 
 
 def _moves(moves: list[dict[int, int]]) -> np.ndarray:

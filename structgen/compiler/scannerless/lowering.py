@@ -78,7 +78,7 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
             )
     table = parser_of(grammar, meter, definition.ambiguity, definition.strict)
     ignored = ignored_by(grammar)
-    contexts = contexts_of(grammar, table, definition.lexer, ignored, meter)
+    contexts = contexts_of(grammar, table, definition.lexer, ignored)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     distinct = list(dict.fromkeys(contexts))
     words = scanner.embedded(grammar.terminals, matchers, meter)

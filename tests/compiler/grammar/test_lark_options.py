@@ -43,6 +43,10 @@ RULES = {
     "kept": Case('!start: "a" x "a"\n!?x: "b" | "c" x', "abc", ("aba", "accba"), ("aa",)),
     "filtered": Case('start: _A x _B\nx: _A _A\n_A: "a"\n_B: "b" | "c"', "abc", ("aaab", "aaac"), ("aab",)),
     "left and right": Case('start: l r\nl: l "a" | "b"\nr: "a" "c" r | "d"', "abcd", ("bd", "baaacd"), ("bacad",)),
+    "a rule without a text": Case(
+        'start: NAME q | LONG | "." LONG\nq: ":" q\nNAME.2: /[ab]+/\nLONG: /[ab]{3}1/', "ab1.", (".aba1", ".bbb1"),
+        ("aba1", "ab"), ("contextual",),
+    ),
     "shifted": Case('start: s\ns: "i" s | "i" s "e" s | "x"', "iex", ("iixex", "ixeixex"), ("ie", "xe")),
 }
 

@@ -7,8 +7,10 @@ reducing, and two rules of one priority are an error.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import or_
 from typing import NamedTuple
 
 from ....budget import Meter
@@ -57,6 +59,9 @@ class Lalr:
         where something decided, and disjoint from what is shifted.
     conflicts:
         What competed.
+    expected:
+        By state: the terminals that a contextual lexer tries there, as bits: those before which something is done,
+        in the parser of the whole grammar (see `expected_by`).
     """
 
     automaton: Lr0
@@ -64,6 +69,7 @@ class Lalr:
     gotos: list[dict[Symbol, int]]
     reductions: list[dict[int, int]]
     conflicts: list[Conflict]
+    expected: list[int] = field(default_factory=list)
 
     @property
     def symbols(self) -> Symbols:
@@ -98,7 +104,26 @@ def build(grammar: ContextFreeGrammar, meter: Meter, *, resolve: bool = True) ->
             table.conflicts.extend(conflicts)
             if resolve:
                 _resolve(reductions, conflicts)
+    for shifts, reductions in zip(table.shifts, table.reductions, strict=True):
+        table.expected.append(set_of(shifts) | functools.reduce(or_, reductions.values(), 0))
     return table
+
+
+def expected_by(whole: Lalr, part: Lalr) -> list[int]:
+    """What the parser of a whole grammar expects where that of a part of its rules is, by state of the latter.
+
+    Each state of the part has one that the same symbols lead to: the part's items are among that one's.
+    """
+    number = {name: symbol for symbol, name in enumerate(whole.symbols.names)}
+    names, place, todo = part.symbols.names, {0: 0}, [0]
+    while todo:
+        state = todo.pop()
+        there = whole.shifts[place[state]] | whole.gotos[place[state]]
+        for symbol, target in (part.shifts[state] | part.gotos[state]).items():
+            if target not in place:
+                place[target] = there[number[names[symbol]]]
+                todo.append(target)
+    return [whole.expected[place[state]] for state in range(part.states)]
 
 
 def _conflicts(table: Lalr, state: int, meter: Meter) -> Iterator[Conflict]:
