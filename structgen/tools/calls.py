@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..definitions import StructuralTag
+from ..definitions.json_text import dumps
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
-from ..errors import DefinitionError, UnsupportedError
+from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from ..system.types import Foreign
 from .gemma import gemma_arguments
 from .style import PARTS, ToolStyle
@@ -63,12 +64,18 @@ def tool_calls(
     UnsupportedError
         For schemas that the style's notation of arguments cannot honour.
     """
-    return StructuralTag(
-        tool_call_format(
-            tools, style, tokenizer=tokenizer, tool_choice=tool_choice, parallel=parallel, reasoning=reasoning
-        ),
-        **options,
-    )
+    reply = _reply(tools, style, tokenizer, tool_choice, parallel, reasoning)
+    called = reply.choice.tools
+    places = {f"{CALL}{tool.name}": tool.where for tool in called}
+    try:
+        return StructuralTag(reply.format(), **options, places=places)
+    except (DefinitionError, BudgetExceededError):
+        for tool in called:
+            try:
+                dumps(tool.parameters)
+            except StructgenError as error:
+                raise error.within(tool.where) from error
+        raise
 
 
 def tool_call_format(
@@ -81,6 +88,14 @@ def tool_call_format(
     reasoning: Reasoning = True,
 ) -> Format:
     """The format that `tool_calls` makes a `StructuralTag` of; its parameters and errors are the same."""
+    return _reply(tools, style, tokenizer, tool_choice, parallel, reasoning).format()
+
+
+def _reply(
+    tools: object, style: str | ToolStyle, tokenizer: Foreign, tool_choice: object, parallel: bool,
+    reasoning: Reasoning,
+) -> _Reply:  # fmt: skip
+    """What a request asks for; see `tool_calls`."""
     if style == "auto":
         style = detect_tool_style(tokenizer)
     if not isinstance(parallel, bool):
@@ -89,10 +104,7 @@ def tool_call_format(
         what = f'reasoning is true, false or "auto", got {reasoning!r}'
         raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
     found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
-    reply = _Reply(found, choice, parallel, reasoning)
-    if found.messages:
-        return reply.messages()
-    return reply.sections() if found.response else reply.text()
+    return _Reply(found, choice, parallel, reasoning)
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,12 @@ class _Reply:
     choice: ToolChoice
     parallel: bool
     reasoning: Reasoning
+
+    def format(self) -> Format:
+        """The format of all replies."""
+        if self.style.messages:
+            return self.messages()
+        return self.sections() if self.style.response else self.text()
 
     def text(self) -> Format:
         """Reasoning, then text with calls in it."""
@@ -226,8 +244,8 @@ class _Reply:
 def _located(tool: Tool) -> Format:
     try:
         return {**gemma_arguments(tool.parameters), "label": GEMMA}
-    except UnsupportedError as error:
-        raise UnsupportedError(error.what, where=f"{tool.name}{error.where}", remedy=error.remedy) from error
+    except (DefinitionError, BudgetExceededError) as error:
+        raise error.within(tool.where) from error
 
 
 # -- formats -------------------------------------------------------------------------------------------------

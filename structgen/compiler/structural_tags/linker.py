@@ -76,7 +76,7 @@ class Linker:
         self._definition = definition
         self._layouts: dict[str, JsonSchema] = {}
         root = read(definition.text, meter)
-        formats = list(post_order([root], lambda format_: format_.children))
+        formats = self._formats = list(post_order([root], lambda format_: format_.children))
         if marks is not None:
             marks.make_room(formats)
         self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
@@ -128,6 +128,14 @@ class Linker:
         if key not in self._layouts:
             self._layouts[key] = self._definition.schema(True, **options)
         return self._layouts[key]
+
+    def located(self, error: StructgenError, format_: Inner) -> StructgenError:
+        """An error of a definition of another kind, with its place in the format, or among tools."""
+        for tag in self._formats:
+            place = self._definition.places.get(tag.label)
+            if place is not None and format_.where.startswith(f"{tag.where}/"):
+                return error.within(place)
+        return error.within(f"{format_.where}/json_schema" if format_.kind == "json_schema" else format_.where)
 
     @property
     def open(self) -> list[State]:
@@ -298,8 +306,7 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
     except TypeError as error:
         raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
     except StructgenError as error:
-        where = ", ".join(filter(None, (format_.where, error.where)))
-        raise type(error)(error.what, where=where, remedy=error.remedy) from error
+        raise linker.located(error, format_) from error
 
 
 def _grammar(format_: Inner, linker: Linker) -> _RulesInner:
