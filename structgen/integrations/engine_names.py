@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         f"transformers.cli.serving.chat_completion:ChatCompletionHandler.{name}"
         for name in ("_unused_fields", "_validate_request", "_resolve_model", "_streaming", "_non_streaming",
                      "_build_generation_config", "_build_chunk_sse", "_build_completion")
-    ),
+    ) + ("transformers.cli.serving.response:ResponseHandler.handle_request",),
 }  # fmt: skip
 
 

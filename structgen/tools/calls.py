@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from ..definitions import StructuralTag
 from ..definitions.json_text import dumps
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
+from ..definitions.values import format_of
 from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from ..system.types import Foreign
 from .gemma import gemma_arguments
@@ -78,6 +79,17 @@ def tool_calls(
         raise
 
 
+def behind_reasoning(definition: object, style: ToolStyle, reasoning: Reasoning) -> StructuralTag | None:
+    """A definition behind a style's reasoning, as in `tool_calls`; None where its replies are more than such two parts.
+
+    Raises `DefinitionError` for definitions that cannot be part of another one.
+    """
+    if style.messages or style.response:
+        return None
+    before = _Reply(style, ToolChoice("none", ()), False, reasoning).reasoned()
+    return StructuralTag(_sequence([*before, {**format_of(definition), "label": CONTENT}]))
+
+
 def tool_call_format(
     tools: object,
     style: str | ToolStyle = "auto",
@@ -129,7 +141,7 @@ class _Reply:
         if style.text_alone and self.choice.mode in ("none", "auto"):
             begin, end = style.text_alone
             rest = [_one_of([_tag(begin, _any_text(style.excludes), end), *rest])]
-        return _sequence([*self._reasoned(), *rest])
+        return _sequence([*self.reasoned(), *rest])
 
     def sections(self) -> Format:
         """Reasoning, then a section of text, then one of calls; or one of the two."""
@@ -143,7 +155,7 @@ class _Reply:
             rest = {"none": [text], "auto": [_one_of([text, *calls])]}.get(mode, calls)
         else:
             rest = [text, *([{"type": "optional", "content": _sequence(calls)}] if mode == "auto" else calls)]
-        return _sequence([*self._reasoned(), *rest, *_const(style.end)])
+        return _sequence([*self.reasoned(), *rest, *_const(style.end)])
 
     def messages(self) -> Format:
         """Messages and calls in any order. A reply that may call once ends with the call."""
@@ -170,7 +182,7 @@ class _Reply:
             allowed.append(_separated(messages, style.separator))
         return _one_of(allowed)
 
-    def _reasoned(self) -> list[Format]:
+    def reasoned(self) -> list[Format]:
         """The reasoning, as parts of a sequence. The prompt may have begun it already."""
         style = self.style
         if style.reasoning is None:
