@@ -53,7 +53,7 @@ def parts(format_: Any, around: tuple[Format, ...] = ()) -> Iterator[_Part]:
 
 #: Differences for which formats are not drawn, and those in what masks have.
 DRAWN_NOT = ("tokens-in-repeat", "excluded-behind-trigger", "minimax-m3-empty")
-IN_MASKS = ("text-of-tokens", "special-tokens-in-text", "token-begun-before")
+IN_MASKS = ("text-of-tokens", "bound-of-tokens", "special-tokens-in-text", "token-begun-before")
 
 
 def test_the_guide_explains_each_difference() -> None:
@@ -76,6 +76,9 @@ def differs(name: str, format_: Format) -> bool:
         elif name == "text-of-tokens":
             ends = [tag["end"] for tag in around if tag["type"] == "tag"]
             found = kind in _FREE_TOKENS and bool(ends) and not isinstance(ends[-1], dict)
+        elif name == "bound-of-tokens":
+            alone = bool(around) and around[-1]["type"] == "tag" and isinstance(around[-1]["end"], dict)
+            found = kind == "any_tokens" and "max_tokens" in part and not alone
         elif name == "special-tokens-in-text":
             found = kind in _TEXTS
         elif name == "token-begun-before":
@@ -167,6 +170,7 @@ class Comparison:
         self.index = self.compiled(format_)
         self.has_texts = differs("special-tokens-in-text", format_)
         self.is_bounded = differs("token-begun-before", format_)
+        self.is_loose = differs("bound-of-tokens", format_)
         text = str([part for part, _ in parts(format_) if part["type"] not in _TOKEN_FORMATS])
         self.both = differs("text-of-tokens", format_) or any(
             str(name) in text for part, _ in parts(format_) if part["type"] == "token" for name in [part["token"]]
@@ -192,6 +196,8 @@ class Comparison:
             more &= ~self.masks(self.compiled(one_more(self.format)), row)
         if self.both:
             fewer[:] = False
+        if self.is_loose:
+            more[:] = False
         found = {token: world.vocabulary.token(int(token)) for token in np.flatnonzero(fewer | more)[:9]}
         assert not found, (row, found, int(fewer.sum()), int(more.sum()))
 
