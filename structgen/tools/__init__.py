@@ -12,6 +12,6 @@ from .style import ToolStyle
 from .styles import detect_tool_style, reasoning_after, register_tool_style, tool_style, tool_styles
 
 __all__ = [
-    "ToolStyle", "behind_reasoning", "detect_tool_style", "reasoning_after", "register_tool_style", "tool_call_format",
-    "tool_calls", "tool_style", "tool_styles",
+    "ToolStyle", "behind_reasoning", "detect_tool_style", "reasoning_after", "register_tool_style",
+    "tool_call_format", "tool_calls", "tool_style", "tool_styles",
 ]  # fmt: skip

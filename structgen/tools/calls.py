@@ -80,7 +80,7 @@ def tool_calls(
 
 
 def behind_reasoning(definition: object, style: ToolStyle, reasoning: Reasoning) -> StructuralTag | None:
-    """A definition behind a style's reasoning, as in `tool_calls`; None where its replies are more than such two parts.
+    """A definition behind a style's reasoning, as in `tool_calls`; None where replies are more than these two parts.
 
     Raises `DefinitionError` for definitions that cannot be part of another one.
     """

@@ -267,7 +267,9 @@ class _SchemaInner:
         self.states = 0
         tagged = format_.options.get("style", "json") != "json"
         options = linker.layout(format_.options)
-        usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes
+        # What is plain in tags has strings without a "<", which hold none of such excluded texts.
+        usual = options.whitespace in WHITESPACE and options.property_order == "schema"
+        usual = usual and all(tagged and "<" in each for each in options.excludes)
         closed = not options.additional_properties
         if not usual or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
