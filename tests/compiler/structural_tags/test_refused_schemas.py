@@ -52,11 +52,16 @@ def test_it_is_refused_at_once(schema: Any, fields: dict[str, Any]) -> None:
 
 def test_schemas_of_usual_tools_are_read_when_texts_come_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
-    monkeypatch.setattr(linker, "read_schema", lambda *given: read.append(given) or read_schema(*given))
+
+    def noted(*given: Any) -> Any:
+        read.append(given)
+        return read_schema(*given)
+
+    monkeypatch.setattr(linker, "read_schema", noted)
     schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 30}}, "required": ["a"]}
     tools = [{"name": f"tool{i}", "parameters": {**schema, "additionalProperties": False}} for i in range(9)]
     for style in tool_styles():
-        if style != "gemma":  # whose arguments are formats
+        if style.name != "gemma":  # whose arguments are formats
             sg.compile(sg.tool_calls(tools, style), BYTES, eager=False)
             assert not read, style
 

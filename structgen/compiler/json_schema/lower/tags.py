@@ -1,7 +1,7 @@
 """Members and items written in the tags of a style, and their values, up to the closing tag.
 
 After a name comes the text of a kind of values, and then one state that reads a value, the closing tag, and pops. An
-unbounded string runs to the first closing tag: one automaton, and so does one with a bound on its length alone
+unbounded string runs to the first closing tag: one automaton, and so does one with bounds on its length alone
 (`strings/closed.py`). Where a text can be a string and something else, or may have whitespace around it, both ways
 are followed.
 
@@ -31,6 +31,9 @@ from .whitespace import TagGaps
 
 #: Texts that may come next, each with the sequence behind it.
 _Ways: TypeAlias = tuple[tuple[Text, tuple[State, ...]], ...]
+
+#: What strings exclude, up to so many characters, has automata that are remembered.
+_SHORT = 100
 
 #: In a text: whitespace may stand here.
 _GAP = (GAP, None)
@@ -258,13 +261,13 @@ class Tags(MemberText):
         """The first edges of strings up to a length with the closing tag, all around them included; None for others.
         """
         meter, closing = self._builder.meter, self._style.closing
-        most = strings.most
-        if most is None or most <= COUNT_FROM or strings != StringSet.length(0, most).without(
-            self._builder.layout.forbidden, meter
-        ) or any(token is not None for _, token in self._text(closing)):  # fmt: skip
+        least, most = strings.lengths or (0, 0)
+        if most <= COUNT_FROM or least > COUNT_FROM or strings != self._of_length(least, most) or any(
+            token is not None for _, token in self._text(closing)
+        ):  # fmt: skip
             return None
-        text = _closed.__wrapped__(self._any, closing, Unremembered(meter))
-        automaton = closed_string(text, closing, self._gap if padded else None, most)
+        free, text = self._closed_texts(0), self._closed_texts(least)
+        automaton = closed_string(free, text, closing, self._gap if padded else None, least, most)
         if automaton is None:
             return None
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
@@ -295,12 +298,22 @@ class Tags(MemberText):
         """The strings of which nothing is asked."""
         return StringSet.ANY.without(self._builder.layout.forbidden, self._builder.meter)
 
+    def _of_length(self, least: int, most: int | None) -> StringSet:
+        """The strings of which nothing is asked but their length."""
+        return StringSet.length(least, most).without(self._builder.layout.forbidden, self._builder.meter)
+
+    @remembered
+    def _closed_texts(self, least: int) -> EdgeLists:
+        """The automaton of strings of so many characters at least, with the closing tag behind them."""
+        closed = _closed if sum(map(len, self._builder.layout.forbidden)) <= _SHORT else _closed.__wrapped__
+        strings = self._of_length(least, None) if least else self._any
+        return closed(strings, self._style.closing, Unremembered(self._builder.meter))
+
     @remembered
     def _any_string(self) -> State:
         state = self._program.state("any text")
-        closed = _closed if len(self._builder.layout.forbidden) == 1 else _closed.__wrapped__
         meter = self._builder.meter
-        automaton = closed(self._any, self._style.closing, Unremembered(meter))
+        automaton = self._closed_texts(0)
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
         tokens = self._ends(automaton)
         first = embedded(self._program, automaton, "text", tokens)
