@@ -42,6 +42,11 @@ _HOMES = {
     "JsonEvents": "runtime.events.events",
     "ReplyEvent": "replies.events",
     "ToolCallReader": "replies.reader",
+    "correct": "correction.correct",
+    "acorrect": "correction.correct",
+    "candidates": "correction.correct",
+    "Candidates": "correction.candidates",
+    "Correction": "correction.values",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -54,6 +59,11 @@ if TYPE_CHECKING:
     from .api import compile_base_rows as compile_base_rows
     from .budget import Budget as Budget
     from .cache.cache import Cache as Cache
+    from .correction.candidates import Candidates as Candidates
+    from .correction.correct import acorrect as acorrect
+    from .correction.correct import candidates as candidates
+    from .correction.correct import correct as correct
+    from .correction.values import Correction as Correction
     from .definitions import Definition as Definition
     from .definitions import Fsm as Fsm
     from .definitions import Gbnf as Gbnf

@@ -183,7 +183,7 @@ class WriteBack:
     @classmethod
     def flush_waiting(cls) -> None:
         """Write what waits, or have it written. No lock is held. What fails is lost, and nobody's concern."""
-        while cls.flush_one():
+        while cls._waiting and cls.flush_one():
             pass
         if cls._writer is not None and cls._writer.is_alive():
             cls._writer.join()

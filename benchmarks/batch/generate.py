@@ -8,7 +8,10 @@ JSON. What it writes is prescribed, by a processor that is part of every variant
 
 - *free*: without a definition,
 - *masked*: with `LogitsProcessor`,
-- *forced*: with the loop that appends what must follow (`structgen.integrations.transformers.generate`).
+- *forced*: with the loop that appends what must follow (`structgen.integrations.transformers.generate`),
+- *optimistic*: with the loop that chooses tokens without masks, and checks them some at a time.
+
+With ``--mistakes`` the model prefers a wrong token at some places, except when it is free.
 
 The variants take turns, in another order each time; seconds are those of the process, on one thread.
 """
@@ -30,7 +33,7 @@ from .. import run, vocabularies
 from ..json_schema import instances
 from ..json_schema.order import ordered
 
-VARIANTS = ("free", "masked", "forced")
+VARIANTS = ("free", "masked", "forced", "optimistic")
 
 #: Texts of so many tokens are written.
 SHORTEST, LONGEST = 40, 300
@@ -45,6 +48,16 @@ class Text:
     id: str
     index: sg.Index
     tokens: list[int]
+
+    def mistakes(self, share: float) -> dict[int, int]:
+        """Places, so many of all, and a token at each that is not allowed there."""
+        order, guide, found = random.Random(self.id), sg.Guide(self.index), {}
+        for place, token in enumerate(self.tokens):
+            wrong = order.randrange(guide.index.vocabulary.size)
+            if order.random() < share and not guide.allows(wrong):
+                found[place] = wrong
+            guide.advance(token)
+        return found
 
 
 @dataclass
@@ -61,13 +74,16 @@ class Result:
 
 
 class Script:
-    """A processor that has the model choose prescribed tokens."""
+    """A processor that has the model choose prescribed tokens, after others at some places."""
 
-    def __init__(self, tokens: list[int], prompt: int) -> None:
-        self._tokens, self._prompt = tokens, prompt
+    def __init__(self, tokens: list[int], prompt: int, mistakes: dict[int, int]) -> None:
+        self._tokens, self._prompt, self._mistakes = tokens, prompt, mistakes
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        scores[:, self._tokens[input_ids.shape[1] - self._prompt]] += 1e4
+        place = input_ids.shape[1] - self._prompt
+        scores[:, self._tokens[place] if place < len(self._tokens) else 0] += 1e4
+        if place in self._mistakes:
+            scores[:, self._mistakes[place]] += 2e4
         return scores
 
 
@@ -101,7 +117,7 @@ def texts(vocabulary: sg.Vocabulary, data: Path, limit: int, seed: int) -> list[
 class Bench:
     """A model, and the clock."""
 
-    def __init__(self, vocabulary: sg.Vocabulary, tokenizer_json: Path) -> None:
+    def __init__(self, vocabulary: sg.Vocabulary, tokenizer_json: Path, mistakes: float = 0.0) -> None:
         import torch
         from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -116,6 +132,7 @@ class Bench:
         kind: Any = PreTrainedTokenizerFast
         self._prompt = kind(tokenizer_file=str(tokenizer_json))(PROMPT, return_tensors="pt")["input_ids"]
         self._calls = 0
+        self._mistakes = mistakes
         self._model.register_forward_hook(self._called)
 
     def _called(self, *_: Any) -> None:
@@ -128,12 +145,14 @@ class Bench:
         from structgen.integrations.transformers import LogitsProcessor, generate
 
         prompt = self._prompt.shape[1]
-        processors: list[Any] = [Script(text.tokens, prompt)]
+        mistakes = text.mistakes(self._mistakes) if variant != "free" else {}
+        processors: list[Any] = [Script(text.tokens, prompt, mistakes)]
         options: dict[str, Any] = {}
         if variant == "masked":
             processors.append(LogitsProcessor(text.index))
-        elif variant == "forced":
-            options = {"custom_generate": generate, "index": text.index}
+        elif variant != "free":
+            mode = "optimistic" if variant == "optimistic" else "masked"
+            options = {"custom_generate": generate, "index": text.index, "mode": mode}
         self._calls = 0
         began = time.process_time()
         rows = self._model.generate(
@@ -167,6 +186,7 @@ def figures(results: list[Result]) -> dict[str, float]:
         "masked / free": total["free"] / total["masked"],
         "masked / free, median of texts": statistics.median(r.median("free") / r.median("masked") for r in results),
         "forced / masked": total["masked"] / total["forced"],
+        "optimistic / masked": total["masked"] / total["optimistic"],
         "forced / masked, median of texts": statistics.median(
             r.median("masked") / r.median("forced") for r in results
         ),
@@ -179,12 +199,13 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, default=vocabularies.TOKENIZERS / "llama3", help="its folder")
     parser.add_argument("--limit", type=int, default=16, help="schemas")
     parser.add_argument("--repeats", type=int, default=7, help="runs of each text and variant")
+    parser.add_argument("--mistakes", type=float, default=0.0, help="places at which the model is wrong, of all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", type=Path, help="a JSON file for the results")
     options = parser.parse_args()
 
     vocabulary = sg.Vocabulary.from_pretrained(options.tokenizer)
-    bench = Bench(vocabulary, options.tokenizer / "tokenizer.json")
+    bench = Bench(vocabulary, options.tokenizer / "tokenizer.json", options.mistakes)
     kept = run.begin(run.console(), vars(options))
     order = random.Random(options.seed)
     results = []

@@ -70,11 +70,17 @@ class Cache:
         """The value of a key as a read-only buffer of bytes, or None on a miss.
 
         Large values are mapped, not read; the buffer stays valid when the entry is replaced or evicted. Its
-        size was checked, its content was not. Raises `CacheError` for a malformed key, and for nothing else.
+        content was not checked. Raises `CacheError` for a malformed key, and for nothing else.
         """
         check_key(key)
-        for anew in (False, True):  # again, if the entry was replaced, or the database, before its file was read
+        # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
+        # database, before its file was read.
+        for anew in (None, False, True):
             try:
+                if anew is None:
+                    if self._reader.is_open:
+                        return folder.read(folder.value_path(self.directory, folder.name_of(key)), None, mark=True)
+                    continue
                 place = self._find(key, anew=anew)
                 return None if place is None else folder.read(*place, mark=True)
             except FileNotFoundError:
@@ -316,7 +322,7 @@ class Cache:
 
     # -- ways in ---------------------------------------------------------------------------------------
 
-    def _find(self, key: str, *, anew: bool) -> tuple[Path, int] | None:
+    def _find(self, key: str, *, anew: bool) -> tuple[str, int] | None:
         """Path and size of a key's value file. Raises `_FAILURES`; `CacheError` for a foreign row."""
         row = self._reader.find(key, anew=anew)
         if row is None:

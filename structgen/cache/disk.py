@@ -50,7 +50,7 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]
         if read or not isinstance(value, bytes):
             raise CacheError(f"a value of type {type(value).__name__}, the cache keeps bytes only")
         name, path = self.filename()
-        folder.write(Path(path), value)
+        folder.write(path, value)
         return len(value), MODE_BINARY, name, None
 
     def fetch(self, mode: object, filename: object, value: object, read: bool) -> bytes | IO[bytes]:

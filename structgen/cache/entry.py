@@ -131,7 +131,7 @@ def clean(text: object) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST_LABEL])
 
 
-def check_place(directory: Path, mode: object, name: object, size: object) -> tuple[Path, int]:
+def check_place(directory: Path, mode: object, name: object, size: object) -> tuple[str, int]:
     """Path and size in bytes of the value file that a row names. Raises `CacheError` for a foreign row."""
     if mode != MODE_BINARY:
         raise CacheError(f"a row has mode {reprlib.repr(mode)}, structgen stores mode 2 only", where=str(directory))
@@ -140,7 +140,7 @@ def check_place(directory: Path, mode: object, name: object, size: object) -> tu
     return folder.value_path(directory, name), size
 
 
-def check_row(directory: Path, row: Row) -> tuple[Entry, Path]:
+def check_row(directory: Path, row: Row) -> tuple[Entry, str]:
     """The entry of a row, and its file.
 
     Raises

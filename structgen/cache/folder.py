@@ -5,6 +5,9 @@
     cache.db, cache.db-wal, cache.db-shm     SQLite, with the tables of diskcache
     0123456789abcdef0123456789abcdef.val     one file for each value, all in the one folder
 
+A value's file is called after its key, so that a reader finds it without a look into the database, and its successor
+by 128 random bits, so that the one has never the other's bytes; the next one after the key again.
+
 The folder is used only if nobody else can change what its path means or what is in it
 (`structgen.system.private_folder`). What is in it may come from somewhere else all the same, and a row of the
 database names a value file. So a name is believed only if it has the shape that `new_name` gives, which cannot leave
@@ -28,6 +31,7 @@ from pathlib import Path
 
 from ..errors import CacheError
 from ..system import private_folder
+from ..system.digest import blake2b
 from ..system.folders import cache_root
 
 DATABASE = "cache.db"
@@ -66,14 +70,36 @@ def new_name() -> str:
     return f"{os.urandom(16).hex()}.val"
 
 
-def value_path(directory: Path, name: object) -> Path:
+def name_of(key: str) -> str:
+    """The file name that a value of a key has where no earlier one had it."""
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() + ".val"
+
+
+def settle(directory: Path, name: str, key: str, earlier: object) -> str:
+    """Give a new value's file the name of its key where no file has that. Returns its name.
+
+    ``earlier`` is that of the value that it replaces, whose file goes after the row. Under the lock of writers any
+    other one of the key's name is one that a writer left behind, or is about to delete, which would be the new one.
+    """
+    own = name_of(key)
+    if earlier == own:
+        return name
+    path = value_path(directory, own)
+    if os.path.lexists(path):
+        remove(path)
+        return name
+    os.rename(value_path(directory, name), path)
+    return own
+
+
+def value_path(directory: Path, name: object) -> str:
     """Where a value file lies. Raises `CacheError` for a name that `new_name` cannot have given."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise CacheError(f"{reprlib.repr(name)} is not the name of a value file", where=str(directory))
-    return directory / name
+    return f"{directory}{os.sep}{name}"
 
 
-def write(path: Path, value: bytes) -> None:
+def write(path: str, value: bytes) -> None:
     """Write and close a new file, or leave none behind. Raises `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
@@ -84,14 +110,14 @@ def write(path: Path, value: bytes) -> None:
         raise
 
 
-def remove(path: Path) -> None:
+def remove(path: str | Path) -> None:
     """Delete a file that may be gone already, or that Windows keeps while somebody has it mapped."""
     with suppress(OSError):
-        path.unlink()
+        os.unlink(path)
 
 
-def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
-    """The file's bytes, mapped or copied, read-only; None if it does not have ``nbytes`` of them.
+def read(path: str, nbytes: int | None, *, mark: bool) -> memoryview | None:
+    """The file's bytes, mapped or copied, read-only; None if it does not have ``nbytes`` of them. None: all it has.
 
     The buffer keeps the mapping alive, also when the file is deleted. With ``mark``, the file counts as used
     now: its time of modification is its time of last use, for its bytes never change and this needs no
@@ -99,7 +125,9 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
     """
     descriptor, status = open_value(path)
     try:
-        if status.st_size != nbytes:
+        if nbytes is None:
+            nbytes = status.st_size
+        elif status.st_size != nbytes:
             return None
         if mark and time.time() - status.st_mtime > USED_RESOLUTION:
             with suppress(OSError):  # root's file, or a read-only one
@@ -112,7 +140,7 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
         os.close(descriptor)
 
 
-def open_value(path: Path) -> tuple[int, os.stat_result]:
+def open_value(path: str) -> tuple[int, os.stat_result]:
     """A descriptor of a regular file, opened for reading, and its status.
 
     Raises `OSError`, also for anything else, and `CacheError` for a file of another user, who may cut it short while
@@ -134,9 +162,9 @@ def _map(descriptor: int, nbytes: int) -> mmap.mmap:
     return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ)
 
 
-def status(path: Path) -> os.stat_result:
+def status(path: str) -> os.stat_result:
     """Size and times of a value file. Raises `OSError`, also for anything that is not a regular file."""
-    found = path.lstat()
+    found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(f"not a regular file: {path}")
     return found

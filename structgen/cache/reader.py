@@ -74,6 +74,11 @@ class Reader:
         self._identity = _NO_FILE
         fork.watch(self)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a connection: the folder was checked then."""
+        return self._connection is not None
+
     def find(self, key: str, *, anew: bool = False) -> tuple[object, ...] | None:
         """Key, mode, file name and size of a key's row; None where there is none.
 

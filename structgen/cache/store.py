@@ -124,16 +124,12 @@ class Store(diskcache.Cache):  # type: ignore[misc]
                 time.sleep(_PAUSE)
 
     @contextmanager
-    def _transact(
-        self, retry: bool = False, filename: str | None = None
-    ) -> Iterator[tuple[Execute, Callable[[object], None]]]:
-        """As diskcache's, but the file of one that fails anywhere, COMMIT included, does not stay."""
+    def _transact(self) -> Iterator[tuple[Execute, Callable[[object], None]]]:
+        """As diskcache's, but one that fails says why."""
         try:
-            with super()._transact(retry, filename) as handles:
+            with super()._transact() as handles:
                 yield handles
         except BaseException as error:
-            if filename is not None:
-                self._disk.remove(filename)
             cause = error.__context__
             if isinstance(error, diskcache.Timeout) and cause is not None and "locked" not in str(cause):
                 raise cause from None  # diskcache takes whatever prevents a transaction for a lock
@@ -142,16 +138,22 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def put(self, key: str, value: bytes, tag: Tag) -> None:
         """Store a value, unless the one that is there has a rank of at least this one's, which is not 0."""
         size, mode, name, _ = self._disk.store(value, False)
-        columns = (None, tag.encode(), size, mode, name, None)
-        with self._transact(filename=name) as (_, cleanup):
-            found = self._row_of(key)
-            if found is None:
-                self._row_insert(key, True, time.time(), columns)
-            elif 0 < tag.rank <= self._rank(found):
-                cleanup(name)
-            else:
-                cleanup(found.filename)
-                self._row_update(found.rowid, time.time(), columns)
+        try:
+            with self._transact() as (_, cleanup):
+                found = self._row_of(key)
+                if found is not None and 0 < tag.rank <= self._rank(found):
+                    cleanup(name)
+                    return
+                name = folder.settle(Path(self._directory), name, key, None if found is None else found.filename)
+                columns = (None, tag.encode(), size, mode, name, None)
+                if found is None:
+                    self._row_insert(key, True, time.time(), columns)
+                else:
+                    cleanup(found.filename)
+                    self._row_update(found.rowid, time.time(), columns)
+        except BaseException:  # at COMMIT, too
+            self._disk.remove(name)
+            raise
 
     def _row_of(self, key: str) -> Row | None:
         number = self._execute("SELECT rowid FROM Cache WHERE key = ? AND raw = 1", (key,)).fetchone()
@@ -167,10 +169,7 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def remove(self, key: str) -> None:
         """Delete an entry and its file, if it is there."""
         with self._transact() as (sql, cleanup):
-            found = self._row_of(key)
-            if found is not None:
-                sql("DELETE FROM Cache WHERE rowid = ?", (found.rowid,))
-                cleanup(found.filename)
+            self._remove(self._row_of(key) or Row(None, key), sql, cleanup)
 
     def total(self) -> float:
         """Bytes of all values, by their rows."""
@@ -185,8 +184,7 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         with self._transact() as (sql, cleanup):
             useless, victims = evictable(Path(self.directory), database.rows(sql), max_bytes, keep)
             for row in (*useless, *(row for row, _ in victims)):
-                sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
-                cleanup(row.filename)
+                self._remove(row, sql, cleanup)
         return [entry for _, entry in victims]
 
     def sweep(self) -> None:
@@ -199,8 +197,7 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         """Delete a row and its file, unless it was replaced since it was read: `put` changes the time."""
         with self._transact() as (sql, cleanup):
             if database.row(sql, row.rowid) == row:
-                sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
-                cleanup(row.filename)
+                self._remove(row, sql, cleanup)
 
     def remove_settings(self) -> None:
         """Delete the settings that diskcache does not know."""
@@ -212,7 +209,14 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         """Delete every row, foreign ones too, and their files. Returns how many."""
         with self._transact() as (sql, cleanup):
             rows = database.rows(sql)
-            sql("DELETE FROM Cache")
             for row in rows:
-                cleanup(row.filename)
+                self._remove(row, sql, cleanup)
+            sql("DELETE FROM Cache")  # what could not be read, too
         return len(rows)
+
+    def _remove(self, row: Row, sql: Execute, cleanup: Callable[[object], None]) -> None:
+        """Delete a row, its file, and one that a writer left behind where readers of the key look first."""
+        sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
+        cleanup(row.filename)
+        if isinstance(row.key, str) and row.filename != (name := folder.name_of(row.key)):
+            self._disk.remove(name)

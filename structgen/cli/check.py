@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..system.byteranges import describe
 from . import options
-from .byteranges import describe
 
 if TYPE_CHECKING:
     from ..runtime.core.machine import Match

@@ -5,5 +5,6 @@ Schemas, GBNF) or `GrammarTables` (Lark's grammars), all of them arrays, and wha
 
 Read in this order: `automata` (byte automata), `patterns` (regex syntax to automata), `programs` (automata with a
 stack, to tables), then a front end: `gbnf` is the smallest, `json_schema` the largest; `grammar` has a lexer and an
-LALR(1) parser. `stuck` checks for all kinds that whatever a vocabulary can begin it can finish.
+LALR(1) parser. `scannerless` makes rules over bytes of the two, for `structural_tags`, in which all kinds are parts
+of one program. `stuck` checks for all kinds that whatever a vocabulary can begin it can finish.
 """

@@ -28,6 +28,19 @@ GAP = r"(?:[ \t]|\\[ ]*\n)*"
 _IMPORT = re.compile(rf"%import(?:{GAP}(\.))?{GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
 
 
+#: What stands before the first rule of a grammar in either syntax; how one of Lark's begins, or another statement.
+_BEFORE = re.compile(r"\s+|#[^\n]*|//[^\n]*")
+_LARKS = re.compile(r"[?!]*\w+\s*(\{[^}\n]*\}\s*)?(\.\s*-?\d+\s*)?:(?!:=)|%[a-z]")
+
+
+def is_larks(text: str) -> bool:
+    """Whether a grammar's first rule, or what stands before it, is written as in Lark: ``name:`` or ``%import``."""
+    at = 0
+    while (found := _BEFORE.match(text, at)) is not None:
+        at = found.end()
+    return _LARKS.match(text, at) is not None
+
+
 def read_grammar(source: object) -> tuple[str, str]:
     """The text of a grammar, and the file that it is from or ``""``. Raises `DefinitionError`."""
     if isinstance(source, str):
@@ -109,6 +122,11 @@ class Imports:
             f"there is no grammar {name} to import",
             remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's file.",
         )
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all of them come with structgen or with Lark."""
+        return all(file.parent in (FOLDER, _larks_folder()) for file, _ in self.files)
 
     def digests(self) -> list[list[str]]:
         """Name and hash of each file."""

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_origin
 
 from ..errors import DefinitionError
-from .json_text import loads
+from .json_text import dumps, loads
 
 if TYPE_CHECKING:
     from ..system.types import Foreign
 
 #: A schema as a JSON value.
 Schema: TypeAlias = "bool | Mapping[str, object]"
+
+
+def schema_text(source: object) -> str:
+    """The schema that ``source`` stands for, as compact JSON. Raises as `read_schema` and `dumps`."""
+    return dumps(read_schema(source))
 
 
 def read_schema(source: object) -> Schema:

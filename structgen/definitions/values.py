@@ -182,6 +182,12 @@ STYLES = (
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
 
+#: The options of a `JsonSchema`.
+_SCHEMA_OPTIONS = (
+    "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
+    "excludes",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class JsonSchema(Composable):
@@ -252,10 +258,13 @@ class JsonSchema(Composable):
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
-        from .json_text import dumps
-        from .schema_sources import read_schema
+        from .schema_sources import schema_text
 
-        object.__setattr__(self, "text", dumps(read_schema(schema)))
+        object.__setattr__(self, "text", schema_text(schema))
+        if any(getattr(self, name) is not getattr(JsonSchema, name) for name in _SCHEMA_OPTIONS):
+            self._check_options()
+
+    def _check_options(self) -> None:
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_choice("property_order", self.property_order, ("schema", "any"))
         _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))
@@ -377,7 +386,7 @@ class Indentation:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Grammar(Composable):
     """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
 
     Parameters
@@ -580,7 +589,23 @@ class StructuralTag(Composable):
     def canonical(self) -> str:
         """The kind, the options and the format's text, as JSON."""
         options = self.schema(True).canonical()
-        return f'["{self.kind}",{options},{self.text}]'
+        imports = f",{json.dumps(self._imports(), separators=(',', ':'))}" if "%import" in self.text else ""
+        return f'["{self.kind}",{options},{self.text}{imports}]'
+
+    def _imports(self) -> list[list[str]]:
+        """Name and hash of the files that grammars in it import, as `Imports.digests` has them."""
+        from .grammar_text import Imports
+        from .json_text import loads
+
+        return Imports.read("\n".join(_strings(loads(self.text))), "", ()).digests()
+
+
+def _strings(value: Foreign) -> list[str]:
+    """All strings in a JSON value, but for names of members."""
+    todo = [value]
+    for each in todo:
+        todo += each if isinstance(each, list) else each.values() if isinstance(each, dict) else ()
+    return [each for each in todo if isinstance(each, str)]
 
 
 def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
@@ -592,6 +617,10 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
 )  # fmt: skip
+
+
+#: The options of `Grammar` that are its own as part of another definition, too.
+LARK_OPTIONS = ("lexer", "strict", "ambiguity")
 
 
 _DEFAULTS = {each.name: each.default for each in fields(StructuralTag)}
@@ -666,14 +695,15 @@ def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+_DEFINITIONS = Regex, Fsm, JsonSchema, Grammar, Gbnf, StructuralTag  # a union takes time to make
+
+
 def as_definition(value: object) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
-    if isinstance(value, Regex | Fsm | JsonSchema | Grammar | Gbnf | StructuralTag):
-        return value
-    if isinstance(value, Definition) and not isinstance(value, type):
+    if isinstance(value, _DEFINITIONS) or (isinstance(value, Definition) and not isinstance(value, type)):
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(
@@ -740,9 +770,27 @@ def format_of(value: object) -> Foreign:
         return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags}
     if isinstance(definition, Gbnf):
         return {"type": "grammar", "grammar": definition.text, "start": definition.start}
+    if isinstance(definition, Grammar):
+        return _format_of_grammar(definition)
     if isinstance(definition, JsonSchema):
         own = [f for f in fields(definition) if f.init and f.name != "schema"]
         options = {f.name: value for f in own if (value := getattr(definition, f.name)) != f.default}
         return {"type": "json_schema", "json_schema": loads(definition.text), "options": options}
-    kind = "Grammar of Lark's" if isinstance(definition, Grammar) else type(definition).__name__
-    raise DefinitionError(f"a {kind} cannot be part of another definition", remedy="Write it as a Regex or a Gbnf.")
+    what = f"a {type(definition).__name__} cannot be part of another definition"
+    raise DefinitionError(what, remedy="Write it as a Regex or a Gbnf.")
+
+
+def _format_of_grammar(definition: Grammar) -> Foreign:
+    """The format of a grammar in Lark's syntax, whose text is all of it. Raises `UnsupportedError`."""
+    held = definition.definitions or definition.marked.tokens or definition.marked.schemas
+    for other, what in (
+        (definition.postlex is not None, "indentation"),
+        (held, "special tokens or schemas"),
+        (not definition.imports.are_known, "imports of files that come neither with structgen nor with Lark"),
+    ):
+        if other:
+            remedy = "Compile it alone; put special tokens and schemas beside it; write out what it imports."
+            raise UnsupportedError(f"a Grammar with {what} cannot be part of another definition", remedy=remedy)
+    options = {name: getattr(definition, name) for name in LARK_OPTIONS}
+    found = {"type": "grammar", "syntax": "lark", "grammar": definition.text, "start": definition.start}
+    return {**found, "options": options}

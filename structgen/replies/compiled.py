@@ -67,7 +67,7 @@ class Compiled:
             layout = {"whitespace": "any", "max_whitespace": None, "escapes": "any"}
             schema = self._definition.schema(inner.value, **{**options, **layout})
             self._meter.begin_again()
-            machine, _ = stack_machine(schema, bytes_alone(), self._meter, on_demand=True)
+            machine, _ = stack_machine(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
             self._schemas[name] = machine
         return machine
 
@@ -91,8 +91,3 @@ def _calls(formats: list[Format]) -> Iterator[tuple[str, CallFormat]]:
                 where=format_.where or "/",
                 remedy=f"Use one of {', '.join(sorted(_KNOWN))}, or call:NAME.",
             )
-
-
-def bytes_alone() -> Vocabulary:
-    """The vocabulary of texts without tokens."""
-    return Vocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])

@@ -13,7 +13,7 @@ from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
 from ..errors import DefinitionError, ReplyTextError, TokenIdError
 from ..system.types import JsonMap
 from ..vocabulary.vocabulary import Vocabulary
-from .compiled import Compiled, bytes_alone
+from .compiled import Compiled
 from .events import ReplyEvent
 from .parts import Call, OpenPart
 from .spans import Piece
@@ -60,7 +60,7 @@ class ToolCallReader:
                 remedy="Pass what structgen.tool_calls returns.",
             )
         self._vocabulary = vocabulary
-        self._compiled = Compiled(definition, vocabulary or bytes_alone(), Meter(budget or Budget()))
+        self._compiled = Compiled(definition, vocabulary or Vocabulary.bytewise(), Meter(budget or Budget()))
         self._new_id = new_id
         self._place = self._compiled.spans.start
         self._parts: list[OpenPart] = []  # that are open, the innermost last

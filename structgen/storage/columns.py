@@ -12,9 +12,9 @@ quantity that is not known yet is given by the first section that has it as its 
 from __future__ import annotations
 
 import reprlib
+from bisect import bisect_left
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from operator import lt
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -40,8 +40,9 @@ _DTYPES = {code: frozenset({np.dtype(code)}) for code in ("u1", "u2", "u4", "i4"
 _DTYPES["u"] = _DTYPES["u1"] | _DTYPES["u2"] | _DTYPES["u4"]
 _LARGEST = {dtype: int(np.iinfo(dtype).max) for dtypes in _DTYPES.values() for dtype in dtypes}
 
-# Sections are short, and the methods of arrays take longer than the work.
-_largest, _some = np.maximum.reduce, np.logical_or.reduce
+# Sections are short, and the methods of arrays take longer than the work. Each function of NumPy's that a process has
+# not used for a while takes as long as twenty calls, so these few do for all.
+_largest, _count = np.maximum.reduce, np.count_nonzero
 
 _REBUILD = "Delete the file and compile it again."
 
@@ -114,11 +115,15 @@ class Column:
         object.__setattr__(self, "has_bounds", self.below is not None or bool(self.least or self.cast))
         is_words = self.members is not None or self.flags is not None
         is_bounded = self.starts is not None or self.has_bounds
-        more = bool(self.fields or self.order or self.gaps is not None or self.widest or self.least)
+        more = bool(self.fields or self.order or self.gaps is not None or self.least)
         plain = is_bounded and not more and (self.dtype != "i4" or bool(self.cast))
         object.__setattr__(self, "is_words", is_words)
         object.__setattr__(self, "is_plain", plain and not is_words)
         object.__setattr__(self, "has_more", (is_bounded or more) and not plain and not is_words)
+        quantity, *more_rows = self.rows if isinstance(self.rows, tuple) else (self.rows,)
+        counts = isinstance(quantity, str) and not self.width
+        object.__setattr__(self, "counted", quantity if counts else "")
+        object.__setattr__(self, "besides", sum(map(int, more_rows)) if counts else 0)
 
     if TYPE_CHECKING:
         dtypes: ClassVar[Container[DType]]
@@ -127,6 +132,8 @@ class Column:
         is_words: ClassVar[bool]
         is_plain: ClassVar[bool]  # nothing is said of it but bounds, or that it never falls
         has_more: ClassVar[bool]
+        counted: ClassVar[str]  # the quantity that its length tells, where that is one, less so many
+        besides: ClassVar[int]
 
 
 @dataclass(frozen=True)
@@ -154,10 +161,10 @@ class Field:
 
 def total(quantity: Total, sizes: Sizes) -> int:
     """What a total comes to."""
-    if isinstance(quantity, str):
-        return sizes[quantity]
     if isinstance(quantity, int):
         return quantity
+    if isinstance(quantity, str):
+        return sizes[quantity]
     amount = 0
     for part in quantity:
         amount += sizes[part] if isinstance(part, str) else part
@@ -190,12 +197,13 @@ def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str
                 found[column.name] = _checked_words(column, array, sizes)
                 continue
             found[column.name] = array
-            _fix(array, column.rows, column.width, sizes)
-            if column.starts is not None:
-                _fix_end(array, column.starts, sizes)
-            if column.is_plain:
+            count = len(array) - column.besides
+            if not column.counted or array.ndim > 1 or sizes.setdefault(column.counted, max(count, 0)) != count:
+                _fix(array, column.rows, column.width, sizes)
+            last = 0 if column.starts is None else _fix_end(array, column.starts, sizes)
+            if column.is_plain and not 0 < column.widest < last:
                 together.append((column, array))
-            elif column.has_more:
+            elif column.has_more or last:
                 others.append((column, array))
         if not _are_within(together, sizes):
             others = together + others  # one of them is wrong
@@ -216,16 +224,16 @@ def _made_up(column: Column, sizes: Sizes) -> Array:
         raise _Wrong("is missing")
     assert isinstance(column.rows, str)
     rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
-    dtype = column.dtype if column.dtype != "u" else "u1"
-    return _constant((rows, width) if width else (rows,), dtype, column.default)
+    of = column.dtype if column.dtype != "u" else "u1", column.default
+    if of not in _constants or len(_constants[of]) < rows * (width or 1):
+        _constants[of] = np.full(2 * rows * (width or 1) + 256, column.default, of[0])
+        _constants[of].flags.writeable = False
+    array = _constants[of][: rows * (width or 1)]
+    return array.reshape(rows, width) if width else array
 
 
-@lru_cache(1 << 8)
-def _constant(shape: tuple[int, ...], dtype: str, value: int) -> Array:
-    """An array that files share."""
-    array: Array = np.full(shape, value, dtype)
-    array.flags.writeable = False
-    return array
+#: By dtype and number, an array of nothing else, which files share.
+_constants: dict[tuple[str, int], Array] = {}
 
 
 def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:
@@ -249,8 +257,8 @@ def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:
     lengths = [array.size for array in starts]
     end = sum(lengths)
     if starts:
-        falls = np.count_nonzero(numbers[1:end] < numbers[: end - 1])
-        if falls != sum(bool(array[-1]) for array in starts[:-1]):
+        falls = _count(numbers[1:end] < numbers[: end - 1])
+        if falls != sum(array.item(-1) > 0 for array in starts[:-1]):
             return False
     if not bounded:
         return True
@@ -294,14 +302,16 @@ def _fix(array: Array, rows: Total | None, columns: Total, sizes: Sizes) -> None
         _equate(columns, shape[1], "columns", sizes)
 
 
-def _fix_end(starts: Array, end: Total, sizes: Sizes) -> None:
-    """Check the first and the last of some starts; the last one gives the quantity where that is not known."""
-    if not len(starts) or starts[0]:
+def _fix_end(starts: Array, end: Total, sizes: Sizes) -> int:
+    """The last of some starts, checked with the first; it gives the quantity where that is not known."""
+    if not len(starts) or starts.item(0):
         raise _Wrong("does not begin at 0")
-    if (last := int(starts[-1])) < 0:
+    last: int = starts.item(-1)
+    if last < 0:
         raise _Wrong(f"has the value {last}")
     if type(end) is not str or sizes.setdefault(end, last) != last:
         _equate(end, last, "as the last value", sizes)
+    return last
 
 
 def _equate(quantity: Total, count: int, of: str, sizes: Sizes) -> None:
@@ -343,7 +353,7 @@ def _check_members(column: Column, sets: Array, sizes: Sizes) -> None:
 
 
 def _check_starts(column: Column, starts: Array) -> None:
-    if column.order != "rises" and _some(starts[1:] < starts[:-1]):
+    if column.order != "rises" and _count(starts[1:] < starts[:-1]):
         raise _Wrong("falls, must never fall")
     if column.widest and len(starts) > 1 and starts[-1] > column.widest:
         widest = int(_largest(starts[1:] - starts[:-1]))
@@ -358,15 +368,15 @@ def _check_order(column: Column, keys: Array, others: Sections) -> None:
         wrong[begins[1:] - 1] = False
         if column.first and (first := int(_largest(keys[begins]))) >= column.first:
             raise _Wrong(f"has the value {first} at the beginning of a part, must be below {column.first}")
-    if _some(wrong):
+    if _count(wrong):
         at = int(wrong.argmax())
         raise _Wrong(f"has the value {keys[at + 1]} behind {keys[at]}: it {column.order}")
 
 
 def _check_gaps(gaps: Array, starts: Array, below: int) -> None:
     """Check that no list comes to an id out of bounds. (Sums of 2**32 gaps are below 2**48.)"""
-    begins = starts[:-1][starts[:-1] < starts[1:]]  # of lists that are not empty
-    if (top := int(_largest(np.add.reduceat(gaps, begins, dtype=np.int64)))) >= below:
+    begins = starts[: bisect_left(starts.data, len(gaps))]  # of an empty list one gap of the next is looked at
+    if (top := max(np.add.reduceat(gaps, begins, dtype=np.int64).tolist())) >= below:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 
@@ -389,6 +399,10 @@ def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
         return isinstance(value, int | float) and type(value) is not bool and 0 <= value < MOST  # so no NaN
     if type(value) is not field.kind:
         return False
+    if field.kind is str or field.kind is bool:
+        return True
+    if isinstance(value, int) and not isinstance(field.below, list):
+        return field.least <= value < total(field.below, sizes)
     values = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
     kind = field.of or field.kind
     if kind is not int and kind is not list:
@@ -397,12 +411,8 @@ def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
         bounds = [total(each, sizes) for each in field.below]
         return all(
             isinstance(pair, list) and len(pair) == len(bounds)
-            and all(_is_within(field, n, below) for n, below in zip(pair, bounds, strict=True))
+            and all(type(n) is int and field.least <= n < below for n, below in zip(pair, bounds, strict=True))
             for pair in values
         )  # fmt: skip
     below = total(field.below, sizes)
-    return all(_is_within(field, n, below) for n in values)
-
-
-def _is_within(field: Field, number: object, below: int) -> bool:
-    return type(number) is int and field.least <= number < below
+    return all(type(n) is int and field.least <= n < below for n in values)

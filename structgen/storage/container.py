@@ -47,6 +47,7 @@ _DTYPES: dict[bytes, DType] = {
 }
 _STORED = {code.ljust(4, b"\0"): dtype for code, dtype in _DTYPES.items()}
 _META = "meta"
+_JSON = json.JSONDecoder()
 _REBUILD = "Delete the file and compile it again."
 
 #: Files of at most so many bytes are copied as a whole, others section by section where they are read.
@@ -57,10 +58,8 @@ Buffer = bytes | bytearray | memoryview
 
 def key_of(person: str, *parts: str | bytes) -> str:
     """The key of an entry in the cache: a hash of what its bytes depend on."""
-    digest = blake2b(digest_size=20, person=person.encode())
-    for part in parts:
-        digest.update((part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part) + b"\0")
-    return digest.hexdigest()
+    whole = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts]
+    return blake2b(b"\0".join([*whole, b""]), digest_size=20, person=person.encode()).hexdigest()
 
 
 def pack(meta: JsonMap, sections: Sections) -> bytes:
@@ -115,8 +114,11 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], 
         raise FormatError(f"{count} sections do not fit into {len(view)} bytes", where=where, remedy=_REBUILD)
     sections = _sections(view, end_of_table, where)
     try:
-        meta = json.loads(sections.pop(_META).tobytes())
-    except (KeyError, ValueError, RecursionError) as error:
+        text = str(sections.pop(_META).data, "utf-8")
+        meta, end = _JSON.raw_decode(text)
+        if end != len(text):
+            raise ValueError(text[end:])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise FormatError("the meta section is not JSON", where=where, remedy=_REBUILD) from error
     if not isinstance(meta, dict):
         raise FormatError("the meta section is not a JSON object", where=where, remedy=_REBUILD)

@@ -105,6 +105,11 @@ class Vocabulary:
     # -- constructors ----------------------------------------------------------------------------------
 
     @classmethod
+    def bytewise(cls) -> Vocabulary:
+        """The vocabulary of texts without tokens: each byte is one, and 256 is the EOS id."""
+        return cls.from_bytes([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])
+
+    @classmethod
     def from_bytes(
         cls,
         tokens: Sequence[bytes | None] | Mapping[int, bytes | None],
@@ -255,10 +260,16 @@ class Vocabulary:
     @cached_property
     def single_bytes(self) -> NDArray[np.bool_]:
         """``bool[256]``: the bytes that are a token by themselves."""
-        single = np.flatnonzero(np.diff(self.offsets.astype(np.int64)) == 1)
-        have = np.zeros(256, np.bool_)
-        have[self.blob[self.offsets[single]]] = True
-        return have
+        return np.array(self.byte_ids) >= 0
+
+    @cached_property
+    def byte_ids(self) -> list[int]:
+        """For each byte the first id of the token that is that byte alone, -1 where there is none."""
+        single = np.flatnonzero(np.diff(self.offsets.astype(np.int64)) == 1)[::-1]
+        found = np.full(256, -1, np.int64)
+        found[self.blob[self.offsets[single]]] = single
+        ids: list[int] = found.tolist()
+        return ids
 
     @cached_property
     def longest(self) -> int:

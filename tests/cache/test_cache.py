@@ -23,6 +23,7 @@ import pytest
 from structgen.cache import folder as cache_folder
 from structgen.cache.cache import Cache
 from structgen.cache.entry import Entry
+from structgen.cache.reader import Reader
 from structgen.errors import CacheError, CacheWarning, FormatError
 from structgen.storage.container import pack, unpack
 
@@ -990,7 +991,7 @@ def test_an_import_that_stops_says_where_and_why(
     cache.export(archive)
     write, left = cache_folder.write, 2
 
-    def full(path: Path, value: bytes) -> None:
+    def full(path: str, value: bytes) -> None:
         nonlocal left
         left -= 1
         if left < 0:
@@ -1050,3 +1051,40 @@ def test_entries_are_values() -> None:
     entry = Entry("key", "label", "index", 5, 1.0, 2.0)
     with pytest.raises(AttributeError):
         entry.key = "other"  # type: ignore[misc]
+
+
+def test_a_value_is_found_by_its_name(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the folder was checked, without the database; the next value of a key has a name of its own."""
+    for number in range(4):
+        for key in ("a", "b"):
+            cache.put(key, container(number), rank=1 + number)
+    assert content(cache, "a") == container(3)
+    cache.put("a", container(4), rank=5)
+    cache.put("c", container(5))
+    looked: list[str] = []
+    find = Reader.find
+
+    def counted(reader: Reader, key: str, *, anew: bool = False) -> object:
+        looked.append(key)
+        return find(reader, key, anew=anew)
+
+    monkeypatch.setattr(Reader, "find", counted)
+    found = [content(cache, key) for key in ("a", "b", "c")]
+    assert found == [container(4), container(3), container(5)]
+    assert looked == ["b"]  # of which every other value has no name of its key's
+    assert len(list(cache.directory.glob("*.val"))) == 3
+
+
+@pytest.mark.parametrize("call", ["put", "discard"])
+def test_a_file_that_a_writer_left_behind_goes(cache: Cache, call: str) -> None:
+    cache.put("key", container(0))
+    cache.put("other", container(0))
+    assert content(cache, "other") == container(0)  # so that the folder was checked
+    cache_folder.write(cache_folder.value_path(cache.directory, cache_folder.name_of("left")), container(1))
+    assert content(cache, "left") == container(1)  # it ended before its row was there
+    if call == "put":
+        cache.put("left", container(2))
+    else:
+        cache.discard("left")
+    assert content(cache, "left") == (container(2) if call == "put" else None)
+    assert len(list(cache.directory.glob("*.val"))) == 2 + (call == "put")

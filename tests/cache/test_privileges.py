@@ -262,10 +262,10 @@ def test_the_time_of_use_is_set_on_what_was_opened(tmp_path: Path, monkeypatch: 
         os.utime(each, (1e9, 1e9))
     opened = cache_folder.open_value
 
-    def swapped(path: Path) -> tuple[int, os.stat_result]:
+    def swapped(path: str) -> tuple[int, os.stat_result]:
         found = opened(path)
-        path.unlink()
-        path.symlink_to(secret)
+        os.unlink(path)
+        os.symlink(secret, path)
         return found
 
     monkeypatch.setattr(cache_folder, "open_value", swapped)

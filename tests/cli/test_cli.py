@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 import structgen as sg
 from structgen.cli import warm
 from structgen.cli.app import app
-from structgen.cli.byteranges import describe
 from structgen.cli.console import format_bytes
 from structgen.cli.options import parse_size
+from structgen.system.byteranges import describe
 
 Run = Callable[..., Result]
 

@@ -14,6 +14,7 @@ Make: TypeAlias = Callable[[], "Format | str"]
 TEXT = {"type": "any_text"}
 SCHEMA = {"type": "json_schema", "json_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
 PALINDROMES = 'root ::= "a" root "a" | "b" root "b" | "a" | "b" | ""'
+LARKS_PALINDROMES = '"a" start "a" | "b" start "b" | "a" | "b"'
 
 
 def tag(begin: Any, content: Any, end: Any) -> Format:
@@ -70,10 +71,25 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "palindromes": (
         dispatch(("<", {"type": "grammar", "grammar": PALINDROMES})), r"ever more ways .* \(/rules/0/1, rule root"
     ),
-    "a Lark grammar": (
-        tag("<", {"type": "grammar", "grammar": '?start: word+ // words\nword.2: /[a-z]+/'}, ">"),
-        r"a Lark grammar cannot be part .* \(/content\)\. Write it in GBNF",
+    "a Lark grammar with a special token": (
+        tag("<", {"type": "grammar", "grammar": "?start: word+ <|no|> // words\nword.2: /[a-z]+/"}, ">"),
+        r"has TOKEN_NO, which nothing lexes \(/content\)\. Put special tokens",
     ),
+    "a Lark grammar with a file": (
+        {"type": "grammar", "grammar": "%import .secret.A\nstart: A"}, "no grammar secret.lark to import",
+    ),
+    "a Lark grammar with folders": (
+        {"type": "grammar", "grammar": "start: A", "options": {"import_paths": ["/etc"]}}, "not 'import_paths'",
+    ),
+    "palindromes of Lark's": (
+        {"type": "grammar", "grammar": f"start: {LARKS_PALINDROMES}", "options": {"ambiguity": "all"}},
+        "ever more ways",
+    ),
+    "hidden left recursion": (
+        {"type": "grammar", "grammar": 'start: n start "a" | "b"\nn: "c"?\n'},
+        "start can begin with itself behind something empty",
+    ),
+    "no syntax": ({"type": "grammar", "grammar": "start: A", "syntax": "yacc"}, r"syntax is 'yacc' \(/syntax\)"),
     "no regex": (tag("<", {"type": "regex", "pattern": "("}, ">"), "/content"),
     "sequences nested 5,000 deep": (
         '{"type":"sequence","elements":[' * 5_000 + '{"type":"any_text"}' + "]}" * 5_000, "nested too deeply",

@@ -64,10 +64,6 @@ ROOMS = {
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
         " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
     ),
-    "compiler.structural_tags": (
-        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
-        " compiler.patterns compiler.programs definitions vocabulary"
-    ),
     "compiler.grammar.load": "definitions",
     "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
     "compiler.grammar.parser": "compiler.grammar.load grammars kernels runtime.core runtime.grammar",
@@ -81,6 +77,14 @@ ROOMS = {
     "compiler.grammar": (
         "compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.load"
         " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
+    ),
+    "compiler.scannerless": (
+        "compiler.gbnf compiler.grammar compiler.grammar.lexer compiler.grammar.parser definitions runtime.core"
+        " runtime.grammar"
+    ),
+    "compiler.structural_tags": (
+        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
+        " compiler.patterns compiler.programs compiler.scannerless definitions vocabulary"
     ),
     "compiler": "compiler.grammar.lexer runtime.automaton runtime.core runtime.grammar runtime.pushdown",
     "grammar_store": "cache runtime.grammar storage",
@@ -102,6 +106,7 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
+    "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
@@ -120,6 +125,7 @@ THIRD_PARTY = {
     "runtime": {"numpy", "torch", "transformers", "triton"},
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
+    "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {

@@ -22,7 +22,18 @@ from ..automata.utf8 import utf8_edges
 from .calls import Plan
 from .facts import RuleFacts
 from .free_text import AhoCorasick
-from .syntax import CharacterSet, Choice, External, FreeText, NodeId, QuotedText, Reference, Repetition, Sequence
+from .syntax import (
+    CharacterSet,
+    Choice,
+    External,
+    FreeText,
+    Network,
+    NodeId,
+    QuotedText,
+    Reference,
+    Repetition,
+    Sequence,
+)
 
 #: A rule stays nondeterministic if otherwise it had so many times as many states, and more than these.
 _BLOWN_UP, _MANY = 8, 2_000
@@ -107,6 +118,8 @@ class _Construction:
             self._call(-1 - node.number, source, target)
             if node.nullable:
                 builder.epsilon(source, target)
+        elif isinstance(node, Network):
+            self._network(node, source, target, owner)
         elif isinstance(node, FreeText):
             self._free_text(node, source, target, owner)
         elif isinstance(node, Choice):
@@ -148,6 +161,19 @@ class _Construction:
                 else:
                     self._call(-1 - trigger.token, state, there)
             self._todo.append((trigger.behind, there, begin.free[0] if trigger.again else target, owner))
+
+    def _network(self, node: Network, source: int, target: int, owner: int) -> None:
+        """Its states, between the two."""
+        builder = self._builder
+        self._check_size(node.states)
+        states = [builder.state(owner) for _ in range(node.states)]
+        builder.epsilon(source, states[0])
+        builder.epsilon(states[1], target)
+        for here, low, high, there in node.bytes:
+            builder.edge(states[here], low, high, states[there])
+        for here, there in node.empty:
+            builder.epsilon(states[here], states[there])
+        self._todo.extend((part, states[here], states[there], owner) for here, part, there in node.parts)
 
     def _in_a_row(self, parts: list[NodeId], source: int, target: int, owner: int) -> None:
         """One part after the other."""

@@ -18,7 +18,7 @@ from ...budget import Meter
 from ...system.depth_first import post_order
 from ..automata.utf8 import utf8_edges
 from .facts import RuleFacts
-from .syntax import CharacterSet, External, FreeText, NodeId, QuotedText, Reference, Repetition, children
+from .syntax import CharacterSet, External, FreeText, Network, NodeId, QuotedText, Reference, Repetition, children
 
 #: Automaton states of the largest rule that is written out: the first bound that keeps the whole small, which is up
 #: to so many states, or so many times the grammar's nodes.
@@ -123,6 +123,7 @@ def _measure(
             size = 1
         else:
             size = 2 + sum(sizes[child] for child in children(node))
+            size += node.states if isinstance(node, Network) else 0
             if isinstance(node, FreeText):
                 size += _OF_CHARACTER * sum(map(len, (*node.excludes, *(trigger.text for trigger in node.triggers))))
         sizes[number] = min(size, _HUGE)

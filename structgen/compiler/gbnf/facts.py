@@ -19,6 +19,7 @@ from .syntax import (
     External,
     FreeText,
     GbnfGrammar,
+    Network,
     NodeId,
     QuotedText,
     Reference,
@@ -89,6 +90,8 @@ def _settle(document: GbnfGrammar, rule: Rule, flags: list[int]) -> None:
                 flag |= flags[option]
         elif isinstance(node, Sequence):
             flag = _in_a_row([flags[part] for part in node.parts])
+        elif isinstance(node, Network):
+            flag = _through(node, flags)
         elif isinstance(node, External | FreeText):
             empty = node.nullable if isinstance(node, External) else True
             flag = PRODUCTIVE | FERTILE | (NULLABLE if empty else 0)
@@ -97,6 +100,26 @@ def _settle(document: GbnfGrammar, rule: Rule, flags: list[int]) -> None:
             if node.min == 0:
                 flag |= NULLABLE | PRODUCTIVE
         flags[number] = flag
+
+
+def _through(network: Network, flags: list[int]) -> int:
+    """What holds of some way through a network: by state, of ways that read nothing, and that read something."""
+    moves: list[list[tuple[int, int]]] = [[] for _ in range(network.states)]
+    for source, _, _, target in network.bytes:
+        moves[source].append((target, PRODUCTIVE | FERTILE))
+    for source, target in network.empty:
+        moves[source].append((target, PRODUCTIVE | NULLABLE))
+    for source, part, target in network.parts:
+        moves[source].append((target, flags[part]))
+    seen = {(0, False)}
+    for here, has_read in (todo := [(0, False)]):  # grows as it goes
+        for target, flag in moves[here]:
+            ways = {(target, True)} if flag & FERTILE or (has_read and flag & PRODUCTIVE) else set()
+            ways |= {(target, has_read)} if flag & NULLABLE else set()
+            todo += ways - seen
+            seen |= ways
+    empty, full = (1, False) in seen, (1, True) in seen
+    return (NULLABLE if empty else 0) | (FERTILE if full else 0) | (PRODUCTIVE if empty or full else 0)
 
 
 def _in_a_row(parts: list[int]) -> int:

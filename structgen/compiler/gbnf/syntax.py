@@ -93,7 +93,31 @@ class FreeText:
     excludes: tuple[str, ...] = ()
 
 
-Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The texts along the ways from state 0 to state 1 of an automaton over bytes and nodes (Woods 1970).
+
+    Parameters
+    ----------
+    states:
+        How many there are, at least two.
+    bytes:
+        Moves ``(source, lowest byte, highest byte, target)``.
+    parts:
+        Moves ``(source, node, target)``.
+    empty:
+        Moves ``(source, target)`` that read nothing.
+    """
+
+    states: int
+    bytes: tuple[tuple[int, int, int, int], ...] = ()
+    parts: tuple[tuple[int, NodeId, int], ...] = ()
+    empty: tuple[tuple[int, int], ...] = ()
+
+
+Node: TypeAlias = (
+    QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText | Network
+)
 
 
 @dataclass(frozen=True)
@@ -122,6 +146,8 @@ def children(node: Node) -> tuple[NodeId, ...]:
         return node.options
     if isinstance(node, FreeText):
         return tuple(trigger.behind for trigger in node.triggers)
+    if isinstance(node, Network):
+        return tuple(part for _, part, _ in node.parts)
     return (node.item,) if isinstance(node, Repetition) else ()
 
 

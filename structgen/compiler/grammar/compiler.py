@@ -59,7 +59,7 @@ def compile_rules(
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    table = _table(grammar, meter, ambiguity, strict)
+    table = parser_of(grammar, meter, ambiguity, strict)
     layout = _layout(grammar, indentation)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     if indentation is not None and layout is not None:
@@ -67,8 +67,8 @@ def compile_rules(
         if newline is not None:
             matchers[layout.newline] = by_column(newline, indentation.tab, layout.columns, meter)
     first = len(grammar.terminals) + 1
-    always = _ignored(grammar) | (1 << layout.newline if layout else 0)
-    contexts = _contexts(grammar, table, lexer, always, meter)
+    always = ignored_by(grammar) | (1 << layout.newline if layout else 0)
+    contexts = contexts_of(grammar, table, lexer, always, meter)
     distinct = list(dict.fromkeys(contexts))
     positions = ProductStates(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers, meter), first, meter)
@@ -100,7 +100,7 @@ def compile_rules(
         future=words_of(merging.futures(found, meter), members),
         starts=np.array(starts, np.int32),
         context=np.array([number[start_of[context]] for context in contexts], np.int32),
-        ignored=words_of([_ignored(grammar)], members)[0],
+        ignored=words_of([ignored_by(grammar)], members)[0],
         shift=_moves(table.shifts),
         goto=_moves(table.gotos),
         reduce=np.array([r[:3] for r in reductions], np.int32).reshape(-1, 3),
@@ -121,7 +121,7 @@ def compile_rules(
     return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter)))
 
 
-def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
+def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
     """The parser, without rules that no text can complete: an ignored terminal, for one, never comes to the parser.
 
     Where actions compete such a rule may decide what the parser does, and lead it astray; that is refused.
@@ -179,8 +179,8 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Ind
     return IndentationTerminals(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
-def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
-    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`.
+def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
+    """Load a grammar. Raises the errors of `load`.
 
     What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see
     `structgen.definitions.grammar_marks`.
@@ -191,7 +191,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    rules = load(
+    return load(
         marked.text + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
@@ -199,9 +199,13 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
             *marked.tokens, *marked.schemas, *names,
         ),
     )  # fmt: skip
+
+
+def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
+    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
     return compile_rules(
-        rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,
-        indentation=indentation, tell=not _is_shipped(definition.path),
+        read_rules(definition, meter), meter, lexer=definition.lexer, strict=definition.strict,
+        ambiguity=definition.ambiguity, indentation=definition.postlex, tell=not _is_shipped(definition.path),
     )  # fmt: skip
 
 
@@ -219,13 +223,14 @@ def _defaults(table: Lalr) -> list[bool]:
     ]
 
 
-def _ignored(grammar: ContextFreeGrammar) -> int:
+def ignored_by(grammar: ContextFreeGrammar) -> int:
+    """The terminals that a grammar ignores, as a set."""
     ignored = frozenset(grammar.ignored)
     return set_of(t for t, terminal in enumerate(grammar.terminals) if terminal.name in ignored)
 
 
-def _contexts(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int, meter: Meter) -> list[int]:
-    """By parser state: the terminals that the lexer tries there."""
+def contexts_of(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int, meter: Meter) -> list[int]:
+    """By parser state: the terminals that the lexer tries there, those that it ``always`` tries among them."""
     everything = (1 << len(grammar.terminals)) - 1
     if lexer == "basic":
         return [everything] * table.states

@@ -50,7 +50,7 @@ class OneToken(Format):
 
 @dataclass(frozen=True, eq=False)
 class Inner(Format):
-    """A definition of another kind: `regex`, `grammar` or `json_schema`, its value, and its options."""
+    """A definition of another kind: `regex`, `gbnf`, `lark` or `json_schema`, its value, and its options."""
 
     kind: str
     value: Foreign

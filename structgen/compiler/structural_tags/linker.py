@@ -7,21 +7,20 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Protocol
 
 from ...budget import Meter
-from ...definitions import Gbnf, JsonSchema, Regex, StructuralTag
+from ...definitions import Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
-from ...errors import DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
+from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
 from ...system.memo import Memo
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
 from ..gbnf.compiler import Rules, read_gbnf, rules_of
-from ..gbnf.facts import establish
+from ..gbnf.facts import RuleFacts, establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar
@@ -40,9 +39,6 @@ from .stops import stops_of
 from .tokens import TokenNames
 from .translation import ExternalTable, bounded_rule, translate
 from .work import MOST_LATE, parts_within, work_of
-
-#: How a rule of Lark's begins.
-_LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_]\w*(\{[^}]*\})?(\.-?\d+)?[ \t]*:", re.MULTILINE)
 
 
 class _Inner(Protocol):
@@ -72,7 +68,7 @@ class Linker:
         self.program = Program()
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
-        self.regexes: dict[Regex, _RulesInner] = {}
+        self.known: dict[Regex | Gbnf | Grammar, _RulesInner] = {}
         self._definition = definition
         self._layouts: dict[str, JsonSchema] = {}
         root = read(definition.text, meter)
@@ -298,12 +294,11 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
     """Read a definition of another kind. Raises its errors, with its place before theirs."""
     try:
         if format_.kind == "regex":
-            regex = Regex(format_.value, **format_.options)
-            if regex not in linker.regexes:
-                linker.regexes[regex] = _regex(regex, linker.meter)
-            return linker.regexes[regex]
-        if format_.kind == "grammar":
-            return _grammar(format_, linker)
+            return _known(Regex(format_.value, **format_.options), linker)
+        if format_.kind == "gbnf":
+            return _known(Gbnf(format_.value, **format_.options), linker)
+        if format_.kind == "lark":
+            return _known(Grammar(format_.value, **format_.options), linker)
         return _SchemaInner(format_, definition, linker)
     except TypeError as error:
         raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
@@ -311,18 +306,42 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
         raise linker.located(error, format_) from error
 
 
-def _grammar(format_: Inner, linker: Linker) -> _RulesInner:
-    """Build the automata of a GBNF grammar. What it can be read in is looked for by itself: nothing else recurs."""
-    if "::=" not in format_.value and _LARK.search(format_.value):
-        raise UnsupportedError(
-            "a Lark grammar cannot be part of a structural tag",
-            remedy="Write it in GBNF (NAME ::= ...), as a regex, or compile it alone, as a Grammar.",
-        )
-    facts, start = read_gbnf(Gbnf(format_.value, **format_.options), linker.meter)
-    rules, names = rules_of(facts, start, linker.meter)
-    alone = Lowering(rules, names, linker.meter).run(start)
-    check_program(alone, linker.vocabulary, linker.meter)
-    return _RulesInner(rules, names, start, facts.nullable(facts.document.rules[start].root))
+def _known(definition: Regex | Gbnf | Grammar, linker: Linker) -> _RulesInner:
+    """What a definition is lowered to, once in a linker."""
+    if definition not in linker.known:
+        if isinstance(definition, Regex):
+            linker.known[definition] = _regex(definition, linker.meter)
+        else:
+            linker.known[definition] = _grammar(definition, linker)
+    return linker.known[definition]
+
+
+#: Grammars that come again: their automata, which of them is the start, and whether it is nullable.
+_GRAMMARS: Memo[Gbnf | Grammar, tuple[Rules, dict[int, str], int, bool]] = Memo(
+    50_000, lambda known: 1 + _edges(known[0])
+)
+
+
+def _grammar(definition: Gbnf | Grammar, linker: Linker) -> _RulesInner:
+    """Build the automata of a grammar. What it can be read in is looked for by itself: nothing else recurs."""
+    known = _GRAMMARS.get(definition)
+    if known is None:
+        facts, start = _read_grammar(definition, linker.meter)
+        rules, names = rules_of(facts, start, linker.meter)
+        alone = Lowering(rules, names, linker.meter).run(start)
+        check_program(alone, linker.vocabulary, linker.meter)
+        known = _GRAMMARS[definition] = rules, names, start, facts.nullable(facts.document.rules[start].root)
+    linker.meter.check_states(sum(len(rule.edges) for rule in known[0].values()), "the automata of the rules")
+    return _RulesInner(*known)
+
+
+def _read_grammar(definition: Gbnf | Grammar, meter: Meter) -> tuple[RuleFacts, int]:
+    """What holds of the rules of a grammar, and which is the start."""
+    if isinstance(definition, Gbnf):
+        return read_gbnf(definition, meter)
+    from ..scannerless.lowering import lower_grammar
+
+    return establish(lower_grammar(definition, meter), meter), 0
 
 
 def _regex(regex: Regex, meter: Meter) -> _RulesInner:

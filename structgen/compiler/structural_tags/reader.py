@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
+from ...definitions.grammar_text import is_larks
 from ...definitions.json_text import loads
+from ...definitions.values import LARK_OPTIONS
 from ...errors import BudgetExceededError, DefinitionError
 from ...system.depth_first import fold
 from ...system.types import Foreign
@@ -166,8 +168,17 @@ def _regex(fields: _Fields) -> _Plan:
 
 
 def _grammar(fields: _Fields) -> _Plan:
-    options = {"start": fields.take("start", str, "root")}
-    return _leaf(Inner(fields.where, "grammar", fields.take("grammar", str), options))
+    text, syntax = fields.take("grammar", str), fields.take("syntax", str, "")
+    if syntax not in ("", "gbnf", "lark"):
+        raise DefinitionError(f"syntax is {_shown(syntax)}", where=f"{fields.where}/syntax", remedy="gbnf or lark.")
+    kind = syntax or ("lark" if is_larks(text) else "gbnf")
+    options = {"start": fields.take("start", str, "start" if kind == "lark" else "root")}
+    if kind == "lark":
+        options |= fields.take("options", dict, {})
+        if unknown := options.keys() - {"start", *LARK_OPTIONS}:
+            what = f"the options of a grammar are {', '.join(LARK_OPTIONS)}, not {_shown(min(unknown))}"
+            raise DefinitionError(what, where=f"{fields.where}/options", remedy="Leave it out.")
+    return _leaf(Inner(fields.where, kind, text, options))
 
 
 def _json_schema(fields: _Fields) -> _Plan:

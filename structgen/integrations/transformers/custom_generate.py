@@ -9,6 +9,9 @@ and cache as one for each would leave behind.
 The rows of a batch stay of one length, as transformers' caches want them: tokens are appended without the model while
 every unfinished row has some that must follow. A row that has none has the model asked, and the others take what must
 follow in that step.
+
+With ``mode="optimistic"`` tokens are chosen without masks and checked some at a time, for one sequence; see
+`structgen.integrations.transformers.optimistic`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -31,6 +34,7 @@ from ...vocabulary.token_table import Encode
 from ..engine_names import check_attributes, check_engine
 from . import LogitsProcessor
 from .loops import place_for_masks
+from .optimistic import Distribution, Optimist, check_cache
 
 if TYPE_CHECKING:
     from ...runtime.index.index import Index
@@ -47,11 +51,14 @@ def generate(
     generation_config: Foreign,
     index: Index | Sequence[Index | None],
     encode: Encode | None = None,
+    mode: Literal["masked", "optimistic"] = "masked",
+    distribution: Distribution = "exact",
+    ahead: int | None = None,
     **model_kwargs: Foreign,
 ) -> Foreign:
     """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
 
-    All parameters but the last two come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
+    All parameters but the last five come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
     attentions or hidden states of every step are asked for, and for models that keep a state instead of a cache,
     every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say in tokens that must
     follow.
@@ -62,6 +69,12 @@ def generate(
         One index for all rows, or one, or None, for each prompt of the batch; see `LogitsProcessor`.
     encode:
         How the model's tokenizer splits a text, without special tokens; None for the vocabulary's tokenizer.
+    mode:
+        ``"masked"``, or ``"optimistic"``, for one sequence: no token is appended without the model.
+    distribution:
+        Of optimistic decoding: ``"exact"`` is that of masks at each step, ``"lenient"`` nearly that of the model.
+    ahead:
+        In optimistic decoding, tokens between two checks at most; None for 16 on a device, and 1 on the processor.
 
     Returns
     -------
@@ -71,7 +84,9 @@ def generate(
     Raises
     ------
     ValueError
-        For another mode than greedy search and sampling.
+        For another mode than greedy search and sampling; for several sequences in optimistic decoding.
+    UnsupportedError
+        For a cache that can't go back, in optimistic decoding.
     VocabularyError
         Where there is no tokenizer: pass ``encode``.
     TokenIdError
@@ -82,9 +97,10 @@ def generate(
     indexes = tuple(index) if isinstance(index, Sequence) else (index,)
     vocabulary = vocabulary_of(indexes)
     check_shares(len(input_ids), len(indexes))
-    mode = generation_config.get_generation_mode()
-    if mode not in ("greedy_search", "sample"):
-        raise ValueError(f"generate() is for greedy search and sampling, not for {getattr(mode, 'value', mode)}")
+    strategy = generation_config.get_generation_mode()
+    if strategy not in ("greedy_search", "sample"):
+        name = getattr(strategy, "value", strategy)
+        raise ValueError(f"generate() is for greedy search and sampling, not for {name}")
     streamer = _streamer()
     asked = generation_config.return_dict_in_generate and any(getattr(generation_config, o) for o in _OF_EVERY_STEP)
     if asked or getattr(model, "_is_stateful", False):
@@ -93,6 +109,13 @@ def generate(
             input_ids, _with(logits_processor, masks), stopping_criteria, generation_config, streamer=streamer,
             **model_kwargs,
         )  # fmt: skip
+    reader = _Reader(model, generation_config, model_kwargs, input_ids.shape[1])
+    if mode == "optimistic":
+        ids = _optimistic(
+            reader, input_ids, indexes[0], logits_processor, stopping_criteria, streamer,
+            samples=generation_config.do_sample, distribution=distribution, ahead=ahead,
+        )  # fmt: skip
+        return reader.answer(ids) if generation_config.return_dict_in_generate else ids
     if vocabulary is not None and encode is None and vocabulary.encode is None:
         raise VocabularyError(
             "which tokens must follow is up to the tokenizer, and the vocabulary came without one",
@@ -101,7 +124,6 @@ def generate(
     share = len(input_ids) // len(indexes)
     each = [index for index in indexes for _ in range(share)]
     rows = _Rows(input_ids, each, encode, stopping_criteria, generation_config, streamer)
-    reader = _Reader(model, generation_config, model_kwargs, input_ids.shape[1])
     processors = _with(logits_processor, rows)
     with reader:
         while True:
@@ -118,6 +140,25 @@ def generate(
     if streamer is not None:
         streamer.end()
     return reader.answer(rows.ids) if generation_config.return_dict_in_generate else rows.ids
+
+
+def _optimistic(
+    reader: _Reader, ids: torch.Tensor, index: Index | None, processors: Foreign, criteria: Foreign,
+    streamer: Foreign, *, samples: bool, distribution: Distribution, ahead: int | None,
+) -> torch.Tensor:  # fmt: skip
+    if len(ids) != 1 or index is None:
+        raise ValueError("optimistic decoding is for one sequence, with an index")
+    place = place_for_masks(processors)
+    optimist = Optimist(
+        reader, Guide(index, max_rollback=0), processors[:place], processors[place:], criteria, streamer,
+        samples=samples, distribution=distribution, ahead=ahead,
+    )  # fmt: skip
+    with reader:
+        reader.check_cache()
+        ids = optimist.decode(ids)
+    if streamer is not None:
+        streamer.end()
+    return ids
 
 
 def _streamer() -> Foreign:
@@ -246,6 +287,23 @@ class _Reader:
         logits: torch.Tensor = self._outputs.logits[:, -1].to(copy=True, dtype=torch.float32, device=ids.device)
         self._outputs.logits = None  # of a whole prompt they may be large
         return logits
+
+    def check_cache(self) -> None:
+        """Have the cache remember what going back takes. Raises `UnsupportedError` where it can't."""
+        if self._kwargs["use_cache"]:
+            check_cache(self._kwargs.get("past_key_values"))
+
+    def mark(self) -> tuple[int, dict[str, Foreign]]:
+        """Where the reader is, for `go_back`."""
+        return self._length, dict(self._kwargs)
+
+    def go_back(self, mark: tuple[int, dict[str, Foreign]]) -> None:
+        """Forget what was read after a mark."""
+        length, self._kwargs = mark
+        cache = getattr(self._outputs, "past_key_values", None)
+        if cache is not None and length < self._length:
+            cache.crop(length - self._length)
+        self._length = length
 
     def answer(self, ids: torch.Tensor) -> Foreign:
         """What ``generate`` returns with ``return_dict_in_generate``."""

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...system.locks import Lock, Rank
+from ...system.locks import Lock
 from ...vocabulary.vocabulary import Vocabulary
 from .machine import CompiledMachine, Match, ranges_of
 
@@ -84,18 +84,20 @@ class InternedMachine(CompiledMachine, Generic[T]):
         The threads before the first byte.
     filled:
         Whether all was worked out that is worked out ahead of time.
+    lock:
+        Held while rows are worked out.
     """
 
     #: Whether a token is more than its bytes: `_over_token` says where it leads.
     _sees_tokens = False
 
-    def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], *, filled: bool) -> None:
+    def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], *, filled: bool, lock: Lock) -> None:
         self.vocabulary = vocabulary
         self._filled = filled
         self._fills = 0  # how many are going on
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
-        self._lock = Lock(Rank.MACHINE)  # held while rows are worked out
+        self._lock = lock
         self._configs: dict[T | tuple[T, ...], Configuration[T]] = {}  # by the thread, where it is one
         self._forgotten: dict[T | tuple[T, ...], Configuration[T]] = {}  # taken apart as others are made
         self._open_targets()

@@ -16,6 +16,7 @@ from ...budget import Meter
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
+from ...system.locks import Lock, Rank
 from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
@@ -100,7 +101,7 @@ class GrammarMachine(InternedMachine[Thread]):
             is_deterministic=tables.is_deterministic, pause=self._give_way,
         )  # fmt: skip
         self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
-        super().__init__(vocabulary, (self._reader.start,), filled=filled)
+        super().__init__(vocabulary, (self._reader.start,), filled=filled, lock=Lock(Rank.MACHINE))
         for machine in self._inner:
             machine.belong_to(self._lock)
 

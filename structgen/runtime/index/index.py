@@ -101,6 +101,8 @@ class Index:
         self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
+        #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
+        self.continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = Memo(_MOST_FORCED)
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -120,8 +120,7 @@ class PushdownMachine(InternedMachine[Thread]):
         self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
-        super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
-        self._lock = self.rows.lock
+        super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled, lock=self.rows.lock)
 
     def belong_to(self, lock: Lock) -> None:
         """Be part of another machine, whose lock is held wherever this one's would be, and passed on by walks."""
@@ -351,7 +350,10 @@ class PushdownMachine(InternedMachine[Thread]):
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
         new = len(self._keeps)
-        self._keeps += (-(tables.live[new:] >= 0).astype(np.int8)).tolist()
+        if self._loops:
+            self._keeps += (-(tables.live[new:] >= 0).astype(np.int8)).tolist()
+        else:
+            self._keeps += [0] * (self.states - new)
         #: The part of a count that is of a loop, or a set; tokens are counted above it.
         self._counted = -1
         if tables.tokens is not None and self._token_moves is not None:

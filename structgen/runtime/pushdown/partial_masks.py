@@ -21,7 +21,7 @@ automaton.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -59,49 +59,36 @@ class StoredMasks:
 
     Parameters
     ----------
-    states:
-        Number of states.
     residuals, of, counts, rows, following:
         ``uint[masks]``: the residual list, state and count of each, its row, and the residual list it leaves.
     """
 
     def __init__(
         self,
-        states: int,
         residuals: Array,
         of: Array,
         counts: Array,
         rows: Array,
         following: Array,
     ) -> None:
-        self._states = states
-        self._columns = residuals, of, counts, rows, following
-        self._most = int(counts.max(initial=0)) + 1
-        self._keys = (residuals.astype(np.int64) * states + of) * self._most + counts
+        self._columns = residuals.data, of.data, counts.data, rows.data, following.data
 
     @classmethod
-    def of(cls, states: int, decided: dict[tuple[int, int, int], PartialRow]) -> StoredMasks | None:
-        """These in this form, which takes a tenth of the memory; None where there are too many for it."""
+    def of(cls, decided: dict[tuple[int, int, int], PartialRow]) -> StoredMasks:
+        """These in this form, which takes a tenth of the memory."""
         keys, values = in_order(decided)
-        most = [int(column.max(initial=0)) + 1 for column in keys.T]
-        if most[0] * states * most[2] >= 1 << 62:
-            return None
-        return cls(states, *map(smallest, (*keys.T, *values.T)))
+        return cls(*map(smallest, (*keys.T, *values.T)))
 
     def __len__(self) -> int:
-        return len(self._keys)
-
-    def is_sorted(self) -> bool:
-        """Whether no key is there twice or out of order."""
-        return bool((self._keys[1:] > self._keys[:-1]).all())
+        return len(self._columns[0])
 
     def get(self, residual: int, state: int, count: int) -> PartialRow | None:
         """What is stored of a key."""
-        key = (residual * self._states + state) * self._most + count
-        at = int(self._keys.searchsorted(key)) if count < self._most else len(self._keys)
-        if at == len(self._keys) or self._keys[at] != key:
-            return None
-        return int(self._columns[3][at]), int(self._columns[4][at])
+        begin, end = 0, len(self)
+        for column, number in zip(self._columns, (residual, state, count), strict=False):
+            begin = bisect_left(column, number, begin, end)
+            end = bisect_right(column, number, begin, end)
+        return (self._columns[3][begin], self._columns[4][begin]) if begin < end else None
 
     def items(self) -> dict[tuple[int, int, int], PartialRow]:
         """All of them, by residual list, state and count."""
@@ -451,9 +438,7 @@ class StateMasks:
         """Let go of what only walking needs, and lay out what was decided as it is stored."""
         self.let_go()
         self.pool.compact()
-        stored = StoredMasks.of(self.tables.states, self.all_decided())
-        if stored is not None:
-            self.stored, self.decided, self._fresh = stored, {}, 0
+        self.stored, self.decided, self._fresh = StoredMasks.of(self.all_decided()), {}, 0
         self.mark()
 
     def exercise_kernels(self) -> None:

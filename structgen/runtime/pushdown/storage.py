@@ -154,9 +154,7 @@ def _read_stored(
 
 def _read_decided(rows: StateMasks, found: Sections, where: str) -> None:
     *decided, words = (found[column.name] for column in SETTLED)
-    rows.stored = StoredMasks(rows.tables.states, *decided)
-    if not rows.stored.is_sorted():
-        raise FormatError("the partial masks are not in order", where=where)
+    rows.stored = StoredMasks(*decided)
     if len(words):
         sets = [lower | upper << 31 for lower, upper in words.tolist()]
         rows.sets = {members: number for number, members in enumerate(sets, 1)}

@@ -59,6 +59,9 @@ SECTIONS = (
 )  # fmt: skip
 
 
+_NOTHING = np.zeros(1, np.uint8)
+
+
 class Source(Protocol):
     """Where tables come from that are lowered on demand."""
 
@@ -330,7 +333,7 @@ class PushdownTables:
         own = {column.name: found[column.name] for column in SECTIONS}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
-        if like[like[like != 0].astype(np.int64) - 1].any():
+        if np.count_nonzero(np.concatenate((_NOTHING, like))[like]):
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
@@ -341,10 +344,10 @@ class PushdownTables:
 
 def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
     """Raise `FormatError` unless the ranges of bytes of each state ascend without overlap."""
-    overlap = low[1:] <= high[:-1]
-    begins = start[1:-1]
-    overlap[begins[(begins > 0) & (begins < len(low))] - 1] = False
-    if (high < low).any() or overlap.any():
+    overlap = np.zeros(len(low) + 1, np.bool_)
+    np.less_equal(low[1:], high[:-1], overlap[1:-1])
+    overlap[start] = False
+    if np.count_nonzero(high < low) or np.count_nonzero(overlap):
         raise FormatError("sections 'edge_low' and 'edge_high' have ranges of a state that overlap", where=where)
 
 

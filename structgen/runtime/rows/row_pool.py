@@ -47,6 +47,9 @@ DECODED_BYTES = 64 << 20
 MOST_GROWN = 256 << 20
 
 
+_NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.uint16)
+
+
 @dataclass(frozen=True)
 class Segments:
     """The rows of one state: ``rows[i]`` holds for counts from ``begins[i]`` up to the next one's beginning.
@@ -67,25 +70,38 @@ class RowPool:
     ----------
     size:
         Number of token ids; rows are ``int32[ceil(size / 32)]``.
+    flat:
+        Rows of a file: ``row_base``, ``row_start`` and ``row_gaps``; None for none.
+    bases:
+        The whole rows among them, ``uint32[*, words]``; None without a file.
+    shared:
+        How many shared rows they are differences from, at most.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(
+        self,
+        size: int,
+        flat: tuple[Array, Array, NDArray[np.uint16]] | None = None,
+        bases: NDArray[np.uint32] | None = None,
+        shared: int = 0,
+    ) -> None:
         self.size = size
         self.words = -(-size // 32)
         # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
-        self._hold(np.zeros(0, np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.uint16))
+        self._hold(*(flat or _NO_ROWS))
         self._added: list[tuple[int, NDArray[np.uint16]]] = []
         self._added_bytes = 0
-        self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
-        self._n_bases = 0
-        self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
+        # The first `_n_bases` rows are in use.
+        self._bases = bases if bases is not None else np.zeros((0, self.words), np.uint32)
+        self._n_bases = len(self._bases)
+        self._known: dict[bytes, int] | None = {} if flat is None else None  # None: not read from the flat rows yet
         self._whole_are_known = True
         self._decoded: dict[int, NDArray[np.int32]] = {}
         #: How often the decoded rows were let go of.
         self.decodings = 0
         #: Bytes of what was added, about, since it was last compacted or cut.
         self.grown = 0
-        self._flat_bases = self._flat_shared = 0  # how many there were when the flat rows were written
+        self._flat_bases, self._flat_shared = self._n_bases, shared  # there were when the flat rows were written
         #: How to get each shared row, by its number among them.
         self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
 
@@ -193,9 +209,11 @@ class RowPool:
 
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
-        found = rows.astype(np.int64)
-        stored = self._flat_bases + 1 + np.arange(len(found))
-        return bool((self._base[found] == stored).all() and (self._start[found + 1] == self._start[found]).all())
+        base, start = self._flat
+        return all(
+            base[row] == number and start[row] == start[row + 1]
+            for number, row in enumerate(rows.tolist(), self._flat_bases + 1)
+        )
 
     def _add_list(self, base: int, ids: Array) -> int:
         gaps = encode_gaps(ids)
@@ -418,14 +436,10 @@ class RowPool:
 
         The quantity "shared" says how many shared rows there are; the caller appends to ``shared`` how to get each.
         """
-        pool = cls(sizes["size"])
-        pool._hold(found["row_base"], found["row_start"], found["row_gaps"])
-        pool._bases, pool._n_bases = found["bases"], sizes["bases"]
-        pool._flat_bases, pool._flat_shared = sizes["bases"], sizes["shared"]
-        pool._known = None
-        if not _bases_are_sound(pool._base, sizes["bases"], sizes["shared"]):
+        if not _bases_are_sound(found["row_base"], sizes["bases"], sizes["shared"]):
             raise FormatError("section 'row_base' has a row that is not before its users, or far before", where=where)
-        return pool
+        flat = found["row_base"], found["row_start"], found["row_gaps"]
+        return cls(sizes["size"], flat, found["bases"], sizes["shared"])
 
 
 #: How long a chain of rows that are each the base of the next may be.
@@ -434,7 +448,7 @@ _LONGEST_CHAIN = 64
 
 def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
-    if int(row_base.max(initial=0)) <= bases + shared:
+    if not len(row_base) or np.maximum.reduceat(row_base, (0,)).item() <= bases + shared:
         return True
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():

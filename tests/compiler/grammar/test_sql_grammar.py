@@ -13,6 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 from judges.guides import with_bytes
+from judges.sqlite_syntax import syntax_error
 from lark import Lark
 from lark.exceptions import LarkError
 
@@ -289,22 +290,6 @@ def lines(text: str) -> list[str]:
 
 def accepted() -> list[str]:
     return re.split(r";\n(?!    )", ACCEPTED.strip().removesuffix(";"))
-
-
-def syntax_error(statement: str) -> str:
-    """What SQLite finds wrong with a statement's syntax; nothing where an SQLite is too old to judge."""
-    if sqlite3.sqlite_version_info < (3, 39):
-        return ""
-    database = sqlite3.connect(":memory:")
-    for table in "atu":
-        database.execute(f"CREATE TABLE {table}(a, b, c)")
-    try:
-        database.execute(statement if re.match(r"(?i)\s*explain\b", statement) else f"EXPLAIN {statement}")
-    except sqlite3.Error as error:
-        return str(error) if re.search("syntax error|incomplete input|unrecognized token", str(error)) else ""
-    finally:
-        database.close()
-    return ""
 
 
 @cache

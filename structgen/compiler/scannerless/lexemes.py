@@ -1,0 +1,161 @@
+"""What the lexer lets a lexeme be, as automata over bytes: from what is forbidden before it to what is behind it.
+
+A lexer's terminals are told apart by what follows them. In place of a look at the next bytes there are *follow
+restrictions* (Visser 1997, Scannerless Generalized-LR Parsing), here carried along: the lexer states that watch
+whether a lexeme which is over would have become a longer one (`structgen.compiler.grammar.lexer.leftmost_dfa`) run
+beside the lexemes behind it, until they are beaten, which is a dead end, or over. So the restrictions are regular,
+however many bytes ahead they look. A `Control` is what is watched, with the state in which the lexer reads on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeAlias
+
+from ...budget import Meter
+from ...runtime.grammar.completability.obligations import Watched
+from ..gbnf.syntax import Network
+from ..grammar.parser.symbols import Symbol
+from .controls import Control, LexerStates, Shift
+
+_DOING = "following lexemes"
+
+#: Bytes of a state of the lexer with what is watched beside it.
+_BYTES_OF_PLACE = 1_500
+
+#: A lexer state within a lexeme or before it, and what is watched.
+_Place: TypeAlias = tuple[int, Watched]
+
+
+@dataclass
+class _Ways:
+    """The lexemes from one control on, ignored ones before them, as an automaton; state 0 is the start."""
+
+    places: list[_Place]
+    moves: list[dict[int, list[int]]] = field(default_factory=list)  # by target: classes of bytes, none for no byte
+    into: list[list[int]] = field(default_factory=list)
+    ends: dict[tuple[Symbol, Watched], list[int]] = field(default_factory=dict)
+    between: list[int] = field(default_factory=list)  # where no lexeme has begun and the text may end
+
+
+class Lexemes:
+    """The lexemes of one lexer.
+
+    Parameters
+    ----------
+    states:
+        Its states.
+    follow:
+        By shift: the terminals that may come behind it.
+    """
+
+    def __init__(self, states: LexerStates, follow: dict[Shift, int], meter: Meter) -> None:
+        self._states = states
+        self._follow = follow
+        self._meter = meter
+        runs = groupby(range(256), key=states.class_of.tolist().__getitem__)
+        #: Runs of bytes of one class: the class, the lowest, the highest.
+        self._runs = [(c, bytes_[0], bytes_[-1]) for c, there in runs if (bytes_ := [*there])]
+        self._ways: dict[_Place, _Ways] = {}
+        self._nodes: dict[tuple[_Place, Symbol, Watched], Network] = {}
+        self._controls: dict[tuple[Shift, Watched], Control] = {}
+        #: By the lexer's state: controls, that without anything watched first.
+        self._known: dict[int, dict[Control, None]] = {}
+        self._held = 0
+
+    def after(self, control: Control, shift: Shift) -> Iterator[tuple[Watched, Control]]:
+        """How a terminal may be read behind a control: what is watched where it ends, and the control then."""
+        terminal, _ = shift
+        if control.barred >> terminal & 1:
+            return
+        for found, watched in self._from(control).ends:
+            if found == terminal:
+                yield watched, self._canonical(shift, watched)
+
+    def network(self, control: Control, terminal: Symbol, watched: Watched) -> Network:
+        """The texts of a terminal with what is ignored before it, with so much watched at its end."""
+        key = (control.start, control.watched), terminal, watched
+        if key not in self._nodes:
+            ways = self._from(control)
+            self._nodes[key] = self._network(ways, ways.ends[terminal, watched])
+        return self._nodes[key]
+
+    def last(self, control: Control) -> Network:
+        """What is ignored at the end of a text."""
+        ways = self._from(control)
+        return self._network(ways, [] if control.barred >> self._states.end & 1 else ways.between)
+
+    def _from(self, control: Control) -> _Ways:
+        place = control.start, control.watched
+        if place not in self._ways:
+            self._ways[place] = self._follow_all(place)
+        return self._ways[place]
+
+    def _follow_all(self, start: _Place) -> _Ways:
+        states, ways = self._states, _Ways([start])
+        number = {start: 0}
+        for i, place in enumerate(ways.places):  # grows as it goes
+            self._held += 1
+            if self._held % 64 == 0:
+                self._meter.check_time(_DOING)
+                self._meter.check_states(self._held, _DOING)
+                self._meter.check_memory(self._held * _BYTES_OF_PLACE, _DOING)
+            state, watched = place
+            targets: dict[_Place, list[int]] = {}
+            for c, after in enumerate(states.rows[state]):
+                left = states.obligations.after(watched, c) if after >= 0 else None
+                if left is not None:
+                    targets.setdefault((after, left), []).append(c)
+            for terminal, watch in states.ends[state]:
+                behind = states.obligations.with_state(watch, watched)
+                if states.ignored >> terminal & 1:
+                    targets.setdefault((start[0], behind), [])
+                else:
+                    ways.ends.setdefault((terminal, behind), []).append(i)
+            if state == start[0] and not states.obligations.lapses(watched):
+                ways.between.append(i)
+            for target in targets.keys() - number.keys():
+                number[target] = len(ways.places)
+                ways.places.append(target)
+            ways.moves.append({number[target]: classes for target, classes in targets.items()})
+        ways.into = [[] for _ in ways.places]
+        for i, moves in enumerate(ways.moves):
+            for there in moves:
+                ways.into[there].append(i)
+        return ways
+
+    def _network(self, ways: _Ways, ends: list[int]) -> Network:
+        """The part of an automaton that leads to some states."""
+        kept = dict.fromkeys(ends)
+        for there in (todo := list(kept)):
+            new = [here for here in ways.into[there] if here not in kept]
+            kept.update(dict.fromkeys(new))
+            todo += new
+        names = {place: 2 + i for i, place in enumerate(kept)}
+        names[0] = 0
+        moves: list[tuple[int, int, int, int]] = []
+        empty = [(names[place], 1) for place in ends]
+        for here in kept:
+            by_class: dict[int, int] = {}
+            for there, classes in ways.moves[here].items():
+                if there in kept:
+                    by_class |= dict.fromkeys(classes, names[there])
+                    empty += [] if classes else [(names[here], names[there])]
+            for to, runs in groupby(self._runs, key=lambda run: by_class.get(run[0], -1)):
+                if to >= 0:
+                    each = [*runs]
+                    moves.append((names[here], each[0][1], each[-1][2], to))
+        return Network(2 + len(kept), tuple(moves), empty=tuple(empty))
+
+    def _canonical(self, shift: Shift, watched: Watched) -> Control:
+        """The control behind a shift: one that was met before, if it means the same there."""
+        key = shift, watched
+        if key not in self._controls:
+            control = Control(shift[1], watched)
+            known = self._known.setdefault(shift[1], {Control(shift[1]): None})
+            same = (each for each in known if self._states.same(control, each, self._follow[shift], self._follow))
+            found = self._controls[key] = next(same, control)
+            known[found] = None
+        return self._controls[key]

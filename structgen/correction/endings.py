@@ -1,0 +1,84 @@
+"""What completes a text: the shortest ending, found among the nearest byte states or by distances."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+
+from ..errors import UnsupportedError
+from ..runtime.core.machine import ByteState, Config, Machine
+from ..runtime.index.index import Index
+from ..runtime.rows.bitmask import ids_of
+
+#: Byte states that are looked at for an ending before distances are asked, and where there are none.
+_NEAR, _MOST = 1 << 8, 1 << 14
+
+#: Tokens of an ending, whose lengths distances bound.
+_LONGEST = 1 << 16
+
+
+def shortest_ending(index: Index, config: Config) -> bytes | None:
+    """Bytes that complete a text behind a configuration; ``b""`` where it is complete. None where none are known.
+
+    The fewest where they are found by looking; where they are far away, as many as the fewest tokens take, or as many
+    as are known to suffice (`structgen.runtime.core.machine.Distances`).
+    """
+    machine = index.machine
+    found = _search(machine, config, _NEAR)
+    if found is None:
+        with suppress(UnsupportedError):
+            return _by_distances(index, config)
+        found = _search(machine, config, _MOST)
+    return found
+
+
+def _search(machine: Machine, start: Config, most: int) -> bytes | None:
+    """The shortest ending, breadth first, where it takes no more than so many byte states."""
+    if machine.is_accepting(start):
+        return b""
+    first = machine.byte_state(start)
+    seen = {first}
+    todo: deque[tuple[bytes, ByteState]] = deque([(b"", first)])
+    while todo:
+        text, state = todo.popleft()
+        for byte, after in sorted(machine.following(state), key=lambda each: _rank(each[0])):
+            if after in seen:
+                continue
+            if len(seen) == most:
+                return None
+            seen.add(after)
+            longer = text + bytes([byte])
+            if machine.may_stop(after) and _ends(machine, start, longer):
+                return longer
+            todo.append((longer, after))
+    return None
+
+
+def _ends(machine: Machine, config: Config, data: bytes) -> bool:
+    """Whether some bytes complete a text: what may stop there can be a token without bytes."""
+    for byte in data:
+        config = machine.follow_byte(config, byte)
+    return machine.is_accepting(config)
+
+
+def _rank(byte: int) -> tuple[int, int]:
+    """Of bytes that lead to the same state that comes first which reads best."""
+    character = chr(byte)
+    return 0 if character.isascii() and character.isalnum() else 1 if 0x20 <= byte < 0x7F else 2, byte
+
+
+def _by_distances(index: Index, config: Config) -> bytes | None:
+    """An ending of the fewest tokens that are known to complete the text."""
+    distances, machine, vocabulary = index.distances, index.machine, index.vocabulary
+    found = bytearray()
+    for _ in range(_LONGEST):
+        if machine.is_accepting(config):
+            return bytes(found)
+        closer = ids_of(distances.row(config, distances.distance(config) - 1))
+        token = next((t for t in closer.tolist() if vocabulary.token(t)), None)
+        target = None if token is None else machine.advance(config, token)
+        if token is None or target is None:
+            return None
+        found += vocabulary.token(token) or b""
+        config = target
+    return None

@@ -1,0 +1,125 @@
+"""Grammars in Lark's syntax as parts of other definitions: Lark's texts, and the masks of the grammar alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from judges.grammars import GRAMMARS
+from judges.guides import BYTES, allowed
+from judges.lark_judge import changed, judge, parses, spelled, vocabulary_of, written
+from judges.random_lark import LETTERS, random_grammar
+
+import structgen as sg
+from structgen import grammars
+from structgen.budget import Budget, Meter
+from structgen.compiler.scannerless.lowering import lower_grammar
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError
+
+
+def check(source: str, letters: str, lexer: str, *, rounds: int = 6) -> int:
+    """Compare with Lark on texts, and with the grammar alone on masks; how many texts were accepted.
+
+    The grammar stands in a tag, whose end is no text of it, and all of a definition.
+    """
+    random = Random(f"{source}{lexer}")
+    parser = judge(source, lexer)
+    vocabulary = vocabulary_of(letters, random)
+    grammar = sg.Grammar(source, lexer=lexer)
+    alone = sg.compile(grammar, vocabulary, eager=False)
+    part = sg.compile(sg.sequence(grammar), vocabulary, eager=False)
+    tagged = sg.compile(sg.tag("\0", grammar, "\0"), vocabulary, eager=False)
+    accepted = 0
+    for _ in range(rounds):
+        text, _ = written(part, random, 12)
+        whole = text.decode("utf-8", "ignore")
+        for sample in [whole, *(changed(whole, letters, random) for _ in range(8))]:
+            verdict = parses(parser, sample)
+            assert part.match(sample.encode()).accepted == verdict, sample
+            assert tagged.match(f"\0{sample}\0".encode()).accepted == verdict, sample
+            assert spelled(tagged, f"\0{sample}\0".encode(), random) == verdict, sample
+            accepted += verdict
+        compare_masks(alone, part, text)
+    return accepted
+
+
+def compare_masks(alone: sg.Index, part: sg.Index, text: bytes) -> None:
+    """Byte by byte of a text."""
+    guides = sg.Guide(alone), sg.Guide(part)
+    for byte in [*text, None]:
+        one, other = map(allowed, guides)
+        assert one == other, text
+        if byte is not None:
+            token = next(t for t in one if alone.vocabulary.token(t) == bytes([byte]))
+            assert all(guide.advance(token) for guide in guides)
+
+
+@pytest.mark.parametrize("lexer", ["contextual", "basic"])
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_texts_are_larks_and_masks_those_of_the_grammar_alone(name: str, lexer: str) -> None:
+    assert check(*GRAMMARS[name], lexer)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_grammars_are_larks(seed: int) -> None:
+    random = Random(seed)
+    source, lexer = random_grammar(random), random.choice(["contextual", "basic"])
+    alone = sg.Grammar(source, lexer=lexer)
+    vocabulary = vocabulary_of(LETTERS, random)
+    try:
+        sg.compile(alone, vocabulary, eager=False)
+    except (DefinitionError, EmptyLanguageError) as error:
+        with pytest.raises(type(error)):
+            sg.compile(sg.sequence(alone), vocabulary, eager=False)
+    else:
+        check(source, LETTERS, lexer, rounds=2)
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_all_that_random_grammars_describe(seed: int) -> None:
+    """Conflicts kept: the grammar alone is the judge."""
+    random = Random(seed)
+    grammar = sg.Grammar(random_grammar(random), lexer=random.choice(["contextual", "basic"]), ambiguity="all")
+    vocabulary = vocabulary_of(LETTERS, random)
+    try:
+        alone = sg.compile(grammar, vocabulary, eager=False)
+    except (DefinitionError, EmptyLanguageError) as error:
+        with pytest.raises(type(error)):
+            sg.compile(sg.sequence(grammar), vocabulary, eager=False)
+        return
+    part = sg.compile(sg.sequence(grammar), vocabulary, eager=False)
+    for _ in range(3):
+        text, _ = written(part, random, 10)
+        compare_masks(alone, part, text)
+        whole = text.decode("utf-8", "ignore")
+        for sample in (changed(whole, LETTERS, random) for _ in range(8)):
+            assert part.match(sample.encode()).accepted == alone.match(sample.encode()).accepted, sample
+
+
+def test_lazy_and_eager_and_from_a_file_are_the_same(tmp_path: Path) -> None:
+    random = Random(0)
+    source, letters = GRAMMARS["statements"]
+    vocabulary = vocabulary_of(letters, random)
+    whole = sg.text(until="<") + (sg.Grammar(source) | sg.JsonSchema({"type": "array"})) + ">" + sg.Regex("[if]+")
+    eager, lazy = sg.compile(whole, vocabulary), sg.compile(whole, vocabulary, eager=False)
+    eager.save(tmp_path / "index.sgx")
+    loaded = sg.Index.load(tmp_path / "index.sgx", vocabulary)
+    for _ in range(6):
+        text, _ = written(lazy, random, 12)
+        compare_masks(eager, lazy, text)
+        compare_masks(loaded, lazy, text)
+
+
+@pytest.mark.parametrize("name", ["json", "arithmetic", "markdown"])
+def test_shipped_grammars_need_few_controls(name: str) -> None:
+    """One, whatever the lexer, so that each nonterminal is one rule; two for the ends of blocks."""
+    for lexer in ("contextual", "basic") if name != "markdown" else ("contextual",):
+        found = lower_grammar(sg.Grammar(grammars.path(name), lexer=lexer), Meter(Budget()))
+        assert len(found.rules) <= 9
+
+
+def test_what_takes_too_many_controls_is_refused_by_the_budget() -> None:
+    grammar = sg.sequence(sg.Grammar(grammars.path("c"), lexer="basic"))
+    with pytest.raises(BudgetExceededError):
+        sg.compile(grammar, BYTES, eager=False, budget=Budget(states=2_000, seconds=60))

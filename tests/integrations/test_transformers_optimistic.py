@@ -1,0 +1,203 @@
+"""Optimistic decoding: token for token what masks at each step give, over a cache that is what it would be anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
+
+import structgen as sg  # noqa: E402
+from structgen.errors import UnsupportedError  # noqa: E402
+from structgen.integrations.transformers import LogitsProcessor, generate  # noqa: E402
+from structgen.integrations.transformers.optimistic import Optimist  # noqa: E402
+from structgen.runtime import heal  # noqa: E402
+
+if not hasattr(transformers.GenerationMixin, "_prefill"):
+    pytest.skip("the loop is for transformers 5", allow_module_level=True)
+
+TOKENIZER = byte_tokenizer()
+VOCABULARY = sg.Vocabulary.from_transformers(TOKENIZER)
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 9}, "true": {"type": "boolean"}},
+    "required": ["name", "true"],
+    "additionalProperties": False,
+}
+DEFINITIONS = {
+    "anything": sg.Regex("[^x]{10,40}"),
+    "half": sg.Regex("(?:[\\x00-\\x5f]|[^\\x00-\\x7f]){10,40}"),
+    "letters": sg.Regex("[a-z ]{5,40}\\."),
+    "schema": sg.JsonSchema(SCHEMA, whitespace="compact"),
+    "grammar": sg.Grammar('start: "{" (NAME ":" /[0-9]+/ ";")+ "}"\nNAME: /[a-z]+/'),
+}
+INDEXES = {name: sg.compile(definition, VOCABULARY) for name, definition in DEFINITIONS.items()}
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return tiny_llama(VOCABULARY.size + 20, TOKENIZER.eos_token_id, TOKENIZER.pad_token_id, num_hidden_layers=2)
+
+
+@pytest.fixture(scope="module")
+def sliding() -> Any:
+    torch.manual_seed(1)
+    config = transformers.MistralConfig(
+        vocab_size=VOCABULARY.size + 20, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, sliding_window=8, max_position_embeddings=512,
+        initializer_range=0.5, eos_token_id=TOKENIZER.eos_token_id, pad_token_id=TOKENIZER.pad_token_id,
+    )  # fmt: skip
+    return transformers.MistralForCausalLM(config).eval()
+
+
+def both(model: Any, index: Any, seed: int, **options: Any) -> tuple[list[int], list[int]]:
+    """What optimistic decoding gives, and what masks at each step do."""
+    inputs = TOKENIZER("the name", return_tensors="pt")
+    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    options = {"max_new_tokens": 48, **options}
+    found = []
+    for how in (
+        {"custom_generate": generate, "index": index, "mode": "optimistic", "ahead": (16, 5, None)[seed % 3]},
+        {"logits_processor": [LogitsProcessor(index)]},
+    ):
+        torch.manual_seed(seed)
+        found.append(model.generate(**inputs, **how, **options)[0].tolist())
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"do_sample": False},
+        {"do_sample": True, "top_k": 0},
+        {"do_sample": True, "top_k": 0, "temperature": 0.3},
+        {"do_sample": True, "top_k": 0, "use_cache": False},
+        {"do_sample": True, "top_k": 5},
+        {"do_sample": True, "top_p": 0.5},
+        {"do_sample": False, "repetition_penalty": 1.5},
+    ],
+    ids=str,
+)
+def test_exact_is_what_masks_give(model: Any, kind: str, options: dict[str, Any]) -> None:
+    for seed in range(6):
+        ours, masked = both(model, INDEXES[kind], seed, **options)
+        assert ours == masked
+
+
+@pytest.mark.parametrize("kind", ["anything", "half", "letters"])
+def test_sliding_windows(sliding: Any, kind: str) -> None:
+    for seed in range(6):
+        ours, masked = both(sliding, INDEXES[kind], seed, do_sample=True, top_k=0)
+        assert ours == masked
+
+
+def test_mistakes_are_made_and_taken_back(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistakes: dict[str, int] = {}
+    decode = Optimist.decode
+
+    def counted(self: Optimist, ids: Any) -> Any:
+        found = decode(self, ids)
+        mistakes[kind] = mistakes.get(kind, 0) + self.mistakes
+        return found
+
+    monkeypatch.setattr(Optimist, "decode", counted)
+    for kind in ("anything", "half", "letters"):
+        for seed in range(6):
+            both(model, INDEXES[kind], seed, do_sample=True, top_k=0)
+    assert min(mistakes.values()) > 6
+
+
+@pytest.mark.parametrize("options", [{"top_k": 0}, {"top_k": 5, "top_p": 0.9}], ids=str)
+@pytest.mark.parametrize("kind", INDEXES)
+def test_lenient_texts_are_valid(model: Any, kind: str, options: dict[str, Any]) -> None:
+    inputs = TOKENIZER("the", return_tensors="pt")
+    length = inputs["input_ids"].shape[1]
+    for seed in range(6):
+        torch.manual_seed(seed)
+        rows = model.generate(
+            input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=generate,
+            index=INDEXES[kind], mode="optimistic", distribution="lenient", do_sample=True, max_new_tokens=48,
+            **options,
+        )  # fmt: skip
+        guide = sg.Guide(INDEXES[kind])
+        assert all(map(guide.advance, rows[0, length:].tolist()))
+
+
+def test_lenient_keeps_what_the_model_chose(model: Any) -> None:
+    """With a definition that allows nearly all, tokens are those of the model alone up to the first mistake."""
+    inputs = TOKENIZER("the", return_tensors="pt")
+    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    suppressed = list(range(VOCABULARY.size, VOCABULARY.size + 20))
+    options = {"do_sample": True, "top_k": 5, "max_new_tokens": 12, "suppress_tokens": suppressed}
+    start = inputs["input_ids"].shape[1]
+    more = {"custom_generate": generate, "mode": "optimistic", "distribution": "lenient"}
+    anything = heal([0], VOCABULARY).index
+    for seed in range(6):
+        torch.manual_seed(seed)
+        free = model.generate(**inputs, **options)[0].tolist()
+        for index in (anything, INDEXES["anything"]):
+            torch.manual_seed(seed)
+            found = model.generate(**inputs, index=index, **more, **options)[0].tolist()
+            guide = sg.Guide(index)
+            valid = start
+            while valid < len(free) and free[valid] < VOCABULARY.size and guide.advance(free[valid]):
+                valid += 1
+            assert found[:valid] == free[:valid]
+            assert valid == len(free) or index is not anything
+
+
+@pytest.mark.parametrize("family", ["model", "sliding"])
+def test_a_cache_that_went_back_is_as_good_as_new(family: str, request: pytest.FixtureRequest) -> None:
+    model = request.getfixturevalue(family)
+    inputs = TOKENIZER("the name", return_tensors="pt")
+    torch.manual_seed(5)
+    answer = model.generate(
+        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=generate,
+        index=INDEXES["half"], mode="optimistic", ahead=16, do_sample=True, top_k=0, max_new_tokens=30,
+        return_dict_in_generate=True,
+    )  # fmt: skip
+    ids, cache = answer.sequences, answer.past_key_values
+    read = cache.get_seq_length()
+    assert inputs["input_ids"].shape[1] < read <= ids.shape[1]
+    with torch.no_grad():
+        whole = model(ids).logits[:, -1]
+        rest = model(ids[:, read:], past_key_values=cache).logits[:, -1] if read < ids.shape[1] else whole
+    assert torch.allclose(whole, rest, atol=1e-4)
+
+
+def test_streamers_get_what_was_checked(model: Any) -> None:
+    class Streamer:
+        def __init__(self) -> None:
+            self.tokens: list[int] = []
+            self.ended = False
+
+        def put(self, value: Any) -> None:
+            self.tokens += value.flatten().tolist()
+
+        def end(self) -> None:
+            self.ended = True
+
+    streamer = Streamer()
+    inputs = TOKENIZER("the name", return_tensors="pt")
+    rows = model.generate(
+        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=generate,
+        index=INDEXES["half"], mode="optimistic", do_sample=True, max_new_tokens=30, streamer=streamer,
+    )  # fmt: skip
+    assert streamer.tokens == rows[0].tolist()
+    assert streamer.ended
+
+
+def test_what_is_refused(model: Any) -> None:
+    inputs = TOKENIZER(["the", "the"], return_tensors="pt")
+    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    options = {"custom_generate": generate, "index": INDEXES["letters"], "mode": "optimistic", "max_new_tokens": 5}
+    with pytest.raises(ValueError, match="one sequence"):
+        model.generate(**inputs, **options)
+    one = {name: rows[:1] for name, rows in inputs.items()}
+    with pytest.raises(UnsupportedError, match="Static"):
+        model.generate(**one, **options, cache_implementation="static")
