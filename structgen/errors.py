@@ -30,6 +30,11 @@ class StructgenError(Exception):
         self.where = where
         self.remedy = remedy
 
+    def within(self, place: str) -> StructgenError:
+        """The same error; its place is said within another one, of which it may be a JSON pointer."""
+        where = place + self.where if self.where.startswith("/") else ", ".join(filter(None, (place, self.where)))
+        return type(self)(self.what, where=where, remedy=self.remedy)
+
     def __str__(self) -> str:
         text = f"{self.what} ({self.where})" if self.where else self.what
         return f"{text}. {self.remedy}" if self.remedy else text

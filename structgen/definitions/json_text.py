@@ -185,7 +185,7 @@ class _Writer:
     def _items(self, container: Mapping[object, object] | Sequence[object]) -> Iterator[object]:
         """Write an array or object, handing out each item when it is to be written."""
         if id(container) in self._open_ids:
-            raise DefinitionError("the schema contains itself", where=self._pointer(), remedy="Use $ref.")
+            raise DefinitionError("the value contains itself", where=self._pointer(), remedy="In a schema, use $ref.")
         if len(self._path) >= _MAX_DEPTH:
             raise _too_deep()
         before = len(self.parts), self._values, self._characters
@@ -269,12 +269,12 @@ def _shortened(text: str, length: int = 60) -> str:
 
 def _too_large() -> BudgetExceededError:
     return BudgetExceededError(
-        f"the schema has more than {_MAX_VALUES:,} values or {_MAX_CHARACTERS:,} characters",
-        remedy="Give parts that come again a name in $defs, and use $ref.",
+        f"the JSON has more than {_MAX_VALUES:,} values or {_MAX_CHARACTERS:,} characters",
+        remedy="In a schema, give parts that come again a name in $defs, and use $ref.",
     )
 
 
 def _too_deep() -> BudgetExceededError:
     return BudgetExceededError(
-        "the schema is nested too deeply", remedy="Give nested parts a name in $defs, and use $ref."
+        "the JSON is nested too deeply", remedy="In a schema, give nested parts a name in $defs, and use $ref."
     )

@@ -58,8 +58,7 @@ def _read_file(path: Path) -> Schema:
     try:
         return _checked(loads(text))
     except DefinitionError as error:
-        where = ", ".join(filter(None, (str(path), error.where)))
-        raise type(error)(error.what, where=where, remedy=error.remedy) from error
+        raise error.within(str(path)) from error
 
 
 def _checked(value: object) -> Schema:

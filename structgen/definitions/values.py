@@ -521,6 +521,8 @@ class StructuralTag(Composable):
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
+    places:
+        For messages: by the label of a tag, where the schemas in it come from.
 
     Raises
     ------
@@ -538,6 +540,7 @@ class StructuralTag(Composable):
     escapes: str = "minimal"
     additional_properties: bool = True
     lenient: bool = False
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
     _packed: bytes = field(init=False, repr=False, compare=False)
 

@@ -45,10 +45,13 @@ NAMES: dict[str, tuple[str, ...]] = {
         f"{_BATCHING}cb_logits_processors:ContinuousBatchingLogitsProcessorList._retrieve_processors_kwargs",
         f"{_BATCHING}requests:RequestState._true_initial_tokens",
     ),
-    "transformers.serve": tuple(
-        f"transformers.cli.serving.chat_completion:ChatCompletionHandler.{name}"
-        for name in ("_unused_fields", "_validate_request", "_resolve_model", "_streaming", "_non_streaming",
-                     "_build_generation_config", "_build_chunk_sse", "_build_completion")
+    "transformers.serve": (
+        "transformers.cli.serving.response:ResponseHandler.handle_request",
+        *(
+            f"transformers.cli.serving.chat_completion:ChatCompletionHandler.{name}"
+            for name in ("_unused_fields", "_validate_request", "_resolve_model", "_streaming", "_non_streaming",
+                         "_build_generation_config", "_build_chunk_sse", "_build_completion")
+        ),
     ),
 }  # fmt: skip
 

@@ -7,11 +7,11 @@ Read `style` first, then `styles`, the registry. `tools` reads what callers writ
 `gemma` writes arguments in the one notation that the formats themselves lack.
 """
 
-from .calls import tool_call_format, tool_calls
+from .calls import behind_reasoning, tool_call_format, tool_calls
 from .style import ToolStyle
 from .styles import detect_tool_style, reasoning_after, register_tool_style, tool_style, tool_styles
 
 __all__ = [
-    "ToolStyle", "detect_tool_style", "reasoning_after", "register_tool_style", "tool_call_format", "tool_calls",
-    "tool_style", "tool_styles",
+    "ToolStyle", "behind_reasoning", "detect_tool_style", "reasoning_after", "register_tool_style",
+    "tool_call_format", "tool_calls", "tool_style", "tool_styles",
 ]  # fmt: skip

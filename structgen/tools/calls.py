@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..definitions import StructuralTag
+from ..definitions.json_text import dumps
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
-from ..errors import DefinitionError, UnsupportedError
+from ..definitions.values import format_of
+from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from ..system.types import Foreign
 from .gemma import gemma_arguments
 from .style import PARTS, ToolStyle
@@ -63,12 +65,29 @@ def tool_calls(
     UnsupportedError
         For schemas that the style's notation of arguments cannot honour.
     """
-    return StructuralTag(
-        tool_call_format(
-            tools, style, tokenizer=tokenizer, tool_choice=tool_choice, parallel=parallel, reasoning=reasoning
-        ),
-        **options,
-    )
+    reply = _reply(tools, style, tokenizer, tool_choice, parallel, reasoning)
+    called = reply.choice.tools
+    places = {f"{CALL}{tool.name}": tool.where for tool in called}
+    try:
+        return StructuralTag(reply.format(), **options, places=places)
+    except (DefinitionError, BudgetExceededError):
+        for tool in called:
+            try:
+                dumps(tool.parameters)
+            except StructgenError as error:
+                raise error.within(tool.where) from error
+        raise
+
+
+def behind_reasoning(definition: object, style: ToolStyle, reasoning: Reasoning) -> StructuralTag | None:
+    """A definition behind a style's reasoning, as in `tool_calls`; None where replies are more than these two parts.
+
+    Raises `DefinitionError` for definitions that cannot be part of another one.
+    """
+    if style.messages or style.response:
+        return None
+    before = _Reply(style, ToolChoice("none", ()), False, reasoning).reasoned()
+    return StructuralTag(_sequence([*before, {**format_of(definition), "label": CONTENT}]))
 
 
 def tool_call_format(
@@ -81,6 +100,14 @@ def tool_call_format(
     reasoning: Reasoning = True,
 ) -> Format:
     """The format that `tool_calls` makes a `StructuralTag` of; its parameters and errors are the same."""
+    return _reply(tools, style, tokenizer, tool_choice, parallel, reasoning).format()
+
+
+def _reply(
+    tools: object, style: str | ToolStyle, tokenizer: Foreign, tool_choice: object, parallel: bool,
+    reasoning: Reasoning,
+) -> _Reply:  # fmt: skip
+    """What a request asks for; see `tool_calls`."""
     if style == "auto":
         style = detect_tool_style(tokenizer)
     if not isinstance(parallel, bool):
@@ -89,10 +116,7 @@ def tool_call_format(
         what = f'reasoning is true, false or "auto", got {reasoning!r}'
         raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
     found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
-    reply = _Reply(found, choice, parallel, reasoning)
-    if found.messages:
-        return reply.messages()
-    return reply.sections() if found.response else reply.text()
+    return _Reply(found, choice, parallel, reasoning)
 
 
 @dataclass(frozen=True)
@@ -104,6 +128,12 @@ class _Reply:
     parallel: bool
     reasoning: Reasoning
 
+    def format(self) -> Format:
+        """The format of all replies."""
+        if self.style.messages:
+            return self.messages()
+        return self.sections() if self.style.response else self.text()
+
     def text(self) -> Format:
         """Reasoning, then text with calls in it."""
         style = self.style
@@ -111,7 +141,7 @@ class _Reply:
         if style.text_alone and self.choice.mode in ("none", "auto"):
             begin, end = style.text_alone
             rest = [_one_of([_tag(begin, _any_text(style.excludes), end), *rest])]
-        return _sequence([*self._reasoned(), *rest])
+        return _sequence([*self.reasoned(), *rest])
 
     def sections(self) -> Format:
         """Reasoning, then a section of text, then one of calls; or one of the two."""
@@ -125,7 +155,7 @@ class _Reply:
             rest = {"none": [text], "auto": [_one_of([text, *calls])]}.get(mode, calls)
         else:
             rest = [text, *([{"type": "optional", "content": _sequence(calls)}] if mode == "auto" else calls)]
-        return _sequence([*self._reasoned(), *rest, *_const(style.end)])
+        return _sequence([*self.reasoned(), *rest, *_const(style.end)])
 
     def messages(self) -> Format:
         """Messages and calls in any order. A reply that may call once ends with the call."""
@@ -152,7 +182,7 @@ class _Reply:
             allowed.append(_separated(messages, style.separator))
         return _one_of(allowed)
 
-    def _reasoned(self) -> list[Format]:
+    def reasoned(self) -> list[Format]:
         """The reasoning, as parts of a sequence. The prompt may have begun it already."""
         style = self.style
         if style.reasoning is None:
@@ -226,8 +256,8 @@ class _Reply:
 def _located(tool: Tool) -> Format:
     try:
         return {**gemma_arguments(tool.parameters), "label": GEMMA}
-    except UnsupportedError as error:
-        raise UnsupportedError(error.what, where=f"{tool.name}{error.where}", remedy=error.remedy) from error
+    except (DefinitionError, BudgetExceededError) as error:
+        raise error.within(tool.where) from error
 
 
 # -- formats -------------------------------------------------------------------------------------------------

@@ -23,10 +23,11 @@ Mode = Literal["none", "auto", "required", "named"]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool's name and the schema of its arguments; ``True`` allows any."""
+    """A tool's name, the schema of its arguments (``True`` allows any), and where that stands, for messages."""
 
     name: str
     parameters: Schema
+    where: str
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,14 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
         if i == _MOST_TOOLS:
             raise DefinitionError(f"there are more than {_MOST_TOOLS} tools")
         try:
-            tool = _read(each)
+            name, place, source = _read(each)
         except DefinitionError as error:
-            where = ", ".join(filter(None, (f"tools[{i}]", error.where)))
-            raise type(error)(error.what, where=where, remedy=error.remedy) from error
+            raise error.within(f"tools[{i}]") from error
+        where = f"{name!r}: tools[{i}]{place}"
+        try:
+            tool = Tool(name, read_schema(source), where)
+        except DefinitionError as error:
+            raise error.within(where) from error
         if tool.name in found:
             what = f"two tools have the name {tool.name!r}"
             raise DefinitionError(what, where=f"tools[{i}]", remedy="Rename one of them.")
@@ -62,7 +67,8 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
     return tuple(found.values())
 
 
-def _read(tool: object) -> Tool:
+def _read(tool: object) -> tuple[str, str, object]:
+    """A tool's name, where in it the schema of its arguments stands, and what that is made of."""
     if not isinstance(tool, Mapping):
         return _from_python(tool)
     function = tool.get("function", tool)
@@ -78,16 +84,17 @@ def _read(tool: object) -> Tool:
     if strict is not None and not isinstance(strict, bool):
         raise DefinitionError(f"strict is true or false, got {strict!r}", remedy="Leave it out for true.")
     unconstrained = strict is False or parameters is None
-    return Tool(_name(function.get("name")), True if unconstrained else read_schema(parameters))
+    place = ".parameters" if function is tool else ".function.parameters"
+    return _name(function.get("name")), place, True if unconstrained else parameters
 
 
-def _from_python(tool: object) -> Tool:
+def _from_python(tool: object) -> tuple[str, str, object]:
     if not (inspect.isclass(tool) or inspect.isroutine(tool)):
         raise DefinitionError(
             f"a tool is a dict, a function or a model, got {type(tool).__name__}",
             remedy='Pass {"type": "function", "function": {"name": ..., "parameters": ...}}, or a Python function.',
         )
-    return Tool(_name(tool.__name__), read_schema(tool))
+    return _name(tool.__name__), "", tool
 
 
 def _name(name: object) -> str:

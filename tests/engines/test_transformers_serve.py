@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from fakes.tiny_models import byte_tokenizer, tiny_llama
 from fastapi.testclient import TestClient
+from transformers import AutoTokenizer
 from transformers.cli.serving.model_manager import ModelManager
 from transformers.cli.serving.server import build_server
 from transformers.cli.serving.utils import GenerationState
 
 import structgen as sg
-from structgen.integrations.transformers.serve import handler_class
+from structgen.integrations.transformers.serve import handler_class, responses_class
 
 SCHEMA = {
     "type": "object",
@@ -61,8 +63,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 def client_of(settings: dict[str, Any] | None = None, **options: Any) -> Any:
     manager, state = ModelManager(device="cpu"), GenerationState(**options)
     handler = handler_class(settings)(model_manager=manager, generation_state=state)
-    nothing: Any = None
-    return TestClient(build_server(manager, handler, nothing, nothing, nothing, nothing, generation_state=state))
+    responses, nothing = responses_class()(model_manager=manager, generation_state=state), None
+    server: Any = build_server
+    return TestClient(server(manager, handler, nothing, responses, nothing, nothing, generation_state=state))
 
 
 def ask(client: Any, folder: str, **body: Any) -> Any:
@@ -86,6 +89,30 @@ def test_streams_match_the_schema(folder: str) -> None:
     ]
     text = "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
     assert list(json.loads(text)) == ["name", "ok"]
+
+
+#: What a template of Qwen3's style holds and renders: it begins the reasoning, or leaves that to the model.
+REASONING = """{%- if false %}<tool_call>{"name": ..., "arguments": ...}<think></think>{% endif -%}
+{% for message in messages %}{{ message.content }}\n{% endfor %}{% if opened %}<think>\n{% endif %}"""
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("opened", [False, True])
+def test_answers_stand_behind_the_reasoning(folder: str, tmp_path: Path, opened: bool, stream: bool) -> None:
+    path = str(shutil.copytree(folder, tmp_path / "model"))
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    tokenizer.chat_template = REASONING
+    tokenizer.save_pretrained(path)
+    asked = {"response_format": FORMAT, "max_tokens": 90, "chat_template_kwargs": {"opened": opened}}
+    reply = ask(client_of({"max_tokens": True}), path, **asked, stream=stream)
+    assert reply.status_code == 200, reply.text
+    if stream:
+        deltas = [chunk["choices"][0]["delta"] for chunk in chunks_of(reply)]
+        said = {key: "".join(delta.get(key) or "" for delta in deltas) for key in ("content", "reasoning_content")}
+    else:
+        said = reply.json()["choices"][0]["message"]
+    assert list(json.loads(said["content"])) == ["name", "ok"]
+    assert said.get("reasoning_content") or not opened
 
 
 def test_free_text_stays_free(folder: str) -> None:
@@ -198,6 +225,30 @@ def test_what_cannot_be_honoured_is_refused(folder: str, body: dict[str, Any], s
     reply = ask(client_of(), folder, **body)
     assert reply.status_code == 400
     assert said in reply.json()["detail"]
+
+
+def test_templates_of_no_known_style_are_refused_for_tools_alone(folder: str, tmp_path: Path) -> None:
+    path = str(shutil.copytree(folder, tmp_path / "model"))
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    tokenizer.chat_template = "{% for message in messages %}{{ message.content }}{% endfor %}"
+    tokenizer.save_pretrained(path)
+    reply = ask(client_of(), path, **ASKED)
+    assert reply.status_code == 400
+    assert "chat template" in reply.json()["detail"]
+    assert ask(client_of({"tool_style": "hermes", "max_tokens": True}), path, **ASKED).status_code == 200
+    assert ask(client_of(), path, response_format=FORMAT, max_tokens=60).status_code == 200
+
+
+@pytest.mark.parametrize(("body", "field"), [
+    ({"tools": TOOLS}, "tools"), ({"tool_choice": "required"}, "tool_choice"),
+    ({"text": {"format": {"type": "json_object"}}}, "text.format"),
+])  # fmt: skip
+def test_responses_are_of_free_text(folder: str, body: dict[str, Any], field: str) -> None:
+    asked = {"model": folder, "input": "Who?", "max_output_tokens": 4, "stream": False}
+    reply = client_of().post("/v1/responses", json={**asked, **body})
+    assert reply.status_code == 400
+    assert reply.json()["detail"].startswith(f"{field}: no reply of /v1/responses is kept")
+    assert client_of().post("/v1/responses", json={**asked, "text": {"format": {"type": "text"}}}).status_code == 200
 
 
 def test_too_few_tokens_are_refused(folder: str) -> None:

@@ -270,4 +270,4 @@ def test_gemma_takes_nothing_that_is_no_json() -> None:
 def test_gemma_refuses_what_it_cannot_honour(parameters: Any, where: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         tool_call_format([{"function": {"name": "get", "parameters": parameters}}], "gemma")
-    assert caught.value.where.startswith(f"get{where}")
+    assert caught.value.where.startswith(f"'get': tools[0].function.parameters{where}")

@@ -1,4 +1,4 @@
-"""Styles beside XGrammar's own: the same replies, but for the differences that are listed and explained here."""
+"""Styles beside XGrammar's own: the same replies, but for the differences that docs/guide/tool_calls.md explains."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from judges.tool_replies import TOOLS, draw, engine
+from judges.xgrammar import explained
 
 from structgen.tools import tool_call_format, tool_style
 from structgen.tools.calls import Reasoning
@@ -41,53 +42,35 @@ class Asked(NamedTuple):
 
 
 def opened_by_the_reply(asked: Asked) -> bool:
-    """Where reasoning is on, the reply may write the tag that opens it, or the prompt.
-
-    XGrammar takes the prompt to do so. Templates of one style differ: Qwen3's does not, that of its thinking models
-    does.
-    """
     begin, _ = tool_style(asked.style).reasoning or ("", "")
     return asked.ours and asked.reasoning is True and asked.text.startswith(begin)
 
 
 def no_arguments(asked: Asked) -> bool:
-    r"""A call without arguments is ``<function=now>\n</function>``, as Qwen's templates write it.
-
-    XGrammar wants two line breaks. What ends a call may follow its last argument directly, then.
-    """
     return asked.ours and re.search(r"(<function=\w+>\n|</parameter>)</function>", asked.text) is not None
 
 
 def empty_reasoning(asked: Asked) -> bool:
-    r"""MiniMax's prompt opens the reasoning, so a reply without closes it: ``\n</think>\n\n``, as the template does.
-
-    XGrammar wants two line breaks more, and wants the section where the engine has skipped it.
-    """
     return asked.reasoning is False
 
 
 def space_before_the_constraint(asked: Asked) -> bool:
-    """Harmony's documentation has ``to=functions.NAME <|constrain|>json``; XGrammar's form is without the space."""
     return asked.ours and re.search(r"to=functions\.\w+ <\|constrain\|>", asked.text) is not None
 
 
 def preambles(asked: Asked) -> bool:
-    """Harmony's documentation has preambles to calls, messages in the commentary channel to nobody."""
     return asked.ours and "<|channel|>commentary<|message|>" in asked.text
 
 
 def no_call(asked: Asked) -> bool:
-    """Where a call is required, XGrammar's Harmony allows replies without one, empty ones, too."""
     return not asked.ours and asked.choice not in ("auto", "none") and "<|call|>" not in asked.text
 
 
 def more_than_one_call(asked: Asked) -> bool:
-    """A tool that is named is called once; XGrammar's Harmony goes on after that."""
     return not asked.ours and isinstance(asked.choice, dict) and "<|call|><|start|>" in asked.text
 
 
 def more_sections(asked: Asked) -> bool:
-    """Where a call is required, XGrammar's MiniMax M3 goes on behind the section, which no other style does."""
     return not asked.ours and asked.choice == "required" and asked.text.partition("</tool_call>")[2] != ""
 
 
@@ -95,6 +78,7 @@ _OPENED = dict.fromkeys(
     ("qwen_3", "kimi_k3", "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "glm_4_7"),
     (opened_by_the_reply,),
 )
+#: The differences of a style; the names of these functions are those of the guide, where each is explained.
 EXPLAINED: dict[str, tuple[Callable[[Asked], bool], ...]] = {
     **_OPENED,
     "qwen_3_5": (opened_by_the_reply, no_arguments),
@@ -133,42 +117,45 @@ def test_replies_are_those_of_xgrammar(style: str) -> None:
     assert seen == {explain.__name__ for explain in EXPLAINED.get(style, ())}
 
 
-#: Replies that random ones do not hit upon: style, options, the text, and whether it is allowed here, and there.
-POINTED: tuple[tuple[str, dict[str, Any], str, bool, bool], ...] = (
-    # Where no tool may be called, text does not begin a call either. XGrammar has this rule for newer styles only.
-    ("qwen_3", {"tool_choice": "none", "reasoning": False}, "x <tool_call>\n{", False, True),
-    ("kimi", {"tool_choice": "none", "reasoning": False}, "<|tool_calls_section_begin|>", False, True),
-    ("glm_4_7", {"tool_choice": "none", "reasoning": False}, "<tool_call>", False, False),
+#: Replies that random ones do not hit upon: style, options, the text, whether it is allowed here, and the difference,
+#: if it is otherwise there.
+POINTED: tuple[tuple[str, dict[str, Any], str, bool, str], ...] = (
+    ("qwen_3", {"tool_choice": "none", "reasoning": False}, "x <tool_call>\n{", False, "calls-in-text"),
+    ("kimi", {"tool_choice": "none", "reasoning": False}, "<|tool_calls_section_begin|>", False, "calls-in-text"),
+    ("glm_4_7", {"tool_choice": "none", "reasoning": False}, "<tool_call>", False, ""),
     # Llama's trigger is plain JSON, which text without tools may hold.
-    ("llama", {"tool_choice": "none"}, '{"name": "Ada"}', True, True),
-    ("llama", {}, '{"name": "Ada"}', False, False),
-    # Reasoning, too, holds no call outside a section.
-    ("kimi", {}, "I <|tool_call_begin|>functions.now:0</think>x", False, True),
-    # The reasoning's tags stand nowhere else.
-    ("kimi", {}, "<think>a <think> b</think>x", False, True),
-    ("minimax", {}, "a <think> b</think>\n\nx", False, True),
-    ("cohere", {}, "a <|START_THINKING|> b<|END_THINKING|>x", False, True),
-    ("exaone", {}, "a <think> b</think>\n\nx", False, True),
-    ("qwen_3", {}, "a <think> b</think>\n\nx", False, False),
+    ("llama", {"tool_choice": "none"}, '{"name": "Ada"}', True, ""),
+    ("llama", {}, '{"name": "Ada"}', False, ""),
+    ("kimi", {}, "I <|tool_call_begin|>functions.now:0</think>x", False, "calls-in-reasoning"),
+    ("kimi", {}, "<think>a <think> b</think>x", False, "reasoning-within"),
+    ("minimax", {}, "a <think> b</think>\n\nx", False, "reasoning-within"),
+    ("cohere", {}, "a <|START_THINKING|> b<|END_THINKING|>x", False, "reasoning-within"),
+    ("exaone", {}, "a <think> b</think>\n\nx", False, "reasoning-within"),
+    ("qwen_3", {}, "a <think> b</think>\n\nx", False, ""),
     # A trigger begins a call, whatever follows.
-    ("hermes", {}, "<tool_call> is a tag", False, False),
-    ("exaone", {"reasoning": False}, "<tool_call> is a tag", False, False),
+    ("hermes", {}, "<tool_call> is a tag", False, ""),
+    ("exaone", {"reasoning": False}, "<tool_call> is a tag", False, ""),
     # Without `parallel`, nothing follows a call.
     ("qwen_3", {"parallel": False, "reasoning": False},
-     '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>', True, True),
+     '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>', True, ""),
     ("qwen_3", {"parallel": False, "reasoning": False},
-     '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>\n', False, False),
+     '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>\n', False, ""),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("style", "options", "text", "here", "there"), POINTED)
-def test_replies_that_differ_are_known(style: str, options: Any, text: str, here: bool, there: bool) -> None:
+@pytest.mark.parametrize(("style", "options", "text", "here", "difference"), POINTED)
+def test_replies_that_differ_are_known(style: str, options: Any, text: str, here: bool, difference: str) -> None:
     judge = engine("xgrammar")
     assert judge.accepts(tool_call_format(TOOLS, style, **options), text) == here
     if style in STYLES:
         reasoning = options.get("reasoning", True)
         format = theirs(style, options.get("tool_choice", "auto"), options.get("parallel", True), reasoning)
-        assert judge.accepts(format, text) == there
+        assert judge.accepts(format, text) == (here != bool(difference))
+
+
+def test_the_guide_explains_each_difference() -> None:
+    found = {each.__name__.replace("_", "-") for functions in EXPLAINED.values() for each in functions}
+    assert explained("tool_calls.md").keys() == found | {difference for *_, difference in POINTED if difference}
 
 
 @pytest.mark.parametrize("style", ["llama", "mimo", "kimi", "deepseek_v3_1", "exaone", "glm_4_7"])

@@ -73,7 +73,7 @@ class Linker:
         self._layouts: dict[str, JsonSchema] = {}
         self._is_plain: dict[str, bool] = {}
         root = read(definition.unpacked(), meter, self._look if marks is None else None)
-        formats = list(post_order([root], lambda format_: format_.children))
+        formats = self._formats = list(post_order([root], lambda format_: format_.children))
         if marks is not None:
             marks.make_room(formats)
         self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
@@ -146,7 +146,9 @@ class Linker:
         """Whether schemas in a style are laid out as `is_plain` takes it."""
         if style not in self._is_plain:
             try:
-                self._is_plain[style] = _is_usual(self.layout({} if style == "json" else {"style": style}))
+                self._is_plain[style] = _is_usual(
+                    self.layout({} if style == "json" else {"style": style}), style != "json"
+                )
             except StructgenError:  # told where it stands, when the tag is read
                 self._is_plain[style] = False
         return self._is_plain[style]
@@ -163,6 +165,14 @@ class Linker:
         if self._columns is None:
             return Flattener(self.program, meter)
         return self._columns.continued(self.program, meter)
+
+    def located(self, error: StructgenError, format_: Inner) -> StructgenError:
+        """An error of a definition of another kind, with its place in the format, or among tools."""
+        for tag in self._formats:
+            place = self._definition.places.get(tag.label)
+            if place is not None and format_.where.startswith(f"{tag.where}/"):
+                return error.within(place)
+        return error.within(f"{format_.where}/json_schema" if format_.kind == "json_schema" else format_.where)
 
     @property
     def open(self) -> list[State]:
@@ -318,7 +328,7 @@ class _SchemaInner:
         tagged = format_.options.get("style", "json") != "json"
         options = linker.layout(format_.options)
         closed = not options.additional_properties
-        if not _is_usual(options) or not is_plain(format_.value, tagged=tagged, closed=closed):
+        if not _is_usual(options, tagged) or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
             if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):
@@ -341,9 +351,13 @@ class _SchemaInner:
         return First(linker.program.edges_at(start), linker.program.token_edges.get(start, []))
 
 
-def _is_usual(layout: JsonSchema) -> bool:
-    """Whether schemas are laid out as `is_plain` takes it."""
-    return layout.whitespace in WHITESPACE and layout.property_order == "schema" and not layout.excludes
+def _is_usual(layout: JsonSchema, tagged: bool) -> bool:
+    """Whether schemas are laid out as `is_plain` takes it.
+
+    What is plain in tags has strings without a "<", which hold none of excluded texts that have one.
+    """
+    excludes = all(tagged and "<" in each for each in layout.excludes)
+    return layout.whitespace in WHITESPACE and layout.property_order == "schema" and excludes
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:
@@ -359,8 +373,7 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
     except TypeError as error:
         raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
     except StructgenError as error:
-        where = ", ".join(filter(None, (format_.where, error.where)))
-        raise type(error)(error.what, where=where, remedy=error.remedy) from error
+        raise linker.located(error, format_) from error
 
 
 def _known(definition: Regex | Gbnf | Grammar, linker: Linker) -> _RulesInner:

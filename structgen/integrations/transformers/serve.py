@@ -3,8 +3,9 @@
 transformers 5.23 renders a request's ``tools`` into the prompt, and reads calls back for models with a response
 template; ``tool_choice``, ``parallel_tool_calls`` and ``response_format`` it ignores, and nothing keeps a reply to
 the tools. Here the handler of ``/v1/chat/completions`` is replaced by one that compiles what is asked for, hands
-``generate`` a `LogitsProcessor`, and reads replies with tools by a `ToolCallReader`; everything else, command line
-included, is that of ``transformers serve``.
+``generate`` a `LogitsProcessor`, and reads replies with tools or reasoning by a `ToolCallReader`, and that of
+``/v1/responses`` by one that refuses these; everything else, command line included, is that of
+``transformers serve``.
 
 What cannot be honoured is answered with an error, status 400: nothing is ignored in silence. Settings are JSON in
 ``STRUCTGEN_TRANSFORMERS``; see `structgen.integrations.requests.SETTINGS`.
@@ -22,12 +23,13 @@ from importlib import import_module
 
 from ...budget import Budget
 from ...definitions import Definition, StructuralTag
-from ...errors import DefinitionError, StructgenError
+from ...definitions.structural_tag import STRUCTURAL_TAG
+from ...errors import DefinitionError, StructgenError, UnsupportedError
 from ...replies.reader import ToolCallReader
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
 from ...system.types import Foreign, JsonMap
-from ...tools import detect_tool_style, reasoning_after, tool_calls, tool_style
+from ...tools import ToolStyle, behind_reasoning, detect_tool_style, reasoning_after, tool_calls, tool_style
 from ...vocabulary.token_table import eos_ids_of
 from ...vocabulary.vocabulary import Vocabulary
 from ..engine_names import check_engine
@@ -67,17 +69,34 @@ def definition_of(body: JsonMap, processor: Foreign, prompt: Callable[[], str], 
     wanted = read_response_format(body.get("response_format"))
     tools, choice, parallel = body.get("tools"), body.get("tool_choice"), body.get("parallel_tool_calls")
     if tools in (None, []) and choice in (None, "auto", "none"):
-        return wanted
+        return wanted if wanted is None else _behind_reasoning(wanted, processor, prompt, style)
     if wanted is not None:
         raise DefinitionError("a request has either tools or a response_format", remedy="Leave one of them out.")
     if parallel is not None and not isinstance(parallel, bool):
         raise DefinitionError(f"parallel_tool_calls is true or false, got {parallel!r}")
-    templated = processor if getattr(processor, "chat_template", None) else getattr(processor, "tokenizer", processor)
-    found = detect_tool_style(templated) if style == "auto" else tool_style(style)
+    found = _style_of(processor, style)
     return tool_calls(
         tools, found, tool_choice=choice, parallel=parallel is not False, reasoning=reasoning_after(prompt(), found),
         whitespace="any",
     )  # fmt: skip
+
+
+def _style_of(processor: Foreign, style: str) -> ToolStyle:
+    """The style of a model's replies. Raises `DefinitionError` for templates of none that is known."""
+    templated = processor if getattr(processor, "chat_template", None) else getattr(processor, "tokenizer", processor)
+    return detect_tool_style(templated) if style == "auto" else tool_style(style)
+
+
+def _behind_reasoning(wanted: Definition, processor: Foreign, prompt: Callable[[], str], style: str) -> Definition:
+    """A format behind the reasoning that the prompt leaves room for; a structural tag describes all of a reply."""
+    if isinstance(wanted, StructuralTag):
+        return wanted
+    try:
+        found = _style_of(processor, style)
+    except DefinitionError:  # the template of no style, so of no reasoning that is known
+        return wanted
+    reasoning = reasoning_after(prompt(), found)
+    return (behind_reasoning(wanted, found, reasoning) if reasoning else None) or wanted
 
 
 class Formats:
@@ -181,7 +200,8 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                 index = formats.index(definition, model_id, model, processor)
                 most = self._build_generation_config(body, model.generation_config).max_new_tokens
                 masks = LogitsProcessor(index, max_tokens=most if formats.settings.max_tokens else None)
-                if not body.get("tools") or not isinstance(definition, StructuralTag):
+                described = body.get("response_format") or {}
+                if not isinstance(definition, StructuralTag) or described.get("type") == STRUCTURAL_TAG:
                     return _Reply(masks)
                 return _Reply(masks, ToolCallReader(definition, index.vocabulary, budget=formats.budget))
 
@@ -263,6 +283,29 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
     return Handler
 
 
+def responses_class() -> type[Foreign]:
+    """``ResponseHandler``, with an error for tools and formats, which are of ``/v1/chat/completions`` here."""
+    from fastapi import HTTPException
+    from transformers.cli.serving.response import ResponseHandler
+
+    class Handler(ResponseHandler):  # type: ignore[misc, unused-ignore]
+        """The handler of ``/v1/responses``, for free text."""
+
+        async def handle_request(self, body: dict[str, Foreign], request_id: str) -> Foreign:
+            """Answer a request; with status 400 where it asks for more than free text."""
+            text = body.get("text")
+            described = text.get("format") if isinstance(text, dict) else None
+            asked = {"tools": body.get("tools"), "tool_choice": body.get("tool_choice") not in (None, "auto", "none")}
+            asked["text.format"] = described not in (None, {"type": "text"})
+            for field in (field for field, value in asked.items() if value):
+                what = f"{field}: no reply of /v1/responses is kept to what it says"
+                error = UnsupportedError(what, remedy="Ask /v1/chat/completions.")
+                raise HTTPException(status_code=400, detail=str(error))
+            return await super().handle_request(body, request_id)
+
+    return Handler
+
+
 def _masked(inputs: Foreign, reply: _Reply) -> Foreign:
     """What ``generate`` is called with."""
     return inputs if reply.masks is None else {**inputs, "logits_processor": [reply.masks]}
@@ -287,8 +330,10 @@ def main() -> None:
     from transformers.cli import serve
 
     chats: Foreign = import_module("transformers.cli.serving.chat_completion")
+    responses: Foreign = import_module("transformers.cli.serving.response")
     # Looked up there when the server is made.
     chats.ChatCompletionHandler = handler_class(settings_in(SETTINGS_VARIABLE))
+    responses.ResponseHandler = responses_class()
     app = typer.Typer()
     app.command()(serve.Serve)
     app()

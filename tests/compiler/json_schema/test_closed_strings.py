@@ -25,11 +25,16 @@ TAGS = ["</a>", "<é>", "<a b>"]
 
 
 @cache
-def automaton(tag: str, gap: str, most: int, excludes: tuple[str, ...]) -> EdgeLists:
-    strings = StringSet.ANY.without((tag, *excludes), METER)
-    text = of_dfa(strings.followed_by(tag.encode(), METER), METER)
+def closed(least: int, tag: str, *excludes: str) -> EdgeLists:
+    strings = StringSet.length(least, None).without((tag, *excludes), METER)
+    return of_dfa(strings.followed_by(tag.encode(), METER), METER)
+
+
+@cache
+def automaton(tag: str, gap: str, least: int, most: int, excludes: tuple[str, ...]) -> EdgeLists:
     blank = of_dfa(language(parse(gap, 0, METER), METER), METER) if gap else None
-    found = closed_string(text, tag.encode(), blank, most)
+    free, text = (closed(each, tag, *excludes) for each in (0, least))
+    found = closed_string(free, text, tag.encode(), blank, least, most)
     assert found is not None
     return found
 
@@ -53,12 +58,13 @@ def accepts(automaton: EdgeLists, data: bytes) -> bool:
     return automaton.accepting[state]
 
 
+@pytest.mark.parametrize("least", [0, 1, 2])
 @pytest.mark.parametrize("excludes", [(), ("ab",)])
 @pytest.mark.parametrize("gap", ["", " ?", " *", "[ \n]{0,2}"])
 @pytest.mark.parametrize("tag", TAGS)
-def test_texts_are_those_of_the_definition(tag: str, gap: str, excludes: tuple[str, ...]) -> None:
+def test_texts_are_those_of_the_definition(tag: str, gap: str, excludes: tuple[str, ...], least: int) -> None:
     most = 3
-    found = automaton(tag, gap, most, excludes)
+    found = automaton(tag, gap, least, most, excludes)
     pieces = ["a", "b", " ", "é", "<", tag[:2], tag[:-1]]
 
     def reads(text: str) -> bool:
@@ -66,7 +72,7 @@ def test_texts_are_those_of_the_definition(tag: str, gap: str, excludes: tuple[s
             return False
         text = text.removesuffix(tag)
         return any(
-            j - i <= most and not any(each in text[i:j] for each in excludes)
+            least <= j - i <= most and not any(each in text[i:j] for each in excludes)
             for i in range(len(text) + 1)
             for j in range(i, len(text) + 1)
             if re.fullmatch(gap, text[:i]) and re.fullmatch(gap, text[j:])
@@ -83,15 +89,18 @@ def test_texts_are_those_of_the_definition(tag: str, gap: str, excludes: tuple[s
 
 
 def test_a_gap_that_is_no_whitespace_of_its_own_is_left_to_others() -> None:
-    text = of_dfa(StringSet.ANY.without(("</a>",), METER).followed_by(b"</a>", METER), METER)
-    for gap in ("(?:  )*", "<*"):
-        assert closed_string(text, b"</a>", of_dfa(language(parse(gap, 0, METER), METER), METER), 30) is None
+    for gap, least in product(("(?:  )*", "<*"), (0, 2)):
+        free, text = closed(0, "</a>"), closed(least, "</a>")
+        blank = of_dfa(language(parse(gap, 0, METER), METER), METER)
+        assert closed_string(free, text, b"</a>", blank, least, 30) is None
 
 
+@pytest.mark.parametrize("least", [0, 1, 24])
 @pytest.mark.parametrize("style", ["qwen_xml", "deepseek_xml", "glm_xml", "cohere_xml"])
-def test_all_counts_are_told_at_once(style: str) -> None:
+def test_all_counts_are_told_at_once(style: str, least: int) -> None:
     vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"ab", b"a</", None], eos_ids=[258])
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 500}}, "required": ["a"]}
+    text = {"type": "string", "minLength": least, "maxLength": 500}
+    schema = {"type": "object", "properties": {"a": text}, "required": ["a"]}
     definition = sg.JsonSchema(schema, style=style, additional_properties=False)
     machine = sg.compile(definition, vocabulary, base_rows=False).machine
     assert isinstance(machine, PushdownMachine)
@@ -103,9 +112,11 @@ def test_all_bounds_have_one_automaton(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many tools have it, whatever their bounds are, and whichever schema it stands in."""
     made: list[bytes] = []
 
-    def noted(text: EdgeLists, closing: bytes, gap: EdgeLists | None, most: int) -> EdgeLists | None:
+    def noted(
+        free: EdgeLists, text: EdgeLists, closing: bytes, gap: EdgeLists | None, least: int, most: int
+    ) -> EdgeLists | None:
         made.append(closing)
-        return closed_string(text, closing, gap, most)
+        return closed_string(free, text, closing, gap, least, most)
 
     monkeypatch.setattr(tags, "closed_string", noted)
     tags._counted.cache_clear()

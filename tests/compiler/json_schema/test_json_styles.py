@@ -460,9 +460,7 @@ def changed(text: str, random: Random) -> str:
 
 @each_style
 def test_xgrammar_takes_the_same_texts(style: str) -> None:
-    """But for four things: it does not see the closing tag in JSON, takes any of Kimi's types for unions, no
-    whitespace between Cohere's items, and none in MiniMax M3's objects and arrays that are empty. It refuses patterns
-    and lengths in MiniMax M3's."""
+    """But for the differences that docs/guide/structural_tags.md explains."""
     xgrammar = pytest.importorskip("xgrammar")
     tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
     info = xgrammar.TokenizerInfo(tokens, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[256])

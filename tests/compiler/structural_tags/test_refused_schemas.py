@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.compiler.json_schema.compiler import read_schema
+from structgen.compiler.structural_tags import linker
 from structgen.errors import DefinitionError
+from structgen.tools import tool_styles
 
 BYTES = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
 MANY: dict[str, Any] = {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(70)}}
@@ -29,6 +32,10 @@ def tag(schema: Any, fields: dict[str, Any]) -> dict[str, Any]:
           "required": ["a"]}, {}),
         ({"type": "object", "required": ["a"],
           "properties": {"a": {"enum": ["</parameter>"], "type": "string"}}}, QWEN),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"enum": ["b<"], "type": "string"}}},
+         {**QWEN, "excludes": ["b<"]}),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"enum": ["b"], "type": "string"}}},
+         {**QWEN, "excludes": ["b"]}),
         ({}, {"options": {"whitespace": "x+"}}),
         ({"type": "object", "required": ["a>b"]}, QWEN),
         (
@@ -41,6 +48,22 @@ def tag(schema: Any, fields: dict[str, Any]) -> dict[str, Any]:
 def test_it_is_refused_at_once(schema: Any, fields: dict[str, Any]) -> None:
     with pytest.raises(DefinitionError):
         sg.compile(sg.StructuralTag(tag(schema, fields)), BYTES, eager=False)
+
+
+def test_schemas_of_usual_tools_are_read_when_texts_come_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        read.append(given)
+        return read_schema(*given)
+
+    monkeypatch.setattr(linker, "read_schema", noted)
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 30}}, "required": ["a"]}
+    tools = [{"name": f"tool{i}", "parameters": {**schema, "additionalProperties": False}} for i in range(9)]
+    for style in tool_styles():
+        if style.name != "gemma":  # whose arguments are formats
+            sg.compile(sg.tool_calls(tools, style), BYTES, eager=False)
+            assert not read, style
 
 
 def test_what_was_relaxed_is_told() -> None:

@@ -1,7 +1,7 @@
 """Members and items written in the tags of a style, and their values, up to the closing tag.
 
 After a name comes the text of a kind of values, and then one state that reads a value, the closing tag, and pops. An
-unbounded string runs to the first closing tag: one automaton, and so does one with a bound on its length alone
+unbounded string runs to the first closing tag: one automaton, and so does one with bounds on its length alone
 (`strings/closed.py`). Where a text can be a string and something else, or may have whitespace around it, both ways
 are followed.
 
@@ -31,6 +31,9 @@ from .whitespace import TagGaps
 
 #: Texts that may come next, each with the sequence behind it.
 _Ways: TypeAlias = tuple[tuple[Text, tuple[State, ...]], ...]
+
+#: What strings exclude, up to so many characters, has automata that are remembered.
+_SHORT = 100
 
 #: In a text: whitespace may stand here.
 _GAP = (GAP, None)
@@ -258,17 +261,18 @@ class Tags(MemberText):
         """The first edges of strings up to a length with the closing tag, all around them included; None for others.
         """
         meter, closing = self._builder.meter, self._style.closing
-        most = strings.most
-        if most is None or most <= COUNT_FROM or strings != StringSet.length(0, most).without(
-            self._builder.layout.forbidden, meter
-        ) or any(token is not None for _, token in self._text(closing)):  # fmt: skip
+        least, most = strings.lengths or (0, 0)
+        if most <= COUNT_FROM or least > COUNT_FROM or strings != self._of_length(least, most) or any(
+            token is not None for _, token in self._text(closing)
+        ):  # fmt: skip
             return None
-        counted = _counted if len(self._builder.layout.forbidden) == 1 else _counted.__wrapped__
-        automaton = counted(self._any, closing, self._gap if padded else None, Unremembered(meter))
+        counted = _counted if self._is_remembered else _counted.__wrapped__
+        free, text = self._closed_texts(0), self._closed_texts(least)
+        automaton = counted(free, text, closing, self._gap if padded else None, least)
         if automaton is None:
             return None
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
-        return self._embed_counted(automaton, most)
+        return self._embed_counted(automaton, most - max(1, least) + 1)
 
     def _embed_counted(self, automaton: EdgeLists, most: int) -> list[Edge]:
         """The first edges of a deterministic automaton with one loop, up to ``most``, which pops where it accepts."""
@@ -295,12 +299,27 @@ class Tags(MemberText):
         """The strings of which nothing is asked."""
         return StringSet.ANY.without(self._builder.layout.forbidden, self._builder.meter)
 
+    def _of_length(self, least: int, most: int | None) -> StringSet:
+        """The strings of which nothing is asked but their length."""
+        return StringSet.length(least, most).without(self._builder.layout.forbidden, self._builder.meter)
+
+    @property
+    def _is_remembered(self) -> bool:
+        """Whether automata of strings and the closing tag are kept for the process."""
+        return sum(map(len, self._builder.layout.forbidden)) <= _SHORT
+
+    @remembered
+    def _closed_texts(self, least: int) -> EdgeLists:
+        """The automaton of strings of so many characters at least, with the closing tag behind them."""
+        closed = _closed if self._is_remembered else _closed.__wrapped__
+        strings = self._of_length(least, None) if least else self._any
+        return closed(strings, self._style.closing, Unremembered(self._builder.meter))
+
     @remembered
     def _any_string(self) -> State:
         state = self._program.state("any text")
-        closed = _closed if len(self._builder.layout.forbidden) == 1 else _closed.__wrapped__
         meter = self._builder.meter
-        automaton = closed(self._any, self._style.closing, Unremembered(meter))
+        automaton = self._closed_texts(0)
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
         tokens = self._ends(automaton)
         first = embedded(self._program, automaton, "text", tokens)
@@ -335,9 +354,11 @@ def _closed(strings: StringSet, closing: bytes, by: Unremembered) -> EdgeLists:
 
 
 @lru_cache(maxsize=32)
-def _counted(strings: StringSet, closing: bytes, gap: EdgeLists | None, by: Unremembered) -> EdgeLists | None:
-    """The automaton of `closed_string`, which is the same for all bounds."""
-    return closed_string(_closed.__wrapped__(strings, closing, by), closing, gap, 2)
+def _counted(
+    free: EdgeLists, text: EdgeLists, closing: bytes, gap: EdgeLists | None, least: int
+) -> EdgeLists | None:
+    """The automaton of `closed_string`, which is the same for all upper bounds, but for its loop's."""
+    return closed_string(free, text, closing, gap, least, max(1, least) + 1)
 
 
 def _ends_of(text: Text) -> list[Text]:

@@ -1,9 +1,11 @@
-"""Strings of up to so many characters with a closing tag behind them, as one deterministic automaton that counts.
+"""Strings of so many characters with a closing tag behind them, as one deterministic automaton that counts.
 
 Whether the beginning of the tag is the tag's or the string's is known at its end. Until then its characters are
 counted as the string's; at the bound they can only be the tag's, and an automaton that does not count goes on with
 the places in the tag where the text may stand. Of whitespace around the string as much as possible is not the
-string's: before it none is counted, behind it none is needed before the bound.
+string's: before it none is counted, behind it none is needed before the bound. For the fewest characters it is the
+other way round: the text's automaton knows whether there are so many, all whitespace included. The first ones that
+are counted are spelled out, so many that the count does not tell that any more.
 """
 
 from __future__ import annotations
@@ -14,20 +16,23 @@ from typing import TypeAlias
 from ....kernels.values import INC, SET
 from ...automata.edge_lists import EdgeLists
 
-#: A state: what it is, a state of the text's automaton or places in the tag, and a state of the gap's, or -1.
+#: A state: what it is, a state of the text's automaton or places in the tag, and a state of the gap's, or how many
+#: characters are spelled out so far, or -1.
 _Key: TypeAlias = "tuple[str, int | frozenset[int], int]"
 
-_LEADING, _FIRST, _INSIDE, _BEHIND = "leading whitespace", "first character", "inside", "behind"
+_LEADING, _FIRST, _INSIDE, _BEHIND = "leading whitespace", "first characters", "inside", "behind"
 _END: _Key = ("end", -1, -1)
 
 
-def closed_string(text: EdgeLists, closing: bytes, gap: EdgeLists | None, most: int) -> EdgeLists | None:
-    """The automaton of up to ``most`` characters, at least two, with whitespace around them and a tag behind.
+def closed_string(
+    free: EdgeLists, text: EdgeLists, closing: bytes, gap: EdgeLists | None, least: int, most: int
+) -> EdgeLists | None:
+    """The automaton of ``least`` to ``most`` characters, at least two, with whitespace around them and a tag behind.
 
     Parameters
     ----------
-    text:
-        The minimal automaton of the texts of any length with the tag behind them.
+    free, text:
+        The minimal automata of the texts of any length, and of ``least`` characters at least, with the tag behind.
     closing:
         The tag, of which no end is a beginning.
     gap:
@@ -35,30 +40,31 @@ def closed_string(text: EdgeLists, closing: bytes, gap: EdgeLists | None, most: 
 
     Returns None for a gap that may not end everywhere, or that is not told from the text by single bytes.
     """
-    building = _Building(text, closing, gap, most)
-    return building.run() if building.is_possible() else None
+    building = _Building(text, closing, gap, max(1, least), most)
+    return building.run() if most > max(1, least) and building.is_possible(free) else None
 
 
 class _Building:
     """The states made so far."""
 
-    def __init__(self, text: EdgeLists, closing: bytes, gap: EdgeLists | None, most: int) -> None:
-        self._text, self._closing, self._gap = text, closing, gap
-        self._loops = [(1, most)]
+    def __init__(self, text: EdgeLists, closing: bytes, gap: EdgeLists | None, spelled: int, most: int) -> None:
+        self._text, self._closing, self._gap, self._spelled = text, closing, gap, spelled
+        self._loops = [(1, most - spelled + 1)]
         self._numbers: dict[_Key, int] = {}
         self._keys: list[_Key] = []
         self._records: dict[tuple[int, int, int, int, int], int] = {}
         self._tag_ends = next(state for state, accepting in enumerate(text.accepting) if accepting)
 
-    def is_possible(self) -> bool:
+    def is_possible(self, free: EdgeLists) -> bool:
         """Whether whitespace is told apart, and may end everywhere."""
-        gap, start = self._gap, self._text.start
+        gap, start = self._gap, free.start
         if len(self._closing) < 2 or sum(self._text.accepting) != 1 or self._text.edges[self._tag_ends]:
             return False
         if gap is None:
             return True
         blanks = {byte for edges in gap.edges for low, high, _ in edges for byte in range(low, high + 1)}
-        return not gap.records and all(gap.accepting) and all(self._after(start, bytes([b])) == start for b in blanks)
+        told = all(_after(free, start, bytes([blank])) == start for blank in blanks)
+        return told and not gap.records and all(gap.accepting)
 
     def run(self) -> EdgeLists:
         """The whole automaton."""
@@ -77,33 +83,36 @@ class _Building:
         return number
 
     def _edges(self, kind: str, at: int | frozenset[int], gap: int) -> Iterator[tuple[int, int, int]]:
-        blanks = self._blanks(gap)
+        blanks = self._blanks(gap) if kind in (_LEADING, _BEHIND) else {}
         if isinstance(at, frozenset):
             for byte in {*blanks, *(self._closing[place] for place in at)}:
                 yield byte, byte, self._behind(at, byte, blanks.get(byte, -1))
         elif kind == _LEADING:
-            yield from ((byte, byte, self._number((_LEADING, at, there))) for byte, there in blanks.items())
+            for byte, there in blanks.items():
+                yield byte, byte, self._number((_LEADING, _after(self._text, at, bytes([byte])), there))
             for low, high, target in self._text.edges[at]:
+                there = self._target(_FIRST, target, 0)
                 if blanks.keys().isdisjoint(range(low, high + 1)):
-                    yield low, high, self._target(_FIRST, target)
+                    yield low, high, there
                     continue
-                there = self._target(_FIRST, target)
                 yield from ((byte, byte, there) for byte in range(low, high + 1) if byte not in blanks)
         elif kind != _END[0]:
             for low, high, target in self._text.edges[at]:
-                yield low, high, self._target(kind, target)
+                yield low, high, self._target(kind, target, gap)
 
-    def _target(self, kind: str, target: int) -> int:
-        """Where a byte of the text leads: a character that it completes is counted."""
+    def _target(self, kind: str, target: int, done: int) -> int:
+        """Where a byte of the text leads: a character that it completes is counted, or one more that is spelled."""
         if target == self._tag_ends:
             return self._number(_END)
         if not self._is_between(target):
-            return self._number((kind, target, -1))
+            return self._number((kind, target, done))
+        if kind == _FIRST and done + 1 < self._spelled:
+            return self._number((_FIRST, target, done + 1))
         inside = self._number((_INSIDE, target, -1))
         if kind == _FIRST:
             return self._record((SET, 0, inside, inside, inside))
         tag = self._closing
-        places = frozenset(p for p in range(len(tag)) if self._after(target, tag[p:]) == self._tag_ends)
+        places = frozenset(p for p in range(len(tag)) if _after(self._text, target, tag[p:]) == self._tag_ends)
         behind = self._number((_BEHIND, places, -1 if self._gap is None else self._gap.start))
         return self._record((INC, 0, -1, inside, behind))
 
@@ -121,15 +130,15 @@ class _Building:
             return {}
         return {byte: there for low, high, there in self._gap.edges[gap] for byte in range(low, high + 1)}
 
-    def _after(self, state: int, data: bytes) -> int:
-        """Where bytes lead in the text's automaton, -1 where they are no text."""
-        for byte in data:
-            found = (there for low, high, there in self._text.edges[state] if low <= byte <= high)
-            state = next(found, -1)
-            if state < 0:
-                return -1
-        return state
-
     def _is_between(self, state: int) -> bool:
         """Whether a state lies between two characters (UTF-8)."""
         return not any(low <= 0xBF and high >= 0x80 for low, high, _ in self._text.edges[state])
+
+
+def _after(text: EdgeLists, state: int, data: bytes) -> int:
+    """Where bytes lead in an automaton, -1 where they are no text."""
+    for byte in data:
+        state = next((there for low, high, there in text.edges[state] if low <= byte <= high), -1)
+        if state < 0:
+            return -1
+    return state

@@ -103,8 +103,7 @@ class Language:
         try:
             return language(self.tree, meter, count=count)
         except StructgenError as error:
-            where = ", ".join(filter(None, (self.where, error.where)))
-            raise type(error)(error.what, where=where, remedy=error.remedy) from error
+            raise error.within(self.where) from error
 
     def matches(self, text: str, meter: Meter) -> bool:
         """Whether the text, without lone surrogates, is in the language."""

@@ -127,8 +127,8 @@ class StringSet(ABC):
     # -- questions ------------------------------------------------------------------------------------------
 
     @property
-    def most(self) -> int | None:
-        """The largest number of characters, where that is all that is said of it beside the characters; or None."""
+    def lengths(self) -> tuple[int, int] | None:
+        """The bounds on the number of characters that stand beside the language, if there is a largest one."""
         return None
 
     def is_any(self) -> bool:
@@ -302,9 +302,9 @@ class _Regular(StringSet):
         return f"<strings of {self.min} to {self.max} characters of {self.language.key!r}>"
 
     @property
-    def most(self) -> int | None:
-        """The largest number of characters, where that is all that is said of it beside the characters; or None."""
-        return None if self.min else self.max
+    def lengths(self) -> tuple[int, int] | None:
+        """The bounds on the number of characters that stand beside the language, if there is a largest one."""
+        return None if self.max is None else (self.min, self.max)
 
     @property
     def run(self) -> Run | None:
