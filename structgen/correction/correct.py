@@ -90,7 +90,7 @@ def correct(
     generate:
         Called with ``prompt`` and the text so far behind it; returns what comes then: a str, or an iterator of
         pieces, which is closed at the first mistake. Or an object with ``reply(prompt, text)``, for chats, which are
-        told apart what is asked and how the answer begins: `structgen.integrations.openai`, `.anthropic`.
+        told apart what is asked and how the answer begins: `structgen.integrations.apis.openai`, `.anthropic`.
     definition:
         As for `structgen.compile`; or an `Index`, of any vocabulary, which saves compiling it for each call.
     prompt:

@@ -1,8 +1,8 @@
 """`Corrector`: the state of one text that is corrected. It makes no calls: replies come in, piece by piece.
 
 A reply is followed as far as it is valid, which is found out with its first wrong byte. Then the longest valid prefix
-is kept, but for the word that it ends in where another may stand in its place (`candidates.healed`); a valid
-continuation is put behind it; and what must follow that. When a reply has ended, either the text is complete, or the
+is kept, a valid continuation is put behind it, perhaps in the place of its last words (see `candidates` and
+`nearest`), and what must follow that. When a reply has ended, either the text is complete, or the
 model is to go on from there.
 """
 
@@ -100,14 +100,16 @@ class Corrector:
         self._on_correction = on_correction
         self._text = Manuscript(Path(index))
         self._events: list[CorrectionEvent] = []
-        self._replies: list[str] = []
+        self._replies: list[list[str]] = []
+        self._fed = 0
         self._mistake: _Mistake | None = None
         self._ended_by: End = ""
         self._reply: _Reply | None = None
         if resume is not None:
             for piece in resume.pieces:
                 self._text.write(piece.source, piece.text.encode())
-            self._events, self._replies = [*resume.events], [*resume.replies]
+            self._events, self._replies = [*resume.events], [[reply] for reply in resume.replies]
+            self._ended_by = resume.ended_by
 
     @property
     def text(self) -> str:
@@ -126,9 +128,8 @@ class Corrector:
 
     def result(self) -> Correction:
         """What there is so far."""
-        return Correction(
-            self.text, self.is_done, self._ended_by, (*self._events,), self._text.pieces(), (*self._replies,)
-        )
+        replies = tuple(map("".join, self._replies))
+        return Correction(self.text, self.is_done, self._ended_by, (*self._events,), self._text.pieces(), replies)
 
     def error(self, what: str, remedy: str = "") -> CorrectionError:
         """An error with what there is so far."""
@@ -141,9 +142,12 @@ class Corrector:
         if self._reply is None:
             part = part_of(self._extract, self._stop, continues=len(self._text.path) > 0)
             self._reply = _Reply(self._index, self._text, part, self._limits.nbytes)
-            self._replies.append("")
-        self._replies[-1] += piece
-        return self._reply.feed(piece) and not self._limits.is_late
+            self._replies.append([])
+            self._fed = 0
+        piece = piece[: self._limits.nbytes - self._fed]
+        self._fed += len(piece)
+        self._replies[-1].append(piece)
+        return self._reply.feed(piece) and self._fed < self._limits.nbytes and not self._limits.is_late
 
     def end_reply(self) -> None:
         """The reply has ended, or what follows of it is of no use."""
@@ -257,7 +261,7 @@ class _Reply:
     def __init__(self, index: Index, text: Manuscript, part: Part, most: int) -> None:
         self._text, self._part = text, part
         self._room = most - len(text.path)
-        self._heard = b""
+        self._heard = bytearray()
         self._followed = 0
         self._anew = Path(index) if len(text.path) else None
 
@@ -269,7 +273,7 @@ class _Reply:
     def finish(self) -> bytes:
         """The reply has ended. Returns what was refused of it."""
         self._hear(self._part.finish())
-        return self._heard[self._followed :]
+        return bytes(self._heard[self._followed :])
 
     @property
     def _is_open(self) -> bool:
@@ -288,10 +292,10 @@ class _Reply:
 
     def _begin_anew(self, anew: Path) -> None:
         heard = self._heard
-        is_valid = anew.extend(heard[len(anew) :]) and len(anew) == len(heard)
+        anew.extend(heard[len(anew) :])
         if len(anew) > len(self._text.path):
             self._text.replace(anew)
             self._followed = len(anew)
             self._anew = None
-        elif not is_valid:
+        elif len(anew) < len(heard):
             self._anew = None

@@ -8,6 +8,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from ..errors import ArgumentError
 
+#: Characters of a preface, behind which a part is no longer looked for.
+_MOST_PREFACE = 1 << 16
+
 #: How a part is found: in a fence of Markdown; from the first brace or bracket on; by a function of a whole reply.
 Extract: TypeAlias = "Literal['fence', 'json'] | Callable[[str], str] | None"
 
@@ -90,10 +93,12 @@ class Behind:
         """What is certain to be of the part."""
         if self._is_open:
             return self._within.feed(text)
+        # An opening ends with the new text, or with a line break in it.
+        start = self._held.rfind("\n") + 1 if "\n" in text else len(self._held)
         self._held += text
-        begin = self._held.lstrip()
-        found = (self._opening.match if self._at_once else self._opening.search)(self._held)
-        if found is None and not (self._at_once and begin and begin[0] not in "`~"):
+        found = self._opening.match(self._held) if self._at_once else self._opening.search(self._held, start)
+        is_part = self._at_once and self._held.lstrip()[:1] not in ("", "`", "~")
+        if found is None and not is_part and len(self._held) < _MOST_PREFACE:
             return ""
         self._is_open = True
         start = 0 if found is None else found.start() if self._keeps else found.end()

@@ -193,6 +193,22 @@ def test_bounds(index: sg.Index) -> None:
     assert result.complete
 
 
+@pytest.mark.parametrize("extract", [None, "fence", "json", lambda reply: reply])
+def test_a_model_that_never_stops(index: sg.Index, extract: Callable[[str], str] | None) -> None:
+    for text in ('{"name": "' + "a" * 9, "Well, "):
+        model = Streaming(text + "a" * 300_000)
+        result = sg.correct(model, index, extract=extract, max_bytes=100_000)  # type: ignore[arg-type]
+        assert result.complete
+        assert model.pieces <= 100_001
+
+
+def test_what_was_complete_is_not_gone_on_with(index: sg.Index) -> None:
+    model = Scripted(GOOD)
+    first = sg.correct(model, index)
+    assert sg.correct(model, index, resume=first).text == GOOD
+    assert len(model.prompts) == 1
+
+
 def test_a_model_that_says_nothing(index: sg.Index) -> None:
     result = sg.correct(Scripted(), index)
     assert result.calls == 1

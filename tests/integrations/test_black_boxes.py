@@ -17,8 +17,8 @@ from structgen.correction.values import CorrectionError
 openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")
 
-from structgen.integrations.anthropic import MessagesModel  # noqa: E402
-from structgen.integrations.openai import GO_ON, ChatModel, CompletionModel  # noqa: E402
+from structgen.integrations.apis.anthropic import MessagesModel  # noqa: E402
+from structgen.integrations.apis.openai import GO_ON, ChatModel, CompletionModel  # noqa: E402
 
 SCHEMA = {
     "type": "object",

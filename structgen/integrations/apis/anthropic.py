@@ -1,10 +1,10 @@
-"""Models behind Anthropic's Messages API, for `structgen.correct`; see `structgen.integrations.openai`."""
+"""Models behind Anthropic's Messages API, for `structgen.correct`; see `structgen.integrations.apis.openai`."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 
-from ..system.types import Foreign
+from ...system.types import Foreign
 from .openai import GO_ON, streamed
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from ..system.types import Foreign
+from ...system.types import Foreign
 
 #: What a model is asked that can't be made to continue an answer: in a message behind what it has of its answer.
 GO_ON = (
