@@ -277,12 +277,14 @@ def test_a_definition_within_messages(backend: Any) -> None:
         (backend.dispatch_regex("[0-9]+"), b"12"),
         (backend.dispatch_json('{"type": "integer"}'), b"12"),
         (backend.dispatch_ebnf('root ::= "a" [0-9]'), b"a1"),
+        (backend.dispatch_ebnf('start: "a" /[0-9]/'), b"a1"),
     ):
         framed = backend.compile_framed_grammar(grammar, frame)
         for token in [*b"<text>", *answer, *b"<end>", EOS]:
             framed.accept_token(token)
         assert framed.is_terminated()
-    assert backend.compile_framed_grammar(backend.dispatch_ebnf('start: "a"'), frame) is None
+    holds_json = backend.dispatch_ebnf('start: "a" %json {"type": "integer"}')
+    assert backend.compile_framed_grammar(holds_json, frame) is None
 
 
 def test_settings_that_sglang_tells_nothing_of_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

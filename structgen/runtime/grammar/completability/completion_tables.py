@@ -86,7 +86,7 @@ class CompletionTables:
     @classmethod
     def from_sections(cls, tables: GrammarTables, sections: Sections, where: str) -> CompletionTables | None:
         """Read `to_sections`; None where there are none. Raises `FormatError`."""
-        if "cp_first" not in sections:
+        if not any(column.name in sections for column in SECTIONS):
             return None
         sizes: Sizes = {
             "parser": len(tables.context), "contexts": len(tables.starts),
