@@ -292,7 +292,7 @@ class _Reply:
 
     def _begin_anew(self, anew: Path) -> None:
         heard = self._heard
-        anew.extend(heard[len(anew) :])
+        anew.extend(bytes(heard[len(anew) :]))
         if len(anew) > len(self._text.path):
             self._text.replace(anew)
             self._followed = len(anew)
