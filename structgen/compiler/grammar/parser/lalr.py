@@ -104,8 +104,10 @@ def build(grammar: ContextFreeGrammar, meter: Meter, *, resolve: bool = True) ->
             table.conflicts.extend(conflicts)
             if resolve:
                 _resolve(reductions, conflicts)
+    once: dict[int, int] = {}  # many states expect the same, and of thousands of terminals
     for shifts, reductions in zip(table.shifts, table.reductions, strict=True):
-        table.expected.append(set_of(shifts) | functools.reduce(or_, reductions.values(), 0))
+        expected = set_of(shifts) | functools.reduce(or_, reductions.values(), 0)
+        table.expected.append(once.setdefault(expected, expected))
     return table
 
 
