@@ -38,6 +38,7 @@ from .tables import GrammarTables
 from .token_reader import TokenReader
 
 if TYPE_CHECKING:
+    from .distances.completion_search import CompletionSearch
     from .distances.token_distances import GrammarDistances
 
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
@@ -115,6 +116,18 @@ class GrammarMachine(InternedMachine[Thread]):
         from .distances.token_distances import GrammarDistances
 
         return GrammarDistances(self)
+
+    def completion(self, config: Configuration[Thread]) -> bytes | None:
+        """Bytes that complete a text, few if not the fewest."""
+        if self.embedded.definitions or not self.tables.is_deterministic:
+            return None
+        return self._completion_search.find(config.threads)
+
+    @cached_property
+    def _completion_search(self) -> CompletionSearch:
+        from .distances.completion_search import CompletionSearch
+
+        return CompletionSearch(self.tables, self._reader.parses)
 
     def _uses_kernels(self) -> bool:
         """Whether kernels step and put rows together. A process that has not loaded them does at first without."""
