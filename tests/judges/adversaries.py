@@ -93,8 +93,19 @@ def python_error(text: str) -> str:
 
 
 def gcc_error(text: str) -> str:
-    """What gcc finds wrong with a file's syntax; nothing where a typedef declares a type, which no grammar knows."""
-    return "" if re.search(r"\btypedef\b", text) else "; ".join(syntax_errors(complaints(text.encode())))
+    """What gcc finds wrong with a file's syntax; nothing where a typedef declares a type, which no grammar knows.
+
+    A name that nobody declared is a variable to the grammar, and to gcc where ``x * y`` begins a statement a type.
+    """
+    if re.search(r"\btypedef\b", text):
+        return ""
+    declared: set[str] = set()
+    while True:
+        found = complaints("".join(f"extern int {name};" for name in sorted(declared)).encode() + text.encode())
+        unknown = {name for line in found for name in re.findall(r"unknown type name '(\w+)'", line)} - declared
+        if not unknown:
+            return "; ".join(syntax_errors(found))
+        declared |= unknown
 
 
 JSON_TEXTS = (

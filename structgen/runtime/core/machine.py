@@ -181,6 +181,10 @@ class CompiledMachine(Machine, Protocol):
         """
         return None
 
+    def keywords(self, byte_state: ByteState) -> Iterator[bytes]:
+        """Words that may be meant to come right behind a byte state, which its bytes don't tell from names."""
+        return iter(())
+
     # -- rows ------------------------------------------------------------------------------------------
 
     def row_parts(self, config: Config) -> RowParts:
