@@ -4,9 +4,11 @@
     python -m benchmarks.correct --texts 200
 
 - *mistakes found*: the longest valid prefix of a text of 4 kB with a mistake at its end, and what may follow it: of
-  an index that has read the like before, and of Lark's Earley parser, as the seed has it (Wang et al. 2023);
+  an index that has read the like before, in a process that has loaded the kernels, and of Lark's Earley parser, as
+  the seed has it (Wang et al. 2023);
 - *calls*: a simulated API says real texts (MaskBench's valid instances), with mistakes put in, and goes on from any
-  prefix as the right text does; calls for each mistake, and how many results are valid.
+  prefix as the right text does; calls for each mistake, and how many results are valid. `benchmarks.correct.judged`
+  asks outside judges about ten thousand.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import lark
 from lark.indenter import PythonIndenter
 
 import structgen as sg
+import structgen.kernels
 from structgen import grammars
 
 from .. import report, run

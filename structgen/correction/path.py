@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from array import array
+
 from ..runtime.core.machine import Config
+from ..runtime.index.byte_table import ByteTable
 from ..runtime.index.index import Index
+
+#: Bytes of a piece of text that a kernel is called for.
+_PIECE = 1 << 6
+
+#: The number of a configuration that has none.
+_NO_NUMBER = array("i", [-1]).tobytes()
 
 
 class Path:
     """A text as far as it is valid, as bytes.
 
-    Cutting it costs nothing, for the configurations are kept: 8 bytes for each byte of the text, and those that no
+    Cutting it costs nothing, for the configurations are kept: 12 bytes for each byte of the text, and those that no
     memory of the machine's holds.
 
     Parameters
@@ -24,7 +33,10 @@ class Path:
         self.machine = index.machine
         self._ids = index.vocabulary.byte_ids
         self._text = bytearray()
-        self._configs: list[Config] = [index.machine.start]
+        #: The configuration behind each byte; None for those that are found by their numbers in the table.
+        self._configs: list[Config | None] = [index.machine.start]
+        self._numbers = array("i", [-1])
+        self._table: ByteTable | None = None
 
     def __len__(self) -> int:
         return len(self._text)
@@ -42,7 +54,7 @@ class Path:
     @property
     def config(self) -> Config:
         """The configuration behind the text."""
-        return self._configs[-1]
+        return self.config_at(len(self._text))
 
     @property
     def is_complete(self) -> bool:
@@ -51,22 +63,41 @@ class Path:
 
     def config_at(self, length: int) -> Config:
         """The configuration behind so many bytes."""
-        return self._configs[length]
+        config = self._configs[length]
+        if config is None:
+            assert self._table is not None
+            config = self._configs[length] = self._table.config(self._numbers[length])
+        return config
 
     def extend(self, data: bytes) -> int:
         """Append the longest prefix of some bytes that a complete text goes on with. Returns its length."""
+        read = self._read(data) if len(data) >= _PIECE else 0
         configs, config, ids = self._configs, self.config, self._ids
         advance, follow = self.machine.advance, self.machine.follow_byte
         before = len(configs)
-        for byte in data:
+        for byte in data[read:] if read else data:
             token = ids[byte]
             config = advance(config, token) if token >= 0 else follow(config, byte)
             if config is None:
                 break
             configs.append(config)
-        length = len(configs) - before
-        self._text += data[:length]
-        return length
+        followed = len(configs) - before
+        self._numbers.frombytes(_NO_NUMBER * followed)
+        self._text += data[read : read + followed]
+        return read + followed
+
+    def _read(self, data: bytes) -> int:
+        """Append bytes by a kernel, as far as configurations have numbers. Returns how many that were."""
+        if self._table is None:
+            self._table = self.index.byte_table
+        number = self._table.number(self.config) if self._table.is_worth(len(data)) else -1
+        if number < 0:
+            return 0
+        found = self._table.follow(number, data)
+        self._numbers.frombytes(found.tobytes())
+        self._configs += [None] * len(found)
+        self._text += data[: len(found)]
+        return len(found)
 
     def valid(self, at: int, data: bytes) -> bytes:
         """The longest prefix of some bytes that may stand behind the first ``at`` bytes of the text."""
@@ -79,7 +110,7 @@ class Path:
     def cut(self, length: int) -> bytes:
         """Take back all but so many bytes. Returns them."""
         taken = bytes(self._text[length:])
-        del self._text[length:], self._configs[length + 1 :]
+        del self._text[length:], self._configs[length + 1 :], self._numbers[length + 1 :]
         return taken
 
     def cut_to_character(self) -> bytes:

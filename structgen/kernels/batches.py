@@ -47,6 +47,20 @@ def _token_target(config, token, offsets, blob, following, spelled_in, keys, val
 
 
 @bare_kernel
+def follow_bytes(targets, state, data, found):
+    """Follow bytes by transitions that are known, ``int32[states, 256]``; returns how many were.
+
+    ``found`` is ``int32[n]`` for as many bytes: the state behind each.
+    """
+    for i in range(len(data)):
+        state = targets[state, data[i]]
+        if state < 0:
+            return i
+        found[i] = state
+    return len(data)
+
+
+@bare_kernel
 def remember_tokens(keys, values, taken):
     """Remember where tokens lead; returns how many are new. There are free slots for all of them.
 

@@ -35,7 +35,7 @@ ROOMS = {
         "definitions kernels runtime.automaton runtime.core runtime.pushdown runtime.rows storage vocabulary"
     ),
     "runtime.index": (
-        "runtime.automaton runtime.core runtime.grammar runtime.pushdown runtime.rows storage vocabulary"
+        "kernels runtime.automaton runtime.core runtime.grammar runtime.pushdown runtime.rows storage vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",

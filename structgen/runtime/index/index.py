@@ -20,6 +20,7 @@ from ...system.sizes import held_bytes
 from ...system.types import Foreign, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
+from .byte_table import ByteTable
 
 
 def reader_of(kind: str) -> Reader | None:
@@ -101,8 +102,17 @@ class Index:
         self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
+        self._byte_table: ByteTable | None = None
         #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
         self.continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = Memo(_MOST_FORCED)
+
+    @property
+    def byte_table(self) -> ByteTable:
+        """What is known of where single bytes lead, for texts of other models; a new one when it is full."""
+        table = self._byte_table
+        if table is None or table.is_full:
+            table = self._byte_table = ByteTable(self.machine)
+        return table
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -1,0 +1,110 @@
+"""Texts that a kernel reads by the byte table come by the configurations that the machine says, byte by byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+
+import structgen as sg
+import structgen.kernels
+from structgen import grammars
+from structgen.correction.path import Path
+from structgen.runtime.index import byte_table
+from structgen.runtime.index.byte_table import ByteTable
+
+SCHEMA = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"}, "size": {"type": "integer"}, "code": {"type": "string", "maxLength": 5},
+        },
+        "required": ["name", "size", "code"],
+    },
+}  # fmt: skip
+DEFINITIONS: dict[str, Callable[[], sg.Definition]] = {
+    "schema": lambda: sg.JsonSchema(SCHEMA, whitespace="any"),
+    "regex": lambda: sg.Regex(r"(?:[a-z]+=\d{1,30};|é)*end"),
+    "grammar": lambda: sg.Grammar(grammars.path("arithmetic"), lexer="basic"),
+}
+
+
+def texts(name: str, random: Random) -> list[bytes]:
+    def text() -> str:
+        if name == "schema":
+            name, size, code = "né" * random.randrange(9), random.randrange(10**9), "abcé"[: random.randrange(5)]
+            rows = [{"name": name, "size": size, "code": code}] * random.randrange(12)
+            return json.dumps(rows, ensure_ascii=False)
+        if name == "regex":
+            return "".join(random.choice(["abc=1234567890123;", "é", "x=1;"]) for _ in range(30)) + "end"
+        return "+".join(["f(x, 2)", "1", "(a - b)"] * random.randrange(1, 12))
+
+    found = [text() for _ in range(40)]
+    for i in range(20):
+        at = random.randrange(len(found[i]) + 1)
+        found[i] = found[i][:at] + random.choice("x}\0é]") + found[i][at:]
+    return [each.encode() for each in found]
+
+
+def follow(index: sg.Index, data: bytes) -> list[object]:
+    """The configurations behind the bytes of a text, one by one."""
+    config, found = index.machine.start, []
+    for byte in data:
+        config = index.machine.follow_byte(config, byte)
+        if config is None:
+            break
+        found.append(config)
+    return found
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_configurations_are_those_of_the_machine(name: str) -> None:
+    index = sg.compile(DEFINITIONS[name](), sg.Vocabulary.bytewise(), eager=False)
+    random = Random(name)
+    for data in texts(name, random) * 2:
+        path = Path(index)
+        cut = random.randrange(len(data) + 1)
+        length = path.extend(data[:cut])
+        if length == cut:
+            length += path.extend(data[cut:])
+        expected = follow(index, data)
+        assert length == len(path) == len(expected)
+        assert path.data == data[:length]
+        assert [path.config_at(i + 1) for i in range(length)] == expected
+        back = random.randrange(length + 1)
+        assert path.cut(back) == data[back:length]
+        assert path.config == (expected[back - 1] if back else index.machine.start)
+        assert path.extend(data[back:]) == length - back
+        assert path.config_at(length) == ([index.machine.start, *expected])[length]
+    numbered = index.byte_table.number(index.machine.start) >= 0
+    assert numbered is (name != "grammar")  # a parser's stacks do not come back
+
+
+def test_a_full_table_gives_way_to_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_table, "_MOST", 70)
+    words = [f"{number:04}" * 20 for number in range(8)]
+    index = sg.compile(sg.Regex.choice(words), sg.Vocabulary.bytewise(), eager=False)
+    tables = set()
+    for word in words * 2:
+        path = Path(index)
+        assert path.extend(word.encode()) == len(word)
+        assert [path.config_at(i + 1) for i in range(len(word))] == follow(index, word.encode())
+        tables.add(index.byte_table)
+    assert len(tables) > 1
+
+
+def test_many_threads_fill_one_table() -> None:
+    index = sg.compile(sg.JsonSchema(SCHEMA, whitespace="any"), sg.Vocabulary.bytewise(), eager=False)
+    table = ByteTable(index.machine)
+    many = texts("schema", Random(2)) * 4
+
+    def read(data: bytes) -> bool:
+        found = [table.config(number) for number in table.follow(table.number(index.machine.start), data).tolist()]
+        return found == follow(index, data)[: len(found)]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, many))
