@@ -16,6 +16,7 @@ def main(path: str) -> str:
     index = sg.compile(sg.Regex("[0-9]{4}-[0-9]{2}-[0-9]{2}"), vocabulary(llama))
     processor = LogitsProcessor(index, llama)
     reply = llama("The Bastille was stormed on ", logits_processor=LogitsProcessorList([processor]), max_tokens=32)
+    assert isinstance(reply, dict)  # not a stream
     processor.check()  # llama.cpp cannot pass a processor's exceptions on
     text: str = reply["choices"][0]["text"]
     return text
