@@ -23,6 +23,7 @@ ROOMS = {
     "grammars": "",
     "kernels": "",
     "storage": "",
+    "pages": "",
     "cache": "storage",
     "vocabulary": "storage",
     "definitions": "grammars vocabulary",
@@ -106,11 +107,14 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
-    "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
+    "traces": (
+        "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
+    ),
+    "correction": "api cache pages runtime.core runtime.index runtime.rows vocabulary",
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
-        " runtime.logits runtime.rows tools vocabulary"
+        " runtime.logits runtime.rows tools traces vocabulary"
     ),
 }
 
@@ -125,6 +129,8 @@ THIRD_PARTY = {
     "runtime": {"numpy", "torch", "transformers", "triton"},
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
+    "pages": {"jinja2", "markupsafe"},  # the latter comes with the former
+    "traces": {"numpy", "rich"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
@@ -135,7 +141,8 @@ THIRD_PARTY = {
 }  # fmt: skip
 
 #: Heavy packages that `import structgen` must leave alone.
-LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic")
+LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic",
+                "jinja2")
 
 
 class Import(NamedTuple):
