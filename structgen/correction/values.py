@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ..errors import StructgenError
 from ..pages.page import Box, BoxChoice, BoxKind, Page, Pane, in_notebook, render
-from ..pages.visible import visible
 from ..system.types import JsonMap
+from ..system.visible import visible
 
 if TYPE_CHECKING:
     from rich.text import Text

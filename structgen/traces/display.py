@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ..pages.page import Box, BoxChoice, BoxKind, Page, Pane
-from ..pages.visible import visible
+from ..system.visible import visible
 from .steps import TokenKind, TraceCandidate, TraceRollback, TraceStep
 
 if TYPE_CHECKING:

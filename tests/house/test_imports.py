@@ -35,8 +35,10 @@ ROOMS = {
     "runtime.grammar": (
         "definitions kernels runtime.automaton runtime.core runtime.pushdown runtime.rows storage vocabulary"
     ),
+    "runtime.graphs": "runtime.automaton runtime.core runtime.grammar runtime.pushdown vocabulary",
     "runtime.index": (
-        "runtime.automaton runtime.core runtime.grammar runtime.pushdown runtime.rows storage vocabulary"
+        "runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown runtime.rows storage"
+        " vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
@@ -111,7 +113,9 @@ ROOMS = {
         "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows vocabulary",
-    "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
+    "cli": (
+        "api cache definitions index_store pages runtime.core runtime.graphs runtime.index storage traces vocabulary"
+    ),
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
         " runtime.logits runtime.rows tools traces vocabulary"
@@ -126,7 +130,7 @@ THIRD_PARTY = {
     "cache": {"diskcache"},
     "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
     "definitions": {"numpy", "pydantic", "lark", "tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
-    "runtime": {"numpy", "torch", "transformers", "triton"},
+    "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
     "pages": {"jinja2", "markupsafe"},  # the latter comes with the former
