@@ -9,10 +9,11 @@ The last token of each row is in no call: `TracingProcessor.traces` is given wha
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from operator import eq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from ...vocabulary.vocabulary import Vocabulary
 
 __all__ = ["TracingProcessor"]
+
+#: Lines that no row went on with, of which so many are remembered.
+_MOST_LEFT = 256
 
 
 class TracingProcessor(LogitsProcessor):
@@ -74,8 +78,9 @@ class TracingProcessor(LogitsProcessor):
         self._indexes = every
         self._bounds = max_steps, candidates
         self._generation = -1
-        #: By row: the tokens behind the prompt that were recorded, and the record.
-        self._known: list[tuple[list[int], Recorder]] = []
+        #: The rows of the last call, and those of earlier ones that no row went on with: beams may have ended there.
+        self._lines: list[_Line] = []
+        self._left: deque[_Line] = deque(maxlen=_MOST_LEFT)
 
     @_signed
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -88,14 +93,21 @@ class TracingProcessor(LogitsProcessor):
         rows, texts = self._rows, self._rows.texts
         if self._generation != rows.generation:
             self._generation = rows.generation
-            self._known = [([], self._new(row, len(texts))) for row in range(len(texts))]
-        tokens = input_ids[:, rows.prompt :].tolist()
-        self._known = [
-            (ids, self._followed(ids, texts[row], row, len(texts))) for row, ids in enumerate(tokens)
-        ]  # fmt: skip
-        for row, (_, recorder) in enumerate(self._known):
-            recorder.ask(share)
-            recorder.see(scores[row], texts[row].bitmask())
+            self._lines = [_Line([], 0, self._new(row, len(texts)), text) for row, text in enumerate(texts)]
+            self._left.clear()
+        lines, continued = [], set()
+        for row, ids in enumerate(input_ids[:, rows.prompt :].tolist()):
+            donor, shared = _closest(ids, self._lines, row * len(self._lines) // len(texts))
+            line = self._lines[donor]
+            if shared == len(line.ids):
+                continued.add(donor)
+            recorder, recorded = self._followed(line, ids, shared, texts[row].rewound(len(ids) - shared))
+            lines.append(_Line(ids, recorded, recorder, texts[row]))
+        self._left += [line for number, line in enumerate(self._lines) if number not in continued]
+        self._lines = lines
+        for scores_of_row, line in zip(scores, lines, strict=True):
+            line.recorder.ask(share)
+            line.recorder.see(scores_of_row, line.text.bitmask())
         return masked
 
     def traces(self, sequences: torch.Tensor, *, prompts: Sequence[str] = ()) -> list[Trace]:
@@ -112,11 +124,14 @@ class TracingProcessor(LogitsProcessor):
         """
         if sequences.ndim != 2:
             raise BitmaskError(f"sequences are [rows, length], got {describe(sequences)}")
+        if not self._lines:
+            raise BitmaskError("nothing was generated with this processor")
         found = []
+        lines = [*self._lines, *self._left]
         for row, ids in enumerate(sequences[:, self._rows.prompt :].tolist()):
-            if not self._known:
-                raise BitmaskError("nothing was generated with this processor", where=f"row {row}")
-            recorder = self._followed(ids, None, row, len(sequences))
+            donor, shared = _closest(ids, lines, row * len(self._lines) // len(sequences))
+            line = lines[donor]
+            recorder, _ = self._followed(line, ids, shared, line.text.rewound(len(line.ids) - shared))
             found.append(recorder.trace(prompts[row] if row < len(prompts) else ""))
         return found
 
@@ -125,28 +140,33 @@ class TracingProcessor(LogitsProcessor):
         index = self._indexes[row * len(self._indexes) // rows]
         return Recorder(self._vocabulary, index, max_steps=steps, candidates=candidates)
 
-    def _followed(self, ids: list[int], text: Text | None, row: int, rows: int) -> Recorder:
-        """The record of a row that has these ids; ``text`` is theirs, None if that of the record has to go on."""
-        donor, shared = self._closest(ids, row, rows)
-        known, recorder = self._known[donor]
-        recorder = recorder.fork()
-        if len(known) > shared:
-            recorder.rollback(len(known) - shared)
-        if text is None:
-            text = self._rows.texts[donor].rewound(len(known) - shared)
-        else:
-            text = text.rewound(len(ids) - shared)
+    def _followed(self, line: _Line, ids: list[int], shared: int, text: Text) -> tuple[Recorder, int]:
+        """The record of a row that has the first ``shared`` ids of a line, whose ``text`` that is, then its own; and
+        how many of its ids are in it."""
+        recorder, recorded = line.recorder.fork(), min(line.recorded, shared)
+        if line.recorded > shared:
+            recorder.rollback(line.recorded - shared)
         for token in _until_end(ids, shared, text, self._vocabulary):
             recorder.add(token, text.bitmask())
             text.advance(token)
-        return recorder
+            recorded += 1
+        return recorder, recorded
 
-    def _closest(self, ids: list[int], row: int, rows: int) -> tuple[int, int]:
-        """The remembered row with the longest common prefix, that of the same number if there are several."""
-        first = row * len(self._known) // rows
-        shared = [sum(takewhile(bool, map(eq, ids, known))) for known, _ in self._known]
-        best = max(range(len(shared)), key=lambda each: (shared[each], each == first))
-        return best, shared[best]
+
+class _Line(NamedTuple):
+    """The tokens of a row behind the prompt, how many are recorded (padding is not), their record, their text."""
+
+    ids: list[int]
+    recorded: int
+    recorder: Recorder
+    text: Text
+
+
+def _closest(ids: list[int], lines: Sequence[_Line], first: int) -> tuple[int, int]:
+    """The line with the longest common prefix, the ``first`` one if there are several; and that length."""
+    shared = [sum(takewhile(bool, map(eq, ids, line.ids))) for line in lines]
+    best = max(range(len(shared)), key=lambda each: (shared[each], each == first))
+    return best, shared[best]
 
 
 def _until_end(ids: list[int], start: int, text: Text, vocabulary: Vocabulary) -> Iterator[int]:
