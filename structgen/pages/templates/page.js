@@ -4,8 +4,9 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const slider = document.getElementById("step");
   const at = document.getElementById("at");
+  const FRAMES = 3;
   const panes = data.map((boxes, p) => ({
-    boxes, p, text: document.getElementById(`text${p}`), details: document.getElementById(`details${p}`), box: null,
+    boxes, p, text: document.getElementById(`text${p}`), details: document.getElementById(`details${p}`), box: null, frame: 0,
   })).filter((pane) => pane.boxes.length);
 
   const make = (name, text, parent) => {
@@ -49,6 +50,16 @@
     }
   }
 
+  // Groups that were not laid out yet get their heights when they come into view, and the box moves.
+  function reveal(pane, frames) {
+    const box = pane.box.getBoundingClientRect();
+    const text = pane.text.getBoundingClientRect();
+    if (box.top < text.top || box.bottom > text.bottom) {
+      pane.text.scrollTop += box.top - text.top - pane.text.clientHeight / 2;
+    }
+    if (frames) pane.frame = requestAnimationFrame(() => reveal(pane, frames - 1));
+  }
+
   function show(pane, number) {
     const n = Math.min(number, pane.boxes.length) - 1;
     const box = document.getElementById(`b${pane.p}-${n}`);
@@ -57,10 +68,8 @@
     pane.box = box;
     box.setAttribute("aria-selected", "true");
     pane.text.setAttribute("aria-activedescendant", box.id);
-    const top = box.offsetTop - pane.text.offsetTop;
-    if (top < pane.text.scrollTop || top + box.offsetHeight > pane.text.scrollTop + pane.text.clientHeight) {
-      pane.text.scrollTop = top - pane.text.clientHeight / 2;
-    }
+    cancelAnimationFrame(pane.frame);
+    reveal(pane, FRAMES);
     const [facts, choices] = pane.boxes[n];
     const news = document.createDocumentFragment();
     make("h3", `Step ${n + 1}`, news);
@@ -81,7 +90,7 @@
     for (const pane of panes) show(pane, n);
   }
 
-  const PAGE = 20;
+  const PAGE = 20;  // boxes
   const MOVES = {
     ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE, Home: -Infinity, End: Infinity,
   };
