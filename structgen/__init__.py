@@ -47,6 +47,9 @@ _HOMES = {
     "candidates": "correction.correct",
     "Candidates": "correction.candidates",
     "Correction": "correction.values",
+    "Trace": "traces.trace",
+    "TracedBatch": "traces.batch",
+    "TracedGuide": "traces.guide",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -87,6 +90,9 @@ if TYPE_CHECKING:
     from .tools import ToolStyle as ToolStyle
     from .tools import register_tool_style as register_tool_style
     from .tools import tool_calls as tool_calls
+    from .traces.batch import TracedBatch as TracedBatch
+    from .traces.guide import TracedGuide as TracedGuide
+    from .traces.trace import Trace as Trace
     from .vocabulary.vocabulary import Vocabulary as Vocabulary
 
 

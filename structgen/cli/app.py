@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import CacheWarning, StructgenError, StructgenWarning
-from . import cache, check, compile, inspect, warm
+from . import cache, check, compile, inspect, view, warm
 
 
 class _Commands(TyperGroup):
@@ -85,7 +85,7 @@ def structgen(
     """Compile definitions into token masks ahead of time.
 
     [bold]warm[/] fills the cache that servers read; [bold]compile[/] writes a single index file;
-    [bold]inspect[/] and [bold]check[/] look at one; [bold]cache[/] keeps house.
+    [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one; [bold]cache[/] keeps house.
     """
 
 
@@ -93,4 +93,5 @@ app.command()(warm.warm)
 app.command()(compile.compile)
 app.command()(inspect.inspect)
 app.command()(check.check)
+app.command()(view.view)
 app.add_typer(cache.app, name="cache")

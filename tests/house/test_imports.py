@@ -23,6 +23,7 @@ ROOMS = {
     "grammars": "",
     "kernels": "",
     "storage": "",
+    "pages": "",
     "cache": "storage",
     "vocabulary": "storage",
     "definitions": "grammars vocabulary",
@@ -34,8 +35,10 @@ ROOMS = {
     "runtime.grammar": (
         "definitions kernels runtime.automaton runtime.core runtime.pushdown runtime.rows storage vocabulary"
     ),
+    "runtime.graphs": "runtime.automaton runtime.core runtime.grammar runtime.pushdown vocabulary",
     "runtime.index": (
-        "runtime.automaton runtime.core runtime.grammar runtime.pushdown runtime.rows storage vocabulary"
+        "runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown runtime.rows storage"
+        " vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
@@ -106,11 +109,16 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
-    "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
-    "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
+    "traces": (
+        "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
+    ),
+    "correction": "api cache pages runtime.core runtime.index runtime.rows vocabulary",
+    "cli": (
+        "api cache definitions index_store pages runtime.core runtime.graphs runtime.index storage traces vocabulary"
+    ),
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
-        " runtime.logits runtime.rows tools vocabulary"
+        " runtime.logits runtime.rows tools traces vocabulary"
     ),
 }
 
@@ -122,9 +130,11 @@ THIRD_PARTY = {
     "cache": {"diskcache"},
     "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
     "definitions": {"numpy", "pydantic", "lark", "tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
-    "runtime": {"numpy", "torch", "transformers", "triton"},
+    "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
+    "pages": {"jinja2", "markupsafe"},  # the latter comes with the former
+    "traces": {"numpy", "rich"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
@@ -135,7 +145,8 @@ THIRD_PARTY = {
 }  # fmt: skip
 
 #: Heavy packages that `import structgen` must leave alone.
-LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic")
+LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic",
+                "jinja2")
 
 
 class Import(NamedTuple):

@@ -76,7 +76,7 @@ class AutomatonMachine(CompiledMachine):
         row_of: NDArray[np.int32],
         segmented: list[Segments],
     ) -> None:
-        self.tables = tables
+        self.tables: Tables = tables
         self.vocabulary = vocabulary
         self.pool = pool
         self.states = self._n = tables.states

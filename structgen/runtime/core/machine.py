@@ -155,6 +155,9 @@ class CompiledMachine(Machine, Protocol):
     states: int
     pool: Sized
 
+    #: The automaton as it is stored, of a class for each engine, for pictures of it; None where there is none.
+    tables: Any = None
+
     _told: Callable[[], None] | None = None
 
     #: Where tokens lead, by ``config * size + token``, -1 for nowhere, and rows by configuration, as far as they are

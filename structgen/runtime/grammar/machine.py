@@ -88,7 +88,7 @@ class GrammarMachine(InternedMachine[Thread]):
         *,
         filled: bool = False,
     ) -> None:
-        self.tables = tables
+        self.tables: GrammarTables = tables
         self.states = tables.states
         futures = LexemeFutures(tables, self._pause)
         self.lexeme_masks = LexemeMasks(tables, vocabulary, futures, stored, self._give_way)

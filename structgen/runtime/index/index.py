@@ -6,6 +6,7 @@ import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from ...system.sizes import held_bytes
 from ...system.types import Foreign, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
+
+if TYPE_CHECKING:
+    from ..graphs.graph import Graph
 
 
 def reader_of(kind: str) -> Reader | None:
@@ -50,6 +54,9 @@ FIELDS = (
 
 #: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
 _MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
+
+#: Characters of a definition in the title of its graph.
+_TITLE = 100
 
 
 class Index:
@@ -147,6 +154,27 @@ class Index:
     def match(self, data: bytes) -> Match:
         """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
         return self.machine.match(data)
+
+    def graph(self, *, limit: int = 60) -> Graph:
+        """The automaton as a picture: `structgen.runtime.graphs.graph.Graph`, which notebooks and terminals draw.
+
+        Moves one after the other that are one text are one, and the states nearest to the start are shown. Of a
+        grammar it is the parser.
+
+        Parameters
+        ----------
+        limit:
+            So many states, from 1 to 2,000; `ArgumentError` for another number.
+
+        Raises
+        ------
+        UnsupportedError
+            For an index behind a prefix.
+        """
+        from ..graphs.drawing import graph_of
+
+        title = self.definition if len(self.definition) <= _TITLE else f"{self.definition[:_TITLE]}…"
+        return graph_of(self.kind, self.machine.tables, self.vocabulary, title, limit=limit)
 
     # -- distances to the end ----------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class PushdownMachine(InternedMachine[Thread]):
         filled: bool = False,
         complete: bool = False,
     ) -> None:
-        self.tables = tables
+        self.tables: PushdownTables = tables
         self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
         self.pool = self.rows.pool
         self.rows.mark()
