@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fakes.fakes import byte_vocabulary
-from structgen.integrations import llama_cpp
+from structgen.integrations.llama_cpp import tokens
 
 WIDTH = 300
 VOCABULARY = byte_vocabulary()
@@ -27,7 +27,7 @@ class FakeLlama:
         self._draft = draft
         self._sampler: Sampler | None = None
         self._width = WIDTH
-        llama_cpp._vocabularies[self] = VOCABULARY
+        tokens._vocabularies[self] = VOCABULARY
 
     def sample(self, ids: list[int], processor: Any) -> int:
         """Ids with their draft; the callback's exceptions are dropped, as ctypes drops them."""
