@@ -26,13 +26,13 @@ VOCABULARY = sg.Vocabulary.from_transformers(TOKENIZER)
 WINDOW, LENGTH = 8, 256
 
 
-class Rounded(QuantizedLayer):  # type: ignore[misc]
+class Rounded(QuantizedLayer):  # type: ignore[misc, no-untyped-call]
     """Quantised as Quanto's and HQQ's layers are, by steps of a sixteenth, with a residual of five tokens."""
 
     def __init__(self) -> None:
         super().__init__(residual_length=5)
 
-    def _quantize(self, tensor: Any, axis: int) -> Any:
+    def _quantize(self, tensor: Any, axis: int) -> Any:  # type: ignore[override]
         return (16 * tensor).round().to(torch.int32)
 
     def _dequantize(self, quantised: Any) -> Any:

@@ -12,6 +12,7 @@ transformers = pytest.importorskip("transformers")
 
 from fakes.fake_streamer import Streamer  # noqa: E402
 from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
+from judges.chi_square import is_homogeneous  # noqa: E402
 
 import structgen as sg  # noqa: E402
 from structgen.integrations.transformers import LogitsProcessor, generate  # noqa: E402
@@ -36,9 +37,6 @@ DEFINITIONS = {
     "schema": sg.JsonSchema(SCHEMA, whitespace="compact"),
     "grammar": sg.Grammar('start: "{" (NAME ":" /[0-9]+/ ";")+ "}"\nNAME: /[a-z]+/'),
 }
-#: What a chi-square variable of so many degrees of freedom exceeds once in ten thousand times.
-#: (Wilson and Hilferty 1931, "The Distribution of Chi-Square".)
-CHI_SQUARE = {n: n * (1 - 2 / (9 * n) + 3.719 * (2 / (9 * n)) ** 0.5) ** 3 for n in range(1, 13)}
 INDEXES = {name: sg.compile(definition, VOCABULARY) for name, definition in DEFINITIONS.items()}
 
 
@@ -128,16 +126,6 @@ def first_tokens(model: Any, seed: int, **how: Any) -> list[int]:
     torch.manual_seed(seed)
     runs = 400 // options.get("num_return_sequences", 1)
     return [token for _ in range(runs) for token in model.generate(**inputs, **options)[:, -1].tolist()]
-
-
-def is_homogeneous(a: Counter[int], b: Counter[int]) -> bool:
-    """Whether two samples of one size may be of one distribution, at one in ten thousand."""
-    common = [token for token, _ in (a + b).most_common(12)]
-    pairs = [(a[token], b[token]) for token in common]
-    pairs.append((a.total() - sum(x for x, _ in pairs), b.total() - sum(y for _, y in pairs)))
-    pairs = [(x, y) for x, y in pairs if x + y]
-    statistic = sum((x - y) ** 2 / (x + y) for x, y in pairs)
-    return statistic < CHI_SQUARE[len(pairs) - 1]
 
 
 def test_mistakes_are_made_and_taken_back(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
