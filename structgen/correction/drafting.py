@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -10,8 +11,10 @@ from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..vocabulary.vocabulary import Vocabulary
 
-#: Bytes that may follow, beyond which it is open what does; and bytes that stand for one alternative, in either case.
+#: It is open what follows where more bytes may, or where more of them lead on in the same way.
 _FEW, _ALIKE = 40, 2
+
+_WORD = re.compile(rb"[\w\x80-\xff]{2}")
 
 _BLANK = frozenset(b" \t\n\r\f")
 
@@ -42,18 +45,25 @@ class Drafted(NamedTuple):
 def until_choice(machine: Machine, config: Config, pieces: Iterator[bytes], most: int) -> Drafted:
     """What some pieces write behind a configuration before the definition leaves a choice; ``most`` bytes at most.
 
-    Their first byte that is no blank makes a choice already: pieces go on from there as long as a word does, or
-    something open, such as a string or a name, or as one thing alone may follow, blanks aside.
+    The first choice is theirs: pieces go on from there as long as a word does, or something open, such as a string or
+    a name, or as one thing alone may follow, blanks aside.
     """
-    found, state, tokens, is_chosen = bytearray(), machine.byte_state(config), 0, False
+    found, state, tokens = bytearray(), machine.byte_state(config), 0
+    is_chosen = is_within = False
     for piece in pieces:
         tokens += 1
         for byte in piece:
             after = machine.after(state, byte)
-            is_over = after is None or len(found) == most
-            if is_over or (is_chosen and _is_choice(machine, state, bytes(found[-1:]), byte)):
+            if after is None or len(found) == most:
                 return Drafted(bytes(found), tokens)
-            is_chosen |= byte not in _BLANK
+            if byte in _BLANK:
+                is_within = False
+            else:
+                is_open, alternatives = _alternatives(machine, state, byte)
+                is_choice = alternatives - is_within > 1 and not (is_open and is_within)
+                if is_chosen and is_choice and not _WORD.fullmatch(bytes([*found[-1:], byte])):
+                    return Drafted(bytes(found), tokens)
+                is_chosen, is_within = is_chosen or is_choice or is_open, is_open
             found.append(byte)
             state = after
         if is_chosen and machine.may_stop(state) and next(machine.following(state), None) is None:
@@ -61,20 +71,17 @@ def until_choice(machine: Machine, config: Config, pieces: Iterator[bytes], most
     return Drafted(bytes(found), tokens)
 
 
-def _is_choice(machine: Machine, state: ByteState, before: bytes, byte: int) -> bool:
-    """Whether a byte is one of several alternatives, and no part of what is open, nor of the word behind it."""
+def _alternatives(machine: Machine, state: ByteState, byte: int) -> tuple[bool, int]:
+    """Whether a byte is one of many that lead on in the same way, and how many alternatives there are.
+
+    They are single bytes in either case, all such many together, and the end of the text; blanks are none.
+    """
     said = list(islice((each for each in machine.following(state) if each[0] not in _BLANK), _FEW + 1))
-    if byte in _BLANK or len(said) > _FEW:
-        return False
-    alike: dict[ByteState, list[int]] = {}
+    if len(said) > _FEW:
+        return True, 1
+    alike: dict[ByteState, set[int]] = {}
     for each, after in said:
-        alike.setdefault(after, []).append(each)
-    if any(byte in members and len(members) > _ALIKE for members in alike.values()):
-        return False
-    ends = machine.may_stop(state)
-    is_within_word = not ends and _are_letters(before) and _are_letters(bytes(each for each, _ in said))
-    return len(alike) + ends > 1 and not is_within_word
-
-
-def _are_letters(data: bytes) -> bool:
-    return bool(data) and all(byte >= 0x80 or chr(byte).isalnum() or byte == 0x5F for byte in data)
+        alike.setdefault(after, set()).add(each)
+    open_ = {each for members in alike.values() if len(members) > _ALIKE for each in members}
+    few = {bytes([each]).lower() for each, _ in said if each not in open_}
+    return byte in open_, len(few) + bool(open_) + machine.may_stop(state)

@@ -5,6 +5,7 @@ Judges: llama.cpp itself for the bytes of tokens, `re.fullmatch` for texts.
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from collections.abc import Sequence
@@ -276,11 +277,11 @@ def test_scores_behind_a_cache_that_was_cut(model: Any, folder: Path) -> None:
 
 def test_a_draft_writes_in_the_place_of_a_mistake(model: Any) -> None:
     draft = LlamaDraft(model)
-    schema = {"properties": {"role": {"enum": ["admin", "user"]}}, "required": ["role"], "additionalProperties": False}
-    definition = sg.JsonSchema({"type": "object", **schema})
+    role = {"enum": ["admin", "user"]}
+    definition = sg.JsonSchema({"type": "object", "properties": {"role": role}, "required": ["role"]})
     replies = iter(['{"role": "boss"}'])
     result = sg.correct(lambda _: next(replies, ""), definition, "Who? ", draft=draft)
-    assert result.text in ('{"role": "admin"}', '{"role": "user"}')
+    assert json.loads(result.text)["role"] in role["enum"]
     assert [event.chosen_by for event in result.events] == ["draft"]
     assert result.events[0].tokens
     replies = iter(["2024-13-45", "", "", ""])

@@ -45,8 +45,20 @@ def held(cache: Foreign) -> Held:
     return [dict(vars(layer)) if isinstance(layer, residual) else None for layer in _layers(cache)]
 
 
+def reaches(cache: Foreign, count: int) -> bool:
+    """Whether sliding windows still hold what stood in them ``count`` tokens ago: as far as the last going back."""
+    kind = _class("DynamicSlidingWindowLayer")
+    return all(_reaches(layer, count) for layer in _layers(cache) if isinstance(layer, kind))
+
+
+def _reaches(window: Foreign, count: int) -> bool:
+    length = window.get_seq_length()
+    kept: int = window.keys.shape[-2] if length else 0
+    return bool(kept - count >= min(window.sliding_window - 1, length - count))
+
+
 def go_back(cache: Foreign, count: int, before: Held) -> None:
-    """Forget the last ``count`` tokens, which were read since `held` gave ``before``."""
+    """Forget the last ``count`` tokens, which were read since `held` gave ``before``, and within what `reaches`."""
     for layer, attributes in zip(_layers(cache), before, strict=True):
         if attributes is not None:
             vars(layer).clear()

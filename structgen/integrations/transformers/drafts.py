@@ -20,7 +20,7 @@ from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..local.draft import MOST_TOKENS, LocalDraft
 from ..local.reader import known
-from .caches import go_back, held, prepare
+from .caches import go_back, held, prepare, reaches
 
 
 class TransformersDraft(LocalDraft):
@@ -99,6 +99,9 @@ class CausalReader:
         return True
 
     def _take_back(self, count: int) -> bool:
-        if count and self._can_go_back:
+        """Whether so many ids could be taken back."""
+        if count and not (self._can_go_back and reaches(self._cache, count)):
+            return False
+        if count:
             go_back(self._cache, count, held(self._cache))
-        return not count or self._can_go_back
+        return True
