@@ -109,7 +109,7 @@ ROOMS = {
     "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
-        "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
+        "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide runtime.index"
         " runtime.logits runtime.rows tools vocabulary"
     ),
 }

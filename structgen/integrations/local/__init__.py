@@ -5,3 +5,6 @@ room has a reader of its own (`structgen.integrations.transformers.drafts`, `str
 
 Read `reader`, `pace` (how far ahead), `decoding`, `draft`.
 """
+
+from .draft import LocalDraft as LocalDraft
+from .reader import Reader as Reader
