@@ -78,6 +78,8 @@ class CorrectionEvent:
         Calls of the model so far.
     milliseconds:
         What finding it took, the draft included.
+    tokens:
+        What a local draft wrote for it, and for looking beyond.
     """
 
     number: int
@@ -89,6 +91,7 @@ class CorrectionEvent:
     chosen_by: Source
     calls: int
     milliseconds: float
+    tokens: int = 0
 
 
 @dataclass(frozen=True)

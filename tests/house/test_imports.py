@@ -117,8 +117,8 @@ ROOMS = {
         "api cache definitions index_store pages runtime.core runtime.graphs runtime.index storage traces vocabulary"
     ),
     "integrations": (
-        "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
-        " runtime.logits runtime.rows tools traces vocabulary"
+        "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide"
+        " runtime.index runtime.logits runtime.rows tools traces vocabulary"
     ),
 }
 

@@ -101,8 +101,8 @@ class Index:
         self.compile_seconds = compile_seconds
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
-        #: The same index behind prefixes; see `structgen.runtime.index.healing`.
-        self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
+        #: The same index behind prefixes, from a configuration on; see `structgen.runtime.index.healing`.
+        self.healed: Memo[tuple[bytes, Config | None], Index] = Memo(_MOST_PREFIXES)
         #: Rows near the end of a number of tokens, as far as they are known; see
         #: `structgen.runtime.index.token_budget`.
         self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
