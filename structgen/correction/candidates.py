@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from ..runtime.core.machine import ByteState, Config, Machine, ranges_of
+from ..runtime.core.machine import ByteState, CompiledMachine, Config, Machine, ranges_of
 from ..runtime.index.index import Index
 from ..system.byteranges import describe
 from .path import Path
@@ -63,6 +63,11 @@ class Following(NamedTuple):
     literals: tuple[str, ...]
     ranges: tuple[tuple[int, int], ...]
 
+    @property
+    def is_few(self) -> bool:
+        """Whether the text can't go on just anyhow."""
+        return sum(last - first + 1 for first, last in self.ranges) <= _FEW
+
 
 def candidates_of(path: Path, rest: bytes = b"") -> tuple[int, Candidates]:
     """What may stand in the place of a mistake, and from which byte of a path's text on.
@@ -78,12 +83,12 @@ def candidates_of(path: Path, rest: bytes = b"") -> tuple[int, Candidates]:
     index, data = path.index, path.data
     end = len(data)
     found = following(index, path.config)
-    if len(list(islice(_bytes_behind(path, end), _FEW + 1))) <= _FEW:
-        word = _WORD.search(data[-_LONGEST:])
-        at = end - (len(word[0]) if word else 0)
-        others = following(index, path.config_at(at))
-        if others.literals:
-            end, found = at, others
+    word = (_WORD.search(data[-_LONGEST:]) or [b""])[0]
+    others = following(index, path.config_at(end - len(word)))
+    begun = [each for each in others.literals if _begins(each, word)]
+    if begun or (others.literals and found.is_few):
+        end -= len(word)
+        found = Following((*begun, *(each for each in others.literals if each not in begun)), others.ranges)
     return end, Candidates(
         data[:end].decode("utf-8", "ignore"),
         (data[end:] + rest).decode("utf-8", "replace"),
@@ -93,8 +98,9 @@ def candidates_of(path: Path, rest: bytes = b"") -> tuple[int, Candidates]:
     )
 
 
-def _bytes_behind(path: Path, length: int) -> Iterator[tuple[int, ByteState]]:
-    return path.machine.following(path.machine.byte_state(path.config_at(length)))
+def _begins(literal: str, word: bytes) -> bool:
+    """Whether a literal goes on with a word, of two letters at least; whatever the case."""
+    return 1 < len(word) < len(literal) and literal.casefold().startswith(word.decode("utf-8", "ignore").casefold())
 
 
 def said_next(machine: Machine, config: Config) -> list[tuple[int, ByteState]]:
@@ -131,10 +137,11 @@ def following(index: Index, config: Config) -> Following:
     return Following(*found)
 
 
-def _following(machine: Machine, start: ByteState) -> Following:
+def _following(machine: CompiledMachine, start: ByteState) -> Following:
     """What may follow a byte state.
 
-    Literals go on as long as one byte must follow, and branch while they are within a word.
+    Literals go on as long as one byte must follow, and branch while they are within a word. Beside them are the
+    keywords that the machine knows to be expected, where names may stand as well, or other keywords go on from them.
     """
     literals: list[str] = []
     ranges: tuple[tuple[int, int], ...] = ()
@@ -152,6 +159,8 @@ def _following(machine: Machine, start: ByteState) -> Following:
         else:
             todo += [(text + bytes([byte]), after) for byte, after in reversed(branches)]
     plain = {literal.casefold() for literal in literals if literal.isascii()}
+    words = (word.decode() for word in islice(machine.keywords(start), _MOST_LITERALS))
+    literals += [word for word in words if not any(literal.startswith(word) for literal in literals)]
     distinct = (each for each in literals if each and (each.isascii() or _folded(each) not in plain))
     return Following(tuple(dict.fromkeys(distinct)), ranges)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 
-from ..errors import UnsupportedError
+from ..errors import BudgetExceededError, UnsupportedError
 from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..runtime.rows.bitmask import ids_of
@@ -26,10 +26,12 @@ def shortest_ending(index: Index, config: Config) -> bytes | None:
     machine = index.machine
     found = _search(machine, config, _NEAR)
     if found is None:
-        with suppress(UnsupportedError):
-            return _by_distances(index, config)
-        found = _search(machine, config, _MOST)
-    return found
+        with suppress(BudgetExceededError):
+            found = machine.completion(config)
+    if found is None:
+        with suppress(UnsupportedError, BudgetExceededError):
+            found = _by_distances(index, config)
+    return _search(machine, config, _MOST) if found is None else found
 
 
 def _search(machine: Machine, start: Config, most: int) -> bytes | None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import jsonschema
 import lark
 import pytest
 import regex
-from judges.sqlite_syntax import split, syntax_error
+from judges.adversaries import SHIPPED, Adversary, invalid, mutated
 
 import structgen as sg
-from structgen import grammars
+from structgen.budget import Budget
 from structgen.correction.path import Path
-
-ALPHABET = "abz019 \t\n\"'{}[]():;,.-_\\/*=<>éß\0"
 
 SCHEMA = {
     "type": "object",
@@ -41,44 +39,6 @@ NUMBER: /[0-9]+(\\.[0-9]+)?/
 NAME: /[a-z]+/
 %ignore " "
 """
-
-STATEMENTS = [
-    "SELECT name, age FROM people WHERE age > 30 AND name LIKE 'a%' ORDER BY age DESC LIMIT 5;",
-    "INSERT INTO people (name, age) VALUES ('Ada', 36), ('Bob', NULL);",
-    "UPDATE people SET age = age + 1 WHERE name IN (SELECT name FROM others);",
-    "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT DEFAULT 'x', CHECK (a > 0));",
-]
-
-
-def mutated(text: str, random_: random.Random) -> str:
-    """The text with a few random edits at random places, or cut off."""
-    for _ in range(random_.randrange(4)):
-        at = random_.randrange(len(text) + 1)
-        what = random_.randrange(4)
-        piece = "".join(random_.choices(ALPHABET, k=random_.randrange(1, 4)))
-        until = at + random_.randrange(1, 6)
-        text = text[:at] + ["", piece, piece, ""][what] + ["", text[at:], text[until:], text[until:]][what]
-    return text
-
-
-class Adversary:
-    """A model that says mutated ends of right texts, or anything, in pieces of any size."""
-
-    def __init__(self, texts: list[str], random_: random.Random) -> None:
-        self._texts, self._random = texts, random_
-
-    def __call__(self, prompt: str) -> str | Iterator[str]:
-        random_ = self._random
-        kind = random_.randrange(6)
-        text = random_.choice(self._texts)
-        if kind == 0:
-            reply = "".join(random_.choices(ALPHABET, k=random_.randrange(40)))
-        elif kind == 1:
-            reply = mutated(text, random_)
-        else:
-            reply = mutated(text[min(len(prompt), len(text)) :], random_)
-        return reply if random_.randrange(2) else iter(random_.choices([list(reply), [reply, ""], []], [8, 4, 1])[0])
-
 
 def json_texts(random_: random.Random) -> list[str]:
     def value() -> dict[str, object]:
@@ -139,13 +99,15 @@ def test_whatever_comes_out_is_valid(kind: str) -> None:
     assert ended == {"model", "definition", "ending"} - ({"definition"} if kind in ("grammar",) else set())
 
 
-def test_sql_is_what_sqlite_parses() -> None:
-    index = sg.compile(sg.Grammar(grammars.path("sql"), lexer="basic"), sg.Vocabulary.bytewise(), eager=False)
-    random_ = random.Random("sql")
-    for _ in range(40):
-        result = sg.correct(Adversary(STATEMENTS, random_), index, max_corrections=4)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_whatever_comes_out_of_a_shipped_grammar_is_valid(name: str) -> None:
+    target, random_ = SHIPPED[name], random.Random(name)
+    assert not any(map(target.judge, target.texts))
+    index = sg.compile(target.definition(), sg.Vocabulary.bytewise(), eager=False, budget=Budget(seconds=120))
+    for _ in range(50):
+        result, error = invalid(target, index, random_)
         assert result.complete
-        assert not any(map(syntax_error, split(result.text))), result.text
+        assert not error, result.text
 
 
 def test_what_is_kept_is_the_longest_prefix_that_a_regex_continues() -> None:

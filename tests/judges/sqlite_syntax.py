@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 
+#: Blanks, semicolons and comments.
+_NOTHING = re.compile(r"(?:[ \t\r\n\f;]|--[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+
 
 def syntax_error(statement: str) -> str:
     """What SQLite finds wrong with a statement's syntax; nothing where an SQLite is too old to judge."""
@@ -30,4 +33,4 @@ def split(script: str) -> list[str]:
         found[-1] += piece + semicolon
         if semicolon and sqlite3.complete_statement(found[-1]):
             found.append("")
-    return [each for each in found if each.strip(" \t\r\n\f;")]
+    return [each for each in found if not _NOTHING.fullmatch(each)]

@@ -177,6 +177,17 @@ class CompiledMachine(Machine, Protocol):
         what = "max_tokens is not supported for this kind of definition"
         raise UnsupportedError(what, remedy="Leave max_tokens out.")
 
+    def completion(self, config: Config) -> bytes | None:
+        """Bytes that complete a text, found without any token; None where this kind of machine knows none.
+
+        Raises `BudgetExceededError` where finding them takes too long.
+        """
+        return None
+
+    def keywords(self, byte_state: ByteState) -> Iterator[bytes]:
+        """Words that may be meant to come right behind a byte state, which its bytes don't tell from names."""
+        return iter(())
+
     # -- rows ------------------------------------------------------------------------------------------
 
     def row_parts(self, config: Config) -> RowParts:

@@ -30,6 +30,7 @@ from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
+from .parser.keywords import Keywords
 from .parser.parser_driver import Parse, ParserDriver
 from .partial_masks import ROOT, Key, KnownMasks, LexemeMasks, Walked, Watched
 from .reference_masks import WalkedRows
@@ -38,6 +39,7 @@ from .tables import GrammarTables
 from .token_reader import TokenReader
 
 if TYPE_CHECKING:
+    from .distances.completion_search import CompletionSearch
     from .distances.token_distances import GrammarDistances
 
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
@@ -115,6 +117,35 @@ class GrammarMachine(InternedMachine[Thread]):
         from .distances.token_distances import GrammarDistances
 
         return GrammarDistances(self)
+
+    def completion(self, config: Configuration[Thread]) -> bytes | None:
+        """Bytes that complete a text, few if not the fewest."""
+        if self.embedded.definitions or not self.tables.is_deterministic:
+            return None
+        return self._completion_search.find(config.threads)
+
+    def keywords(self, byte_state: tuple[Thread, ...]) -> Iterator[bytes]:
+        """Words that may come right behind a byte state, as the parser knows."""
+        for parse, at, watched in self._reader.closed(byte_state):
+            if not isinstance(at, tuple) and at in self._reader.fresh:
+                for terminal, text in self._keywords.expected(parse):
+                    if self._may_be(((parse, at, watched),), terminal, text):
+                        yield text
+
+    def _may_be(self, threads: tuple[Thread, ...], terminal: int, text: bytes) -> bool:
+        """Whether a text can be read as a terminal, where no lexeme has begun."""
+        ends = (self.tables.ends_of[at] for _, at, _ in self._reader.read(threads, text) if not isinstance(at, tuple))
+        return any(terminal == each for there in ends for each, _ in there)
+
+    @cached_property
+    def _keywords(self) -> Keywords:
+        return Keywords(self.tables, self._reader.parses)
+
+    @cached_property
+    def _completion_search(self) -> CompletionSearch:
+        from .distances.completion_search import CompletionSearch
+
+        return CompletionSearch(self.tables, self._reader.parses)
 
     def _uses_kernels(self) -> bool:
         """Whether kernels step and put rows together. A process that has not loaded them does at first without."""

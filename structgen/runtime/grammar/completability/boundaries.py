@@ -10,7 +10,7 @@ behind a lexeme that could not have gone on, nothing is, and anything may.
 This is a finite automaton, whose letters are terminals. What the parser makes of it is in
 `structgen.runtime.grammar.completability.completions`.
 
-With indentation, where there are too many boundaries, it is a simpler one: the next byte alone decides, and of a
+With indentation, where there are too many boundaries, it is a simpler one: the next character alone decides, and of a
 boundary only what the last lexeme could have become is left.
 """
 
@@ -153,6 +153,8 @@ class Boundaries:
         self._ends = tables.ends_of
         self._obligations = tables.obligations
         self._classes = range(tables.table.shape[1])
+        #: The classes of bytes that are no character by themselves.
+        self._partial = frozenset(tables.class_of[0x80:].tolist()) - frozenset(tables.class_of[:0x80].tolist())
         self._under = WatchedFutures(tables, future, self.here, check)
         #: By context: what lexemes can become after their first byte, with the classes of such bytes.
         self._first = LazyTable(self._find_first)
@@ -204,7 +206,7 @@ class Boundaries:
                 left = known[states]
                 if left is None:
                     continue
-                if not left or self._is_simple:
+                if not left or (self._is_simple and c not in self._partial):
                     ends |= 1 << c
                 else:
                     stays.append((c, left))

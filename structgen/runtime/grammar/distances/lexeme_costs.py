@@ -35,9 +35,10 @@ class LexemeCosts:
         self._rows = tables.rows
         self._ends = tables.ends_of
         self._obligations = tables.obligations
-        self._chosen = [(byte, int(tables.class_of[byte])) for byte in chosen]
+        #: The bytes that may be used, each with its class.
+        self.chosen = [(byte, int(tables.class_of[byte])) for byte in chosen]
         self._tables = tables
-        targets = tables.table[:, [c for _, c in self._chosen]]
+        targets = tables.table[:, [c for _, c in self.chosen]]
         sources, which = np.nonzero(targets >= 0)
         into = targets[sources, which]
         order = np.argsort(into, kind="stable")
@@ -99,7 +100,7 @@ class LexemeCosts:
                 if not here[1] or not plain[here[0]]:
                     best = count + plain[here[0]]
                     continue
-                for _, c in self._chosen:
+                for _, c in self.chosen:
                     after = self.moved(here, c)
                     if after is not None and after not in seen:
                         seen.add(after)
@@ -112,7 +113,7 @@ class LexemeCosts:
         found = self._steps.get((spot, terminal))
         if found is None:
             wanted = self.bytes(spot, terminal) - 1
-            for byte, c in self._chosen:
+            for byte, c in self.chosen:
                 after = self.moved(spot, c)
                 if after is not None and self.bytes(after, terminal) == wanted:
                     found = self._steps[spot, terminal] = byte, after
