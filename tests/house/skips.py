@@ -31,6 +31,7 @@ EXCUSES: dict[str, bool] = {
     r"no small disk here: .*": True,  # a container may forbid mounts to root, too
     r"Linux tells what a process holds at its peak|the peak of memory is told by Linux"
     r"|no peak of a part of a process's time": not Path("/proc/self/clear_refs").exists(),
+    r"needs Graphviz's dot": not shutil.which("dot"),
     r"needs node": not shutil.which("node"),
     r"no browser is installed here": not shutil.which("chromedriver"),
     r"C is preprocessed by gcc": not shutil.which("gcc"),

@@ -41,9 +41,19 @@ def counted_moves(record: list[int], loops: list[list[int]]) -> list[tuple[str, 
     if operation == SET:
         return [(f"count {loop} = 1", low)]
     least, most = loops[loop]
-    zones = ((low, f"below {least:,}"), (middle, f"from {least:,} on"), (high, f"at {most:,}"))
-    targets: dict[int, list[str]] = {}
-    for target, zone in zones:
-        if target >= 0 and not (target == low and least <= 1 and zone == zones[0][1]):
-            targets.setdefault(target, []).append(zone)
-    return [(f"count {loop} + 1, {' or '.join(zone)}", target) for target, zone in targets.items()]
+    zones = ((low, 2, least - 1), (middle, max(2, least), most - 1), (high, most, most))
+    found: list[tuple[int, int, int]] = []
+    for target, first, last in zones:
+        if first > last or target < 0:
+            continue
+        if found and (found[-1][0], found[-1][2] + 1) == (target, first):
+            first = found.pop()[1]
+        found.append((target, first, last))
+    return [(_zone(f"count {loop} + 1", first, last), target) for target, first, last in found]
+
+
+def _zone(count: str, first: int, last: int) -> str:
+    """A condition on a count, which is at least 2."""
+    if first == last:
+        return f"{count} = {last:,}"
+    return f"{count} ≤ {last:,}" if first == 2 else f"{first:,} ≤ {count} ≤ {last:,}"

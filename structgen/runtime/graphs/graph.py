@@ -196,8 +196,8 @@ def _move(edge: GraphEdge, labels: dict[str, str]) -> str:
 
 
 def _dot(text: str) -> str:
-    r"""Inside quotes, where ``\N`` and its like would be replaced."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    r"""Inside quotes, where ``\N`` and its like would be replaced, and ``&lt;``."""
+    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
 
 
 def _mermaid(text: str) -> str:

@@ -20,6 +20,9 @@ _LAST = 0x10FFFF
 #: Ranges of characters that are spelled out; more are only counted.
 _FEW = 6
 
+#: What means something else in a class.
+_SPECIAL = r"\]^-"
+
 #: Pieces of a set of characters that are looked at.
 _MOST_PIECES = 256
 
@@ -128,7 +131,8 @@ def _span(low: int, high: int) -> str:
 def _spelled(number: int) -> str:
     if number <= _LAST_ASCII:
         inner = describe([(number, number)])
-        return {"a space": " ", r"'\''": "'"}.get(inner, inner.strip("'"))
+        escape = "\\" if chr(number) in _SPECIAL else ""
+        return {"a space": " ", r"'\''": "'"}.get(inner, escape + inner.strip("'"))
     character = chr(number)
     return character if character.isprintable() else f"\\u{{{number:x}}}"
 
