@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Sequence
+from decimal import Decimal
 
 from ..compiler.json_schema.read.json_values import parse_json
-from .probes import Atom, SchemaProbes
+from ..definitions.json_text import dumps
+from ..system.types import Foreign
+from .probes import FIELDS, Atom, SchemaProbes
 from .values import Reason
 
 #: Characters of a value that is quoted, and alternatives that are listed.
@@ -67,8 +70,15 @@ class KeywordTexts:
         child = self._child(atom)
         if child is not None and self._probes.schemas[child].never and self._probes.schemas[child].pointer:
             return self._probes.schemas[child].pointer
-        found = f"{schema.pointer}/{self.keyword(atom)}"
+        keyword = self.keyword(atom)
+        if atom.field == "enum" and schema.pointer.endswith("/const") and not self._says(schema.pointer, keyword):
+            return schema.pointer  # a const beside an enum is a subschema of its own
+        found = f"{schema.pointer}/{keyword}"
         return f"{found}/{atom.part}" if atom.part and atom.field in ("properties", "prefix_items") else found
+
+    def _says(self, pointer: str, keyword: str) -> bool:
+        node = self.node(pointer)
+        return isinstance(node, dict) and keyword in node
 
     def keyword(self, atom: Atom) -> str:
         """The name of a field's keyword in the schema as it was written."""
@@ -76,14 +86,27 @@ class KeywordTexts:
         node = self.node(self._probes.schemas[atom.schema].pointer)
         return next((name for name in names if isinstance(node, dict) and name in node), names[-1])
 
-    def reason(self, atom: Atom, path: str) -> Reason:
-        """A keyword that stands against a value."""
+    def reason(self, atom: Atom, path: str, names: Sequence[str] = ()) -> Reason:
+        """A keyword that stands against a value, which has members of some names."""
         node = self.node(self._probes.schemas[atom.schema].pointer)
         keyword = self.keyword(atom)
         if atom.field in ("additional_properties", "unevaluated_properties") and isinstance(node, dict):
             if keyword not in node and not self._probes.definition.additional_properties:
                 return Reason("option", ("additional_properties",), "it has no members but those listed", path)
-        return Reason("keyword", (self.pointer(atom),), f"{self.said(atom)} ({keyword})", path)
+        said = self.said(atom)
+        if atom.field == "required":
+            missing = [_short(name) for name in self._probes.schemas[atom.schema].required if name not in names]
+            said += f", of which {_listed(missing)} is missing" if missing else ""
+        return Reason("keyword", (self.pointer(atom),), f"{said} ({keyword})", path)
+
+    def summary(self, schemas: list[int], kind: str) -> str:
+        """What some subschemas say of a value, in a line."""
+        atoms = [
+            atom for each in schemas for field in FIELDS[kind]
+            if field in self._probes.said[each] and field not in ("properties", "prefix_items")
+            for atom in self._probes.parts(each, field)
+        ]  # fmt: skip
+        return _listed(list(dict.fromkeys(map(self.said, atoms))), "; ")
 
     def order(self, path: str) -> Reason:
         """Members that do not come in the schema's order, or twice."""
@@ -133,7 +156,8 @@ def _listed(texts: list[str], last: str = ", ") -> str:
     return last.join([*texts[:_MOST_LISTED], *more])
 
 
-def _short(value: object) -> str:
+def _short(value: Foreign) -> str:
     """A JSON value as text in ASCII, cut where it is long."""
-    text = str(value) if not isinstance(value, (str, bool, list, dict, type(None))) else json.dumps(value, default=str)
+    text = str(value) if isinstance(value, Decimal) else dumps(value)
+    text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -82,6 +82,7 @@ class SchemaReasons:
         self._goals = 0
         self._deadline = time.monotonic() + _SECONDS
         self._met: dict[Atom, str] = {}  # with the value that it was met at
+        self._schemas_of: dict[int, list[SchemaId]] = {}  # by values that the text breaks off within
         self.notes: list[str] = []
 
     # -- the whole ---------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ class SchemaReasons:
         if found:
             return found
         root = self.json.root
-        if root is None:
+        if root is None:  # not even a value's first byte
             return ()
         try:
             found = self._solved(_Goal(frozenset({self._probes.root}), is_all=True), root)
@@ -100,6 +101,19 @@ class SchemaReasons:
         except OutOfBounds:
             self.notes.append("the schema has more alternatives than were looked at; the reason may be among them")
             return found
+
+    def writing(self) -> str:
+        """What was being written where the text breaks off."""
+        if not self.json.path:
+            return "the beginning of the text"
+        place = self.json.path[-1]
+        if place.kind == "object" and place.end < 0:
+            if len(place.names) > len(place.children):
+                return f"the value of {self._path(place)}/{_segment(place.names[-1])}"
+            what = "a member's name" if place.name_start >= 0 else "the members"
+            return f"{what} of {self._path(place) or 'the root'}"
+        said = self._keywords.summary(self._schemas_of.get(id(place), []), place.kind)
+        return f"the value of {self._path(place) or 'the root'}" + (f": {said}" if said else "")
 
     def _of_json(self) -> _Found:
         """What stands against the text whatever the schema says: syntax, and how values are written."""
@@ -184,6 +198,8 @@ class SchemaReasons:
             Reason("keyword", (self._keywords.pointer(Atom(each, "never")),), "no value may stand here", path)
             for each in schemas if self._probes.schemas[each].never
         ]  # fmt: skip
+        if goal.is_all and not goal.made:
+            self._schemas_of.setdefault(id(place), schemas)
         alone = self._alone(self._atoms(schemas, place, is_trusted), place)
         found += (reason for reason, _ in alone)
         for each, field in self._choices(schemas, goal):
@@ -217,7 +233,7 @@ class SchemaReasons:
             conflict = self._minimal([*self._ordering(schemas), *left], place, ordered=True)
             needed = [atom for atom in conflict if atom.field != "properties"]
             if needed:
-                found.append(self._conflict(needed, self._path(place)))
+                found.append(self._conflict(needed, self._path(place), place.names))
             elif conflict:
                 found.append(self._keywords.order(self._path(place)))
         return tuple(found)
@@ -296,7 +312,7 @@ class SchemaReasons:
         if place.kind == "object":
             name = place.names[at]
             found = [each for schema in schemas for each in self._of_member(schema, name)]
-            segment = name.replace("~", "~0").replace("/", "~1")
+            segment = _segment(name)
         else:
             found = [each for schema in schemas for each in self._of_item(schema, at)]
             segment = str(at)
@@ -350,7 +366,7 @@ class SchemaReasons:
         """The keywords that each alone refuse a value, whatever the order of members."""
         path = self._path(place)
         return [
-            (self._keywords.reason(atom, path), atom) for atom in atoms if not self._takes([atom], place)
+            (self._keywords.reason(atom, path, place.names), atom) for atom in atoms if not self._takes([atom], place)
             and (not atom.field.startswith("unevaluated") or self._takes([atom._replace(part="unsaid")], place))
         ]  # fmt: skip
 
@@ -395,10 +411,10 @@ class SchemaReasons:
                 left = rest
         return left
 
-    def _conflict(self, atoms: list[Atom], path: str) -> Reason:
+    def _conflict(self, atoms: list[Atom], path: str, names: Sequence[str] = ()) -> Reason:
         if len(atoms) == 1:
-            return self._keywords.reason(atoms[0], path)
-        reasons = [self._keywords.reason(atom, path) for atom in atoms]
+            return self._keywords.reason(atoms[0], path, names)
+        reasons = [self._keywords.reason(atom, path, names) for atom in atoms]
         where = tuple(dict.fromkeys(place for reason in reasons for place in reason.where))
         what = "no value goes on so under all of these together: " + "; ".join(reason.what for reason in reasons)
         return Reason("conflict", where, what, path)
@@ -408,6 +424,10 @@ class SchemaReasons:
         what = f"none of the {len(branches)} alternatives is left" if len(branches) > 1 else "its alternative is dead"
         return Reason("alternatives", (where,), what, path, tuple(branches))
 
+
+
+def _segment(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _is_utf8(data: bytes) -> bool:

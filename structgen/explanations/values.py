@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..system.types import Foreign, JsonMap
 
@@ -48,6 +48,14 @@ class Reason:
     alternatives: tuple[tuple[Reason, ...], ...] = ()
 
 
+class Findings(NamedTuple):
+    """What a reader of a definition finds: reasons, what was being written, what was left out."""
+
+    reasons: tuple[Reason, ...] = ()
+    writing: str = ""
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Why a token or a text is refused, or that it is not.
@@ -79,7 +87,8 @@ class Explanation:
     completion_tokens:
         The same as the tokenizer splits it; None where no tokenizer is known.
     other_tokens:
-        Tokens that are allowed instead and spell the same bytes, None where there are none.
+        Tokens that are allowed and spell the same text as the token that is not: of a special token its name, of
+        another one where only that token itself is refused. None where there are none.
     notes:
         What was left out, and why.
     """
@@ -121,6 +130,12 @@ class Explanation:
         from .rendering import summary
 
         return summary(self)
+
+    def because(self) -> list[str]:
+        """The lines of `__str__` that say why."""
+        from .rendering import because
+
+        return because(self)
 
     def __str__(self) -> str:
         from .rendering import plain
