@@ -39,7 +39,11 @@ def explain(
     index = Index.load(index_file)
     # Arguments that are not UTF-8 arrive as lone surrogates; this gives their bytes back.
     data = sys.stdin.buffer.read() if text == "-" else text.encode("utf-8", "surrogateescape")
-    found = explained(index, data) if token is None else explained(index, token, before=data)
+    found = (
+        explained(index, data, completion=True)
+        if token is None
+        else explained(index, token, before=data, completion=True)
+    )
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=2))
     else:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..correction.candidates import following
-from ..correction.endings import near_ending
+from ..correction.endings import near_ending, shortest_ending
 from ..definitions import Definition, as_definition
 from ..errors import ArgumentError, StructgenError
 from ..runtime.core.machine import Config
@@ -22,6 +22,9 @@ from .values import Explanation, Findings, Reason
 
 #: Bytes of a text whose reasons are looked for, and strings that are listed of what may come instead.
 _LONGEST, _MOST_LISTED = 1 << 18, 16
+
+#: Byte states that are looked at for an ending: those of grammars take longer.
+_FEW_STATES, _SOME_STATES = 16, 256
 
 
 class _Asked(NamedTuple):
@@ -39,7 +42,7 @@ def explain(
     *,
     before: str | bytes = b"",
     definition: object = None,
-    completion: bool = True,
+    completion: bool | None = None,
 ) -> Explanation:
     """Why a token or a text is refused.
 
@@ -55,7 +58,7 @@ def explain(
         What the index was compiled from. Only needed where the index can't tell: for an `Fsm`, and for grammars whose
         imports have changed or moved since.
     completion:
-        Whether an ending is looked for. It takes most of the time.
+        Whether the shortest ending is looked for: None for one that is near, True however far away it is.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def explain(
     if not is_accepted:
         findings = _findings(guide, index, question, data, consumed, config, died_at, definition)
     line, column = _line_and_column(data[:consumed])
-    ending = near_ending(machine, config) if completion else None
+    ending = _ending(index, config, completion)
     return Explanation(
         accepted=is_accepted,
         text=data.decode("utf-8", "replace"),
@@ -269,6 +272,10 @@ def _reader(kind: str) -> _Reader:
         from .schema_findings import find
 
         return find
+    if kind == "grammar":
+        from .grammar_findings import find as of_grammar
+
+        return of_grammar
     return _nothing
 
 
@@ -306,6 +313,14 @@ def _expected(index: Index, config: Config) -> tuple[str, ...]:
     more = len(found.literals) - len(literals)
     others = [describe(found.ranges)] if found.ranges else []
     return (*literals, *others, *([f"{more} more"] if more else []))
+
+
+def _ending(index: Index, config: Config, wanted: bool | None) -> bytes | None:
+    if wanted is False:
+        return None
+    if wanted:
+        return shortest_ending(index, config)
+    return near_ending(index.machine, config, _FEW_STATES if index.kind == "grammar" else _SOME_STATES)
 
 
 def _tokens(index: Index, ending: bytes | None) -> tuple[int, ...] | None:
