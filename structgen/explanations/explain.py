@@ -276,6 +276,14 @@ def _reader(kind: str) -> _Reader:
         from .grammar_findings import find as of_grammar
 
         return of_grammar
+    if kind == "regex":
+        from .pattern_findings import find as of_pattern
+
+        return of_pattern
+    if kind == "gbnf":
+        from .gbnf_findings import find as of_rules
+
+        return of_rules
     return _nothing
 
 

@@ -81,14 +81,16 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Node:
     BudgetExceededError
         Groups are nested deeper than the budget says, or reading takes too long or holds too much.
     """
-    return _Parser(pattern, flags, meter or Meter(Budget())).parse()
+    return PythonReader(pattern, flags, meter or Meter(Budget())).parse()
 
 
 class _End(Exception):
     """The pattern ends too early."""
 
 
-class _Parser(PatternReader):
+class PythonReader(PatternReader):
+    """Reads a pattern of `re`."""
+
     plain = _PLAIN, _PLAIN_VERBOSE
     counts = re.compile(r"(?!\})([0-9]*)(,?)([0-9]*)\}")
     dots = _NOT_NEWLINE, _ANYTHING
