@@ -284,6 +284,10 @@ def _reader(kind: str) -> _Reader:
         from .gbnf_findings import find as of_rules
 
         return of_rules
+    if kind == "structural_tag":
+        from .tag_findings import find as of_formats
+
+        return of_formats
     return _nothing
 
 

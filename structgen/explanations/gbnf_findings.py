@@ -167,7 +167,7 @@ def _named(rules: RuleStacks, stacks: list[int]) -> Findings:
                 found.append(wanted)
     where = tuple(by_rule)[:_MOST_NAMED]
     parts = [f"the rule {name} goes on with {' or '.join(by_rule[name][:_MOST_NAMED])}" for name in where]
-    parts += ["the text may end"] if _EMPTY in stacks else []
+    parts += ["the text ends there"] if _EMPTY in stacks else []
     parts += [f"{len(by_rule) - len(where)} other rules"] if len(by_rule) > len(where) else []
     return Findings((Reason("rule", where, "; ".join(parts)),), f"the rule {where[0]}" if where else "")
 
