@@ -85,7 +85,8 @@ def structgen(
     """Compile definitions into token masks ahead of time.
 
     [bold]warm[/] fills the cache that servers read; [bold]compile[/] writes a single index file;
-    [bold]inspect[/] and [bold]check[/] look at one, [bold]explain[/] says why it refuses a text; [bold]cache[/] keeps house.
+    [bold]inspect[/] and [bold]check[/] look at one, [bold]explain[/] says
+    why it refuses a text; [bold]cache[/] keeps house.
     """
 
 

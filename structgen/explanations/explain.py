@@ -155,12 +155,11 @@ def _text_of(guide: Guide) -> bytes:
 
 def _config_of(guide: Guide) -> Config:
     """Where a guide is, as a configuration of its index, whether or not its tokens are counted."""
-    return guide.machine.inner(guide.config) if isinstance(guide.machine, LimitedMachine) else guide.config
+    config = guide.config
+    return guide.machine.inner(config) if isinstance(guide.machine, LimitedMachine) and config else config
 
 
-def _verdict(
-    guide: Guide | None, index: Index, config: Config, asked: _Asked
-) -> tuple[bool, int | None, Config]:
+def _verdict(guide: Guide | None, index: Index, config: Config, asked: _Asked) -> tuple[bool, int | None, Config]:
     """Whether it is accepted; which byte is refused, None for none; the configuration before that."""
     if asked.token_id is not None and _allows(guide, index, config, asked.token_id):
         return True, None, index.machine.advance(config, asked.token_id) or config
@@ -262,8 +261,8 @@ def _of_healed(
 
 _UNKNOWN = Reason("unknown", (), "nothing that alone stands against it could be named")
 
-#: Reads the reasons from an index, its definition, the text with the byte that it dies at, whether it is its end that is
-#: refused, and the configuration before that.
+#: Reads the reasons from an index, its definition, the text with the byte that it dies at, whether it is its end that
+#: is refused, and the configuration before that.
 _Reader = Callable[[Index, Foreign, bytes, bool, Foreign], Findings]
 
 

@@ -1,7 +1,7 @@
 """Findings about the texts of a `Gbnf`: which rules could go on, and with what.
 
-A text is followed through the rules as llama.cpp does it: a set of stacks of what is still to be read. Equal stacks are
-one cell, so that sets of them are compared by numbers.
+A text is followed through the rules as llama.cpp does it: a set of stacks of what is still to be read. Equal stacks
+are one cell, so that sets of them are compared by numbers.
 """
 
 from __future__ import annotations
@@ -11,12 +11,21 @@ from typing import NamedTuple
 
 from ..budget import Budget, Meter
 from ..compiler.gbnf.reader import read
-from ..compiler.gbnf.syntax import CharacterSet, Choice, GbnfGrammar, QuotedText, Reference, Repetition, Rule, Sequence
+from ..compiler.gbnf.syntax import (
+    CharacterSet,
+    Choice,
+    GbnfGrammar,
+    QuotedText,
+    Reference,
+    Repetition,
+    Rule,
+    Sequence,
+)
 from ..definitions import Gbnf
 from ..errors import StructgenError
 from ..runtime.index.index import Index
 from ..system.types import Foreign
-from .characters import Character, characters
+from .characters import TextCharacter, characters
 from .values import Findings, Reason
 
 #: Stacks that are looked at for one character, and for a text; what is named of them.
@@ -111,7 +120,7 @@ class RuleStacks:
             return node.ranges
         return ((ord(self._texts[frame.node][frame.done]),) * 2,)
 
-    def after(self, stacks: Iterable[int], character: Character) -> list[int]:
+    def after(self, stacks: Iterable[int], character: TextCharacter) -> list[int]:
         """Where a character leads."""
         found = []
         for stack in stacks:

@@ -67,8 +67,7 @@ def find(index: Index, definition: Grammar | None, data: bytes, ended: bool, con
     parses = between or [parse for parse, _ in within]
     rules = list(islice(_rules(parses, names), _MOST_RULES)) if names else []
     writing = "; ".join(rules)
-    kind = "terminal" if terminals else "unknown"
-    return Findings((Reason(kind, terminals, what),), writing, tuple(notes))
+    return Findings((Reason("terminal" if terminals else "unknown", terminals, what),), writing, tuple(notes))
 
 
 def expected_terminals(index: Index, config: Config) -> frozenset[str]:

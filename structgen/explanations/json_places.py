@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 #: The inside of a string; what may be cut off at its end; a number's beginnings; words.
 _INSIDE = re.compile(rb'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
@@ -99,15 +100,15 @@ class UnfinishedJson:
             at = reached
 
     def _step(self, at: int) -> int:
-        """Read a token. Returns where it ends; its beginning, or where it is wrong, for one that can't stand there."""
+        """Read a token. Returns where it ends; its beginning, or where it is wrong, if it can't stand there."""
         byte, state = self._data[at : at + 1], self._next
         if state == _COLON and byte == b":":
             self._next = _VALUE
         elif state == _COMMA and byte == b"," and self._open:
             self._next = _NAME if self._open[-1].kind == "object" else _VALUE
-        elif byte == b"}" and self._next in (_FIRST_NAME, _COMMA) and self._ends("object"):
-            self._close(at + 1)
-        elif byte == b"]" and self._next in (_FIRST_ITEM, _COMMA) and self._ends("array"):
+        elif (byte == b"}" and self._next in (_FIRST_NAME, _COMMA) and self._ends("object")) or (
+            byte == b"]" and self._next in (_FIRST_ITEM, _COMMA) and self._ends("array")
+        ):
             self._close(at + 1)
         elif byte == b'"' and state in (_NAME, _FIRST_NAME):
             return self._name(at)
@@ -184,11 +185,10 @@ class UnfinishedJson:
         return end, False
 
 
-
 def pointers(path: list[JsonPlace]) -> list[str]:
     """The JSON pointers of values that lie each in the one before."""
     found = [""]
-    for outer, inner in zip(path, path[1:], strict=False):
+    for outer, inner in pairwise(path):
         at = next(i for i in range(len(outer.children) - 1, -1, -1) if outer.children[i] is inner)
         segment = outer.names[at] if outer.kind == "object" else str(at)
         found.append(f"{found[-1]}/{segment.replace('~', '~0').replace('/', '~1')}")

@@ -90,9 +90,10 @@ class KeywordTexts:
         """A keyword that stands against a value, which has members of some names."""
         node = self.node(self._probes.schemas[atom.schema].pointer)
         keyword = self.keyword(atom)
-        if atom.field in ("additional_properties", "unevaluated_properties") and isinstance(node, dict):
-            if keyword not in node and not self._probes.definition.additional_properties:
-                return Reason("option", ("additional_properties",), "it has no members but those listed", path)
+        is_closing = atom.field in ("additional_properties", "unevaluated_properties")
+        is_option = is_closing and not self._probes.definition.additional_properties
+        if is_option and isinstance(node, dict) and keyword not in node:
+            return Reason("option", ("additional_properties",), "it has no members but those listed", path)
         said = self.said(atom)
         if atom.field == "required":
             missing = [_short(name) for name in self._probes.schemas[atom.schema].required if name not in names]

@@ -1,8 +1,9 @@
 """Findings about the texts of a `Regex`: which pieces of the pattern could go on, with their columns.
 
-The pattern is read once more, and each character or class in it keeps the place where it is written. A text is followed
-through the positions of Thompson's construction (1968, "Regular expression search algorithm"), character by character.
-Assertions are taken to hold: where the text could go on without them, they are what stands against it.
+The pattern is read once more, and each character or class in it keeps the place where it is written. A text is
+followed through the positions of Thompson's construction (1968, "Regular expression search algorithm"), character
+by character. Assertions are taken to hold: where the text could go on without them, they are what stands against
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..definitions import Regex
 from ..errors import StructgenError
 from ..runtime.index.index import Index
 from ..system.types import Foreign
-from .characters import Character, characters
+from .characters import TextCharacter, characters
 from .values import Findings, Reason
 
 #: Positions of a pattern, its repeats written out, and steps that are followed through them.
@@ -29,7 +30,7 @@ _MOST_PIECES = 12
 _BUDGET = Budget(seconds=0.5)
 
 
-class Piece(NamedTuple):
+class PatternPiece(NamedTuple):
     """A character or class in a pattern: its columns, from 0 on, the second one exclusive; and what it matches."""
 
     start: int
@@ -42,7 +43,7 @@ class _Marked(PythonReader):
 
     def __init__(self, pattern: str, flags: int, meter: Meter) -> None:
         super().__init__(pattern, flags, meter)
-        self.pieces: dict[int, Piece] = {}  # by the identity of a part of the tree
+        self.pieces: dict[int, PatternPiece] = {}  # by the identity of a part of the tree
 
     def step(self) -> None:
         begin, group, known = self.index, self.group, len(self.group.parts)
@@ -54,7 +55,7 @@ class _Marked(PythonReader):
             if isinstance(part, Chars):
                 group.parts[at] = own = Chars(part.ranges)  # equal ones are one object otherwise
                 start = begin + offset * width
-                self.pieces[id(own)] = Piece(start, start + width, own)
+                self.pieces[id(own)] = PatternPiece(start, start + width, own)
 
 
 class Positions:
@@ -70,7 +71,7 @@ class Positions:
         self._pieces = reader.pieces
         self.moves: list[list[int]] = []
         #: By position: the piece that it reads and where that leads.
-        self.reads: list[tuple[Piece | None, Chars, int] | None] = []
+        self.reads: list[tuple[PatternPiece | None, Chars, int] | None] = []
         self.looks: dict[int, Look] = {}  # by the position before
         self.start, self.accept = self._state(), self._state()
         self._build(tree, meter)
@@ -142,7 +143,7 @@ class Positions:
         self.steps += len(todo)
         return found
 
-    def after(self, states: Iterable[int], character: Character) -> set[int]:
+    def after(self, states: Iterable[int], character: TextCharacter) -> set[int]:
         """Where a character leads, or one that is cut off."""
         reads = (self.reads[state] for state in states)
         return {read[2] for read in reads if read is not None and character.is_in(read[1].ranges)}
@@ -168,7 +169,7 @@ def find(index: Index, definition: Regex, data: bytes, ended: bool, _: Foreign =
     return _judged(definition.pattern, positions, states, None if ended else read[-1])
 
 
-def _judged(pattern: str, positions: Positions, states: set[int], dying: Character | None) -> Findings:
+def _judged(pattern: str, positions: Positions, states: set[int], dying: TextCharacter | None) -> Findings:
     goes_on = positions.accept in states if dying is None else bool(positions.after(states, dying))
     pieces = sorted({read[0] for state in states if (read := positions.reads[state]) and read[0]}, key=_by_place)
     writing = f"column {pieces[0].start + 1} of the pattern" if pieces else "the end of the pattern"
@@ -184,11 +185,11 @@ def _judged(pattern: str, positions: Positions, states: set[int], dying: Charact
     return Findings((Reason("pattern", where, what),), writing)
 
 
-def _by_place(piece: Piece) -> tuple[int, int]:
+def _by_place(piece: PatternPiece) -> tuple[int, int]:
     return piece.start, piece.end
 
 
-def _columns(piece: Piece) -> str:
+def _columns(piece: PatternPiece) -> str:
     if piece.end - piece.start == 1:
         return f"column {piece.start + 1}"
     return f"columns {piece.start + 1}-{piece.end}"

@@ -20,7 +20,7 @@ from ..compiler.json_schema.read.dynamic import without_dynamic_references
 from ..compiler.json_schema.read.reader import read
 from ..compiler.programs.tables import to_tables
 from ..definitions import JsonSchema
-from ..errors import BudgetExceededError, EmptyLanguageError, StructgenError
+from ..errors import EmptyLanguageError, StructgenError
 from ..runtime.pushdown.machine import PushdownMachine
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
@@ -68,8 +68,11 @@ _CONTEXT = {
 
 
 class Atom(NamedTuple):
-    """A keyword: a subschema's field; of ``properties`` and the like, which of the schemas in it is meant, or none, and
-    of ``if_`` the branches that are taken not to be there."""
+    """A keyword: a subschema's field, and a part of it.
+
+    Of ``properties`` and the like, which of the schemas in it is meant, or none; of ``if_`` the branches that are
+    taken not to be there.
+    """
 
     schema: SchemaId
     field: str
@@ -201,7 +204,8 @@ class SchemaProbes:
         key = atoms, option, depth
         known = self._machines.get(key)
         if known is None:
-            schemas, parts = [*self.schemas], ()
+            schemas = [*self.schemas]
+            parts: tuple[SchemaId, ...] = ()
             for atom in sorted(atoms):
                 schemas += self._nested(len(schemas), atom) if atom.field == "nested" else [self._alone(atom)]
                 parts = (*parts, len(schemas) - 1)

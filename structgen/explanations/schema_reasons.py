@@ -1,10 +1,10 @@
 """Which keywords of a JSON Schema stand against a text that breaks off.
 
 For each value that the text breaks off within, the subschemas that apply to it are known, as in any validator. A
-keyword alone is asked whether it takes the value's text so far (`probes`). Of alternatives all must be dead, each for
-reasons of its own. What no keyword refuses alone, some refuse together: of these a minimal set is looked for by leaving
-out one after the other. What is found nowhere is looked for in the schema as a whole: the fewest keywords that can be
-taken out so that the text may go on. Beyond the bounds below nothing is guessed.
+keyword alone is asked whether it takes the value's text so far (`probes`). Of alternatives all must be dead, each
+for reasons of its own. What no keyword refuses alone, some refuse together: of these a minimal set is looked for by
+leaving out one after the other. What is found nowhere is looked for in the schema as a whole: the fewest keywords
+that can be taken out so that the text may go on. Beyond the bounds below nothing is guessed.
 """
 
 from __future__ import annotations
@@ -248,9 +248,7 @@ class SchemaReasons:
                 return (self._alternatives(each, field, branches, self._path(place)),)
         return ()
 
-    def _branches(
-        self, goals: list[_Goal], place: JsonPlace
-    ) -> Generator[_Asked, _Found, list[_Found]]:
+    def _branches(self, goals: list[_Goal], place: JsonPlace) -> Generator[_Asked, _Found, list[_Found]]:
         """What stands against each of some alternatives; nothing where one of them is left."""
         found: list[_Found] = []
         if len(goals) > _MOST_BRANCHES:
@@ -263,11 +261,8 @@ class SchemaReasons:
             found.append(reasons)
         return found
 
-    def _branch_of_if(
-        self, reason: Reason, atom: Atom, place: JsonPlace
-    ) -> Generator[_Asked, _Found, Reason]:
-        """What stands against a value in ``then`` or ``else``: in both, where it is not decided which of them counts.
-        """
+    def _branch_of_if(self, reason: Reason, atom: Atom, place: JsonPlace) -> Generator[_Asked, _Found, Reason]:
+        """What stands against a value in ``then`` or ``else``: in both where it is not decided which one counts."""
         schema = self._probes.schemas[atom.schema]
         for fields in (("then",), ("else_",), ("then", "else_")):
             goals = [_Goal(frozenset({b})) for field in fields if (b := getattr(schema, field)) is not None]
@@ -382,8 +377,7 @@ class SchemaReasons:
         return probes.alive(asked, text.data, whole=text.whole, depth=text.depth, deepest=deepest, option=option)
 
     def _text(self, place: JsonPlace, *, deep: bool) -> _Text:
-        """A value's text; unless it is ``deep``, a 0 stands for each value in it, and one that breaks off is left out.
-        """
+        """A value's text; unless it is ``deep``, a 0 stands for each value in it, without one that breaks off."""
         whole = place.end >= 0 or (self._ended and self.json.is_whole and place is self.json.root)
         end = place.end if place.end >= 0 else len(self._data)
         _, depth = self._places[id(place)]
@@ -423,7 +417,6 @@ class SchemaReasons:
         where = self._keywords.pointer(Atom(schema, field))
         what = f"none of the {len(branches)} alternatives is left" if len(branches) > 1 else "its alternative is dead"
         return Reason("alternatives", (where,), what, path, tuple(branches))
-
 
 
 def _segment(name: str) -> str:

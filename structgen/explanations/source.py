@@ -80,7 +80,8 @@ def _gbnf(canonical: str) -> Gbnf:
 
 def _grammar(canonical: str) -> Grammar:
     _, (start, lexer, strict, ambiguity, postlex), text, _, inner = json.loads(canonical)
-    layout = None if postlex is None else Indentation(*(tuple(x) if isinstance(x, list) else x for x in postlex))
+    columns: list[Foreign] = [tuple(each) if isinstance(each, list) else each for each in postlex or ()]
+    layout = None if postlex is None else Indentation(*columns)
     named = {name: definition_of(json.loads(each)[0], each) for name, each in inner}
     return Grammar(
         text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, postlex=layout, definitions=named
@@ -90,10 +91,8 @@ def _grammar(canonical: str) -> Grammar:
 def _structural_tag(canonical: str) -> StructuralTag:
     at = canonical.index(",") + 1
     options, end = _DECODER.raw_decode(canonical, at)
-    form, _ = _DECODER.raw_decode(canonical, end + 1)
-    _ = form
-    text = canonical[end + 1 : _DECODER.raw_decode(canonical, end + 1)[1]]
-    return StructuralTag(text, **schema_options(options[1]))
+    _, behind = _DECODER.raw_decode(canonical, end + 1)
+    return StructuralTag(canonical[end + 1 : behind], **schema_options(options[1]))
 
 
 _READERS: dict[str, Callable[[str], Definition]] = {

@@ -1,8 +1,8 @@
 """Findings about the texts of a `StructuralTag`: which formats were being written, and what stands against theirs.
 
-Every format is given its own JSON pointer for a label, and the automaton with marks (`structgen.replies.spans`) says
-which of them the text breaks off in, and where their texts begin. What a schema, a pattern or a grammar within says of
-its own text is asked of their readers.
+Every format is given its own JSON pointer for a label, and the automaton with marks (`structgen.replies.spans`)
+says which of them the text breaks off in, and where their texts begin. What a schema, a pattern or a grammar within
+says of its own text is asked of their readers.
 """
 
 from __future__ import annotations

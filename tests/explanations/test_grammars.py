@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path as FilePath
+from typing import Any
 
 import pytest
 from judges.lark_judge import changed, judge, parses
@@ -33,7 +34,7 @@ def refused(parser: Lark, text: str) -> tuple[int, set[str], set[str]] | None:
     None where it refuses no token. (LALR(1) may reduce rules before a token that it finds to be wrong then, and some
     of what it would have taken is forgotten: ``UnexpectedToken.accepts`` is that.)
     """
-    interactive = parser.parse_interactive(text)
+    interactive: Any = parser.parse_interactive(text)  # some of it has no types
     before = interactive.copy()
     try:
         for token in interactive.lexer_thread.lex(interactive.parser_state):
@@ -120,14 +121,17 @@ def test_rules_and_terminals_are_named_with_their_places() -> None:
     found = sg.explain(index, "[a,]")
     assert found.reasons[0].where == ("ITEM",)
     assert "ITEM (line 3, column 1)" in found.reasons[0].what
-    assert "list (line 2, column 1): LSQB ITEM . (…)* RSQB" in found.writing or "list (line 2, column 1)" in found.writing
+    assert (
+        "list (line 2, column 1): LSQB ITEM . (…)* RSQB" in found.writing
+        or "list (line 2, column 1)" in found.writing
+    )
     assert found.expected == ("[a-z]",)
     assert found.completion == "a]"
 
 
 def test_a_grammar_whose_imports_are_gone_still_has_its_terminals(tmp_path: FilePath) -> None:
     (tmp_path / "words.lark").write_text("WORD: /[a-z]+/")
-    definition = sg.Grammar('start: WORD "!"\n%import words.WORD', import_paths=[str(tmp_path)])
+    definition = sg.Grammar('start: WORD "!"\n%import words.WORD', import_paths=(str(tmp_path),))
     index = sg.Index.from_buffer(sg.compile(definition, VOCABULARY).to_bytes())
     found = sg.explain(index, "a?")
     assert found.reasons[0].where == ("BANG",)

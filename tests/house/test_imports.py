@@ -107,7 +107,12 @@ ROOMS = {
         " runtime.rows vocabulary"
     ),
     "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
-    "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
+    "explanations": (
+        "building compiler.gbnf compiler.grammar compiler.grammar.load compiler.grammar.parser compiler.json_schema"
+        " compiler.json_schema.algebra compiler.json_schema.read compiler.patterns compiler.programs correction"
+        " definitions replies runtime.core runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
+    ),
+    "cli": "api cache definitions explanations index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
         " runtime.logits runtime.rows tools vocabulary"
@@ -126,6 +131,7 @@ THIRD_PARTY = {
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
+    "explanations": {"rich"},
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {

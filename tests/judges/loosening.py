@@ -49,14 +49,18 @@ def without(schema: Any, pointers: set[str]) -> Any:
 def revivals(reasons: tuple[Reason, ...]) -> Iterator[tuple[Reason, ...]]:
     """The sets of reasons that must each be enough: all of them, of alternatives each branch in turn."""
     choices = [
-        [(reason,)] if not reason.alternatives else [each for branch in reason.alternatives for each in revivals(branch)]
+        [(reason,)]
+        if not reason.alternatives
+        else [each for branch in reason.alternatives for each in revivals(branch)]
         for reason in reasons
     ]
     for chosen in islice(product(*choices), _MOST):
         yield tuple(reason for each in chosen for reason in each)
 
 
-def is_revived(schema: Any, options: dict[str, Any], reasons: tuple[Reason, ...], data: bytes, *, whole: bool) -> bool:
+def is_revived(
+    schema: Any, options: dict[str, Any], reasons: tuple[Reason, ...], data: bytes, *, whole: bool
+) -> bool:
     """Whether a text, or its beginning, is taken when some reasons are taken out."""
     pointers = {place for reason in reasons if reason.kind in ("keyword", "conflict") for place in reason.where}
     pointers |= {place for reason in reasons if reason.kind == "alternatives" for place in reason.where}

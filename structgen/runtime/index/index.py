@@ -48,8 +48,8 @@ FIELDS = (
     Field("relaxations", list, of=str),
 )
 
-#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens; parts of the
-#: definition that explain.
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens; parts
+#: of the definition that explain.
 _MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED, _MOST_EXPLAINED = 1 << 8, 1 << 10, 1 << 12, 1 << 4
 
 
