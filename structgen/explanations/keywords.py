@@ -50,20 +50,33 @@ class KeywordTexts:
         self._document = parse_json(probes.definition.text)
 
     def node(self, pointer: str) -> object:
-        """What stands at a JSON pointer, None where nothing does: names in it may have been cut."""
+        """What stands at a JSON pointer, None where nothing does."""
+        return self._walked(pointer)[0]
+
+    def _walked(self, pointer: str) -> tuple[object, str]:
+        """What stands at a pointer, and the pointer with its long names whole, which the reader of schemas cuts."""
         found: object = self._document
+        whole = ""
         for segment in pointer.split("/")[1:]:
-            segment = segment.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict) and segment in found:
-                found = found[segment]
-            elif isinstance(found, list) and segment.isdigit() and int(segment[:9]) < len(found):
-                found = found[int(segment[:9])]
+            name = segment.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict) and name not in found and name.endswith("…"):
+                cut = [each for each in found if each.startswith(name[:-1])]
+                name = cut[0] if len(cut) == 1 else name
+            if isinstance(found, dict) and name in found:
+                found = found[name]
+            elif isinstance(found, list) and name.isdigit() and int(name[:9]) < len(found):
+                found = found[int(name[:9])]
             else:
-                return None
-        return found
+                return None, pointer
+            whole += "/" + name.replace("~", "~0").replace("/", "~1")
+        return found, whole
 
     def pointer(self, atom: Atom) -> str:
         """The JSON pointer of a keyword, or of what is in it; "" of a schema that is ``false`` itself."""
+        *_, whole = self._walked(self._pointer(atom))
+        return whole
+
+    def _pointer(self, atom: Atom) -> str:
         schema = self._probes.schemas[atom.schema]
         if atom.field == "never":
             return schema.pointer

@@ -230,7 +230,10 @@ class SchemaReasons:
                 found.append(self._conflict(conflict, self._path(place)))
                 together = [atom for atom in together if atom not in conflict]
         if not found and goal.is_all and place.kind == "object" and self._probes.definition.property_order != "any":
-            conflict = self._minimal([*self._ordering(schemas), *left], place, ordered=True)
+            ordering = self._ordering(schemas)
+            if ordering and not self._takes(ordering, place, ordered=True):
+                return (self._keywords.order(self._path(place)),)
+            conflict = self._minimal([*ordering, *left], place, ordered=True)
             needed = [atom for atom in conflict if atom.field != "properties"]
             if needed:
                 found.append(self._conflict(needed, self._path(place), place.names))
