@@ -50,6 +50,8 @@ _HOMES = {
     "Trace": "traces.trace",
     "TracedBatch": "traces.batch",
     "TracedGuide": "traces.guide",
+    "explain": "explanations.explain",
+    "Explanation": "explanations.values",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -80,6 +82,8 @@ if TYPE_CHECKING:
     from .definitions import tag as tag
     from .definitions import text as text
     from .errors import Error as Error
+    from .explanations.explain import explain as explain
+    from .explanations.values import Explanation as Explanation
     from .replies.events import ReplyEvent as ReplyEvent
     from .replies.reader import ToolCallReader as ToolCallReader
     from .runtime.batch.batch import GuideBatch as GuideBatch

@@ -1,7 +1,7 @@
 """The command tree, and the one place where errors become messages and exit codes.
 
 ====  =================================================================================================
-0     done; ``check``: accepted; ``cache verify``: sound
+0     done; ``check``, ``explain``: accepted; ``cache verify``: sound
 1     the command ran to its end with a negative answer: not accepted, definitions failed, damage found
 2     bad usage or bad input: the command could not run
 130   interrupted
@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import CacheWarning, StructgenError, StructgenWarning
-from . import cache, check, compile, inspect, view, warm
+from . import cache, check, compile, explain, inspect, view, warm
 
 
 class _Commands(TyperGroup):
@@ -85,7 +85,8 @@ def structgen(
     """Compile definitions into token masks ahead of time.
 
     [bold]warm[/] fills the cache that servers read; [bold]compile[/] writes a single index file;
-    [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one; [bold]cache[/] keeps house.
+    [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one, [bold]explain[/] says
+    why it refuses a text; [bold]cache[/] keeps house.
     """
 
 
@@ -94,4 +95,5 @@ app.command()(compile.compile)
 app.command()(inspect.inspect)
 app.command()(check.check)
 app.command()(view.view)
+app.command()(explain.explain)
 app.add_typer(cache.app, name="cache")

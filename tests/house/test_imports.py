@@ -113,8 +113,14 @@ ROOMS = {
         "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows vocabulary",
+    "explanations": (
+        "building compiler.gbnf compiler.grammar compiler.grammar.load compiler.grammar.parser compiler.json_schema"
+        " compiler.json_schema.algebra compiler.json_schema.read compiler.patterns compiler.programs correction"
+        " definitions replies runtime.core runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
+    ),
     "cli": (
-        "api cache definitions index_store pages runtime.core runtime.graphs runtime.index storage traces vocabulary"
+        "api cache definitions explanations index_store pages runtime.core runtime.graphs runtime.index storage traces"
+        " vocabulary"
     ),
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide"
@@ -136,6 +142,7 @@ THIRD_PARTY = {
     "pages": {"jinja2", "markupsafe"},  # the latter comes with the former
     "traces": {"numpy", "rich"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
+    "explanations": {"rich"},
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {

@@ -52,8 +52,9 @@ FIELDS = (
     Field("relaxations", list, of=str),
 )
 
-#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
-_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens; parts
+#: of the definition that explain.
+_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED, _MOST_EXPLAINED = 1 << 8, 1 << 10, 1 << 12, 1 << 4
 
 #: Characters of a definition in the title of its graph.
 _TITLE = 100
@@ -108,6 +109,8 @@ class Index:
         self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
+        #: What refusals are explained with; see `structgen.explanations.schema_findings`.
+        self.explanations: Memo[str, Foreign] = Memo(_MOST_EXPLAINED)
         #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
         self.continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = Memo(_MOST_FORCED)
 
