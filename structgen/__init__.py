@@ -47,6 +47,8 @@ _HOMES = {
     "candidates": "correction.correct",
     "Candidates": "correction.candidates",
     "Correction": "correction.values",
+    "certify": "certificates.certify",
+    "Certificate": "certificates.values",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from .api import compile_base_rows as compile_base_rows
     from .budget import Budget as Budget
     from .cache.cache import Cache as Cache
+    from .certificates.certify import certify as certify
+    from .certificates.values import Certificate as Certificate
     from .correction.candidates import Candidates as Candidates
     from .correction.correct import acorrect as acorrect
     from .correction.correct import candidates as candidates

@@ -107,6 +107,7 @@ ROOMS = {
         " runtime.rows vocabulary"
     ),
     "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
+    "certificates": "compiler runtime.core runtime.guide runtime.index runtime.rows vocabulary",
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
@@ -126,6 +127,7 @@ THIRD_PARTY = {
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
+    "certificates": {"numpy", "rich"},
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {
