@@ -11,7 +11,7 @@ from ..errors import ArgumentError, BudgetExceededError
 from ..progress import Progress, silent
 from ..runtime.index.index import Index
 from ..system.garbage import paused
-from . import texts, tokens
+from . import parts, texts, tokens
 from .texts import Texts
 from .values import Certificate, CertificateItem
 
@@ -21,6 +21,9 @@ ITEMS: dict[str, Callable[[Texts, Meter], CertificateItem]] = {
     "end_of_text": texts.end_of_text,
     "language": texts.language,
     "shortest_and_longest": texts.shortest_and_longest,
+    "unused_parts": parts.unused_parts,
+    "terminals": parts.terminals,
+    "unbounded_repetition": parts.unbounded_repetition,
     "never_allowed": tokens.never_allowed,
     "canonical_splits": tokens.canonical_splits,
     "forced_share": tokens.forced_share,

@@ -10,9 +10,6 @@ from .languages import READABLE, Pump
 
 _DOING = "looking through configurations"
 
-#: Configurations on the path of a search for a cycle.
-_DEEPEST = 400
-
 
 class Configurations:
     """Configurations between two bytes, by number. The start is 0.
@@ -57,33 +54,32 @@ class Configurations:
         return self._machine.is_accepting(self._configs[state])
 
     def pump(self) -> Pump | None:
-        """A configuration that is met again on a path from the start: the language is infinite. None if none is met.
+        """A cycle: the language is infinite, as each configuration can be completed. None without any.
 
-        The path is the deepest first, along bytes that are easy to read.
+        Nearer ones first, where a stack may only grow on the way to others. Raises `BudgetExceededError`.
         """
-        path: list[ByteState] = [self._start]
-        text = bytearray()
-        on_path = {self._start: 0}
-        done: set[ByteState] = set()
-        todo = [self._sorted(self._start)]
-        while todo:
+        before: dict[ByteState, tuple[ByteState, int]] = {self._start: (None, -1)}
+        for here in (queue := [self._start]):
             self._meter.check_time(_DOING)
-            for byte, after in todo[-1]:
-                if after in on_path:
-                    at = on_path[after]
-                    rest = self.ending(after)
-                    return Pump(bytes(text[:at]), bytes([*text[at:], byte]), b"", b"", rest)
-                if after not in done and len(path) < _DEEPEST:
-                    on_path[after] = len(path)
-                    path.append(after)
-                    text.append(byte)
-                    todo.append(self._sorted(after))
-                    break
-            else:
-                todo.pop()
-                done.add(path[-1])
-                del on_path[path.pop()], text[-1:]
+            for byte, after in self._sorted(here):
+                if after not in before:
+                    before[after] = here, byte
+                    queue.append(after)
+                elif (again := self._from(before, after, here)) is not None:
+                    prefix = self._from(before, self._start, after) or b""
+                    return Pump(prefix, again + bytes([byte]), b"", b"", self.ending(after))
         return None
+
+    @staticmethod
+    def _from(before: dict[ByteState, tuple[ByteState, int]], first: ByteState, last: ByteState) -> bytes | None:
+        """The bytes between two configurations, None where the first is not on the way to the last."""
+        found = bytearray()
+        while last != first:
+            last, byte = before[last]
+            if byte < 0:
+                return None
+            found.append(byte)
+        return bytes(reversed(found))
 
     def _sorted(self, state: ByteState) -> Iterator[tuple[int, ByteState]]:
         return iter(sorted(self._following(state), key=lambda pair: READABLE[pair[0]]))

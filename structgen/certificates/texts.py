@@ -10,6 +10,8 @@ import numpy as np
 
 from ..budget import Meter
 from ..compiler.stuck import check_finishes
+from ..definitions import Definition
+from ..definitions.canonical import definition_of
 from ..errors import BudgetExceededError, StructgenError, UnsupportedError, VocabularyError
 from ..runtime.core.machine import CompiledMachine, Config
 from ..runtime.guide.guide import Guide
@@ -43,7 +45,17 @@ class Texts:
     def __init__(self, index: Index) -> None:
         self.index = index
         self.machine: CompiledMachine = index.machine
+        self.no_source = ""
         self._short: Language | None = None
+
+    @cached_property
+    def definition(self) -> Definition | None:
+        """What the index was compiled from; None where its text does not tell, ``no_source`` says why."""
+        try:
+            return definition_of(self.index.kind, self.index.definition)
+        except StructgenError as error:
+            self.no_source = str(error)
+            return None
 
     @cached_property
     def has_productions(self) -> bool:

@@ -20,8 +20,8 @@ from .values import CertificateItem, Finding, readable
 #: Tokens and splits that are told.
 _TOLD = 20
 
-#: Random texts, and tokens of each beyond those of the shortest one.
-_TEXTS, _LENGTH = 16, 40
+#: Random texts, tokens of each beyond those of the shortest one, and at most.
+_TEXTS, _LENGTH, _MOST_STEPS = 16, 40, 1 << 10
 
 #: Configurations without a new token after which no more are looked at.
 _IN_VAIN = 400
@@ -119,7 +119,7 @@ def _random_texts(texts: Texts, meter: Meter) -> Iterator[tuple[bytes, int, int]
     with suppress(BudgetExceededError):
         for _ in range(_TEXTS):
             guide, plain, text, steps, forced = texts.guide(_LENGTH), Guide(texts.index), bytearray(), 0, 0
-            while steps < 2 * _LENGTH:
+            while steps < _MOST_STEPS:
                 meter.check_time("writing random texts")
                 ids = ids_of(guide.bitmask())
                 words = ids[~np.isin(ids, vocabulary.eos_ids)]

@@ -79,7 +79,8 @@ def _gbnf(canonical: str) -> Gbnf:
 
 def _grammar(canonical: str) -> Grammar:
     _, (start, lexer, strict, ambiguity, postlex), text, _, inner = json.loads(canonical)
-    layout = None if postlex is None else Indentation(*(tuple(x) if isinstance(x, list) else x for x in postlex))
+    own: Foreign = [tuple(each) if isinstance(each, list) else each for each in postlex or ()]
+    layout = None if postlex is None else Indentation(*own)
     named = {name: definition_of(json.loads(each)[0], each) for name, each in inner}
     return Grammar(
         text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, postlex=layout, definitions=named

@@ -63,7 +63,16 @@ def begin_json_schema(
 def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE) -> ReadSchema:
     """Read a schema and bring it into normal form, so that it is known to have a text."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    layout = TextOptions(
+    layout = layout_of(definition, special)
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
+    if definition.indent is not None:
+        _check_bounded(values)
+    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
+
+
+def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOptions:
+    """How the values of a schema are written."""
+    return TextOptions(
         definition.gap,
         definition.indent,
         definition.property_order,
@@ -73,10 +82,6 @@ def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = N
         definition.excludes,
         special,
     )
-    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
-    if definition.indent is not None:
-        _check_bounded(values)
-    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
 
 
 def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:
