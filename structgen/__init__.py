@@ -49,6 +49,8 @@ _HOMES = {
     "Correction": "correction.values",
     "certify": "certificates.certify",
     "Certificate": "certificates.values",
+    "difference": "certificates.difference",
+    "Difference": "certificates.difference",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from .budget import Budget as Budget
     from .cache.cache import Cache as Cache
     from .certificates.certify import certify as certify
+    from .certificates.difference import Difference as Difference
+    from .certificates.difference import difference as difference
     from .certificates.values import Certificate as Certificate
     from .correction.candidates import Candidates as Candidates
     from .correction.correct import acorrect as acorrect

@@ -101,6 +101,10 @@ class Configurations:
                     queue.append(after)
         raise self._meter.out_of_time(_DOING)
 
+    def ending_of(self, number: int) -> bytes:
+        """`ending` for a configuration by its number."""
+        return self.ending(self._states[number])
+
     def shortest(self) -> bytes:
         """A shortest text. Raises `BudgetExceededError` where none is found in time."""
         return self.ending(self._start)

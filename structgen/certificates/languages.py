@@ -30,7 +30,7 @@ _DOING = "looking through the automaton"
 READABLE = {byte: i for i, byte in enumerate([*b"a01 ", *range(0x21, 0x7F), *range(0x21), *range(0x7F, 256)])}
 
 
-class Production(NamedTuple):
+class GreibachProduction(NamedTuple):
     """A production of a numbered symbol.
 
     Parameters
@@ -62,7 +62,7 @@ class Pump(NamedTuple):
         return self.prefix + self.again * times + self.middle + self.more * times + self.suffix
 
 
-class Language:
+class GreibachLanguage:
     """The symbols that texts of a machine use, with their productions.
 
     Parameters
@@ -87,7 +87,7 @@ class Language:
     ) -> None:
         self.meter, self._spelled = meter, spelled
         self.symbols: list[Symbol] = []
-        self.productions: list[list[Production]] = []
+        self.productions: list[list[GreibachProduction]] = []
         self.ends: list[bool] = []
         self.reads_tokens = False
         self._explore(productions)
@@ -109,21 +109,21 @@ class Language:
                 best = best_of.get(data)
                 if best is None:
                     best = best_of[data] = min(data, key=READABLE.__getitem__)
-                found.append(Production(best, data, tuple([number[each] for each in behind])))
+                found.append(GreibachProduction(best, data, tuple([number[each] for each in behind])))
             self.ends.append(ends)
             self.productions.append(found)
 
     def _find_costs(self) -> None:
         """Knuth's algorithm. ``_chosen``: by symbol the production of its shortest text, None for the empty one."""
         self.cost = [-1] * len(self.symbols)
-        self._chosen: list[Production | None] = [None] * len(self.symbols)
-        waiting: list[list[tuple[int, Production]]] = [[] for _ in self.symbols]
+        self._chosen: list[GreibachProduction | None] = [None] * len(self.symbols)
+        waiting: list[list[tuple[int, GreibachProduction]]] = [[] for _ in self.symbols]
         left: dict[int, int] = {}  # by production, the symbols in it that have no cost yet
-        queue: list[tuple[int, int, int, Production | None]] = [
+        queue: list[tuple[int, int, int, GreibachProduction | None]] = [
             (0, -1, symbol, None) for symbol, is_end in enumerate(self.ends) if is_end
         ]  # fmt: skip
 
-        def ready(symbol: int, made: Production) -> None:
+        def ready(symbol: int, made: GreibachProduction) -> None:
             total = 1 + sum([self.cost[each] for each in made.symbols])
             heappush(queue, (total, READABLE.get(made.first, 256), symbol, made))
 
@@ -159,7 +159,7 @@ class Language:
         """The shortest text of a symbol, None for one of more than `MOST_BYTES`."""
         return self._spell(self._chosen, symbol) if 0 <= self.cost[symbol] <= MOST_BYTES else None
 
-    def _spell(self, chosen: list[Production | None], symbol: int) -> bytes:
+    def _spell(self, chosen: list[GreibachProduction | None], symbol: int) -> bytes:
         found, todo = bytearray(), [symbol]
         while todo:
             production = chosen[todo.pop()]
@@ -168,7 +168,7 @@ class Language:
                 todo += production.symbols
         return bytes(found)
 
-    def useful(self) -> Iterator[tuple[int, Production]]:
+    def useful(self) -> Iterator[tuple[int, GreibachProduction]]:
         """The productions that texts use, with their symbols."""
         for symbol, found in enumerate(self.productions):
             for production in found:
@@ -231,7 +231,7 @@ class Language:
             after = b"".join(self._spell(self._chosen, each) for each in reversed(made.symbols[:at])) + after
         return bytes(before), after
 
-    def _all_end(self, production: Production) -> bool:
+    def _all_end(self, production: GreibachProduction) -> bool:
         return all(self.cost[each] >= 0 for each in production.symbols)
 
     # -- finite languages ------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class Language:
     def longest(self, order: list[int]) -> tuple[int, bytes | None]:
         """The bytes of the longest text, and the text, if it is to be spelled out."""
         most = [0] * len(self.symbols)
-        chosen: list[Production | None] = [None] * len(self.symbols)
+        chosen: list[GreibachProduction | None] = [None] * len(self.symbols)
         for symbol in self.meter.each(order, _DOING, every=256):
             for made in self.productions[symbol]:
                 if self._all_end(made):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..vocabulary.vocabulary import Vocabulary
-from .languages import Language
+from .languages import GreibachLanguage
 
 _DOING = "looking for tokens that are never allowed"
 
@@ -21,7 +21,7 @@ _DOING = "looking for tokens that are never allowed"
 _NODES = 1 << 12
 
 
-def possible_tokens(language: Language, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
+def possible_tokens(language: GreibachLanguage, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
     """``bool[size]``: False for tokens with bytes that no text has. Raises `BudgetExceededError`."""
     tops = _Tops(language, meter)
     trie = vocabulary.trie
@@ -46,7 +46,7 @@ def possible_tokens(language: Language, vocabulary: Vocabulary, meter: Meter) ->
 class _Tops:
     """Sets of states that can be on top of the stack, as the subsets of a finite automaton."""
 
-    def __init__(self, language: Language, meter: Meter) -> None:
+    def __init__(self, language: GreibachLanguage, meter: Meter) -> None:
         self._meter = meter
         of = [state for state, _ in language.symbols]
         ends: dict[int, bool] = {}

@@ -17,7 +17,7 @@ from ..runtime.automaton.machine import AutomatonMachine
 from ..runtime.rows.row_pool import RowPool
 from ..system.depth_first import post_order
 from ..vocabulary.vocabulary import Vocabulary
-from .languages import Language
+from .languages import GreibachLanguage
 from .values import Finding
 
 
@@ -25,15 +25,18 @@ def unused(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
     """Branches, enum values, types, members, items that no text can use; of nested ones the outermost."""
     assert isinstance(definition, JsonSchema)
     found, looked = unused_alternatives(definition, meter)
-    whole = {each.pointer for each in found if not each.what.startswith(("enum value", "type"))}
+    whole = {each.pointer for each in found if not _is_within(each.what)}
     findings = []
     for each in found:
-        places = _above(each.pointer)
-        if each.pointer not in whole:
-            places.append(each.pointer)
-        if whole.isdisjoint(places) or (each.pointer in whole and whole.isdisjoint(_above(each.pointer))):
+        places = [*_above(each.pointer), *([each.pointer] if _is_within(each.what) else [])]
+        if whole.isdisjoint(places):
             findings.append(Finding("warning", f"the {each.what} is used by no text", each.pointer or "#"))
     return findings, looked
+
+
+def _is_within(what: str) -> bool:
+    """Whether a part has the pointer of the subschema that it is in."""
+    return what.startswith(("enum value", "type"))
 
 
 def _above(pointer: str) -> list[str]:
@@ -104,4 +107,4 @@ def is_endless(dfa: Dfa, meter: Meter) -> bool:
     vocabulary = Vocabulary.bytewise()
     missing = np.full(tables.states, -1, np.int32)
     machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), missing, [])
-    return Language(machine.with_short_loops(1).productions, meter).order() is None
+    return GreibachLanguage(machine.with_short_loops(1).productions, meter).order() is None

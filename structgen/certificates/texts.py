@@ -19,7 +19,7 @@ from ..runtime.index.index import Index
 from ..system.properties import cached_property
 from ..system.types import JsonValue
 from .configurations import Configurations
-from .languages import Language, Pump
+from .languages import GreibachLanguage, Pump
 from .splitting import fewest_tokens
 from .values import CertificateItem, Finding, abridged, readable
 
@@ -46,7 +46,7 @@ class Texts:
         self.index = index
         self.machine: CompiledMachine = index.machine
         self.no_source = ""
-        self._short: Language | None = None
+        self._short: GreibachLanguage | None = None
 
     @cached_property
     def definition(self) -> Definition | None:
@@ -70,21 +70,21 @@ class Texts:
     def _cut(self) -> CompiledMachine:
         return self.machine.with_short_loops(_TURNS)
 
-    def short(self, meter: Meter) -> Language:
+    def short(self, meter: Meter) -> GreibachLanguage:
         """The automaton's symbols, its loops cut short: for what does not depend on how often they go round.
 
         Raises `UnsupportedError` where there are none, `BudgetExceededError`.
         """
         if self._short is None:
             spelled = next(iter(self.machine.vocabulary.special_tokens), "").encode()
-            self._short = Language(self._cut.productions, meter, spelled)
+            self._short = GreibachLanguage(self._cut.productions, meter, spelled)
         return self._short
 
-    def whole(self, meter: Meter) -> Language:
+    def whole(self, meter: Meter) -> GreibachLanguage:
         """All symbols, where each derives its texts once; else all configurations. Raises `BudgetExceededError`."""
         if self.has_productions and self.machine.is_unambiguous(meter):
-            return Language(self.machine.productions, meter)
-        return Language(Configurations(self.machine, meter).productions, meter)
+            return GreibachLanguage(self.machine.productions, meter)
+        return GreibachLanguage(Configurations(self.machine, meter).productions, meter)
 
     def guide(self, more: int) -> Guide:
         """A guide that comes to its end after so many tokens more than are needed, where it is known how many are."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import lark
 import pytest
+from judges.patterns import patterns
 
 import structgen as sg
 
@@ -16,24 +16,6 @@ import structgen as sg
 VOCABULARY = sg.Vocabulary.from_bytes([b"a", b"b", b"ab", b"bba", None], eos_ids=[4])
 
 _LONGEST = 9
-
-
-def patterns(count: int) -> Iterator[str]:
-    """Random patterns over two letters, finite and infinite ones."""
-    draw = random.Random(18)
-
-    def part(deep: int) -> str:
-        if deep == 0 or draw.random() < 0.3:
-            return draw.choice(["a", "b", "ab", "[ab]", "bba"])
-        kind = draw.random()
-        if kind < 0.35:
-            return part(deep - 1) + part(deep - 1)
-        if kind < 0.65:
-            return f"(?:{part(deep - 1)}|{part(deep - 1)})"
-        return f"(?:{part(deep - 1)}){draw.choice(['?', '{1,2}', '{2}', '{0,2}', '*', '+'])}"
-
-    for _ in range(count):
-        yield part(3)
 
 
 def judge_of(kind: str, pattern: str) -> Callable[[str], bool]:

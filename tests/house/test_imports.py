@@ -107,7 +107,11 @@ ROOMS = {
         " runtime.rows vocabulary"
     ),
     "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
-    "certificates": "compiler runtime.core runtime.guide runtime.index runtime.rows vocabulary",
+    "certificates": (
+        "api compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.load compiler.json_schema"
+        " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
+        " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
+    ),
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"

@@ -37,7 +37,7 @@ _MOST_VALUES = 1 << 10
 
 
 @dataclass
-class Alternative:
+class SchemaPart:
     """A part of a schema.
 
     Parameters
@@ -55,7 +55,7 @@ class Alternative:
     goals: dict[Conjunction, None] = field(default_factory=dict)
 
 
-def unused_alternatives(definition: JsonSchema, meter: Meter) -> tuple[list[Alternative], int]:
+def unused_alternatives(definition: JsonSchema, meter: Meter) -> tuple[list[SchemaPart], int]:
     """The alternatives that no text can use, and how many were looked at.
 
     Parts of what is negated, counted (``contains``) or only tested (``if``) are not looked at. Raises the errors of
@@ -73,9 +73,9 @@ class _Search:
         self._layout = layout_of(definition)
         self._expansion = Expansion(GoalBounds(nodes, Assertions(meter, lenient=definition.lenient), meter), meter)
         self._shaping = Shaping(nodes, NamePartitions(meter))
-        self._found: dict[tuple[str, str], Alternative] = {}
+        self._found: dict[tuple[str, str], SchemaPart] = {}
 
-    def unused(self, root: SchemaId) -> tuple[list[Alternative], int]:
+    def unused(self, root: SchemaId) -> tuple[list[SchemaPart], int]:
         """See `unused_alternatives`."""
         self._shaping.ref(self._nodes.goal(root))
         drafts = list(drafts_of(self._shaping, self._expansion, self._meter))
@@ -118,7 +118,7 @@ class _Search:
                 self._note(pointer, what, both(here, more))
 
     def _note(self, pointer: str, what: str, goal: Conjunction) -> None:
-        self._found.setdefault((pointer, what), Alternative(pointer, what)).goals[goal] = None
+        self._found.setdefault((pointer, what), SchemaPart(pointer, what)).goals[goal] = None
 
     def _branches(self, schema: Schema) -> Iterator[tuple[str, str, SchemaId, Conjunction]]:
         """The alternatives that are subschemas of the same value: what it is, its pointer, and what it demands."""
