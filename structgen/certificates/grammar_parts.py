@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 
 from ..budget import Meter
 from ..compiler.gbnf.compiler import read_gbnf
 from ..compiler.gbnf.syntax import Choice, Node, Reference, Repetition, Rule
 from ..compiler.grammar.compiler import read_rules
-from ..compiler.grammar.load.rules import ContextFreeGrammar, Production
+from ..compiler.grammar.load.rules import ContextFreeGrammar, Production, Terminal
 from ..compiler.patterns.parser import parse
 from ..definitions import Definition, Gbnf, Grammar
 from ..runtime.core.machine import CompiledMachine
@@ -29,8 +30,15 @@ def never_lexed(
     assert isinstance(machine, GrammarMachine)
     grammar, tables = read_rules(definition, meter), machine.tables
     read = {tables.terminals[t] for t in set(tables.ends[:, 1].tolist()) if t < len(tables.terminals)}
-    lexed = [terminal.name for terminal in grammar.terminals if terminal.pattern is not None]
-    return [name for name in lexed if name not in read], len(lexed), tables.notes
+    lexed = [terminal for terminal in grammar.terminals if terminal.pattern is not None]
+    return [_written(each) for each in lexed if each.name not in read], len(lexed), tables.notes
+
+
+def _written(terminal: Terminal) -> str:
+    """A terminal as the grammar has it: Lark gives names to those that have none."""
+    if not terminal.name.startswith("__ANON_"):
+        return terminal.name
+    return f"/{terminal.pattern}/" if terminal.text is None else json.dumps(terminal.text, ensure_ascii=False)
 
 
 def unused(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:

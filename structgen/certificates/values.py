@@ -142,11 +142,11 @@ class Certificate:
         lines = []
         for item in self.items:
             verdict = (f"{item.verdict:<10}", _STYLES[item.verdict])
-            lines.append(Text.assemble(verdict, f"{item.name}: {item.says}"))
+            lines.append(Text.assemble(verdict, f"{item.name}: {printable(item.says)}"))
             for each in item.findings:
-                where = f"{each.where}: " if each.where else ""
+                where = f"{printable(each.where)}: " if each.where else ""
                 severity = (f"  {each.severity:<8}", _SEVERITY_STYLES[each.severity])
-                lines.append(Text.assemble(severity, f"{where}{each.says}"))
+                lines.append(Text.assemble(severity, f"{where}{printable(each.says)}"))
                 if each.witness is not None:
                     lines.append(Text(f"          {abridged(each.witness)!r}", style="italic"))
         return Group(*lines)
@@ -162,6 +162,11 @@ class Certificate:
 def readable(data: bytes) -> str:
     """Bytes as a person reads them."""
     return data.decode("utf-8", "backslashreplace")
+
+
+def printable(text: str) -> str:
+    """A text of which no terminal takes a part for a command: names in definitions may hold anything."""
+    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
 
 
 def abridged(text: str) -> str:

@@ -112,7 +112,7 @@ ROOMS = {
         " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
-    "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
+    "cli": "api cache certificates definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
         " runtime.logits runtime.rows tools vocabulary"
