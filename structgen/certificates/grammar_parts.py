@@ -29,7 +29,7 @@ def never_lexed(
     """The terminals with a pattern that no lexeme ever is, how many there are, and notes of the compiler."""
     assert isinstance(machine, GrammarMachine)
     grammar, tables = read_rules(definition, meter), machine.tables
-    read = {tables.terminals[t] for t in set(tables.ends[:, 1].tolist()) if t < len(tables.terminals)}
+    read = {tables.name(terminal) for terminal in set(tables.ends[:, 1].tolist())}
     lexed = [terminal for terminal in grammar.terminals if terminal.pattern is not None]
     return [_written(each) for each in lexed if each.name not in read], len(lexed), tables.notes
 
