@@ -52,6 +52,10 @@ _HOMES = {
     "TracedGuide": "traces.guide",
     "explain": "explanations.explain",
     "Explanation": "explanations.values",
+    "certify": "certificates.certify",
+    "Certificate": "certificates.values",
+    "difference": "certificates.difference",
+    "Difference": "certificates.difference",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -64,6 +68,10 @@ if TYPE_CHECKING:
     from .api import compile_base_rows as compile_base_rows
     from .budget import Budget as Budget
     from .cache.cache import Cache as Cache
+    from .certificates.certify import certify as certify
+    from .certificates.difference import Difference as Difference
+    from .certificates.difference import difference as difference
+    from .certificates.values import Certificate as Certificate
     from .correction.candidates import Candidates as Candidates
     from .correction.correct import acorrect as acorrect
     from .correction.correct import candidates as candidates

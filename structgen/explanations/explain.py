@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..correction.candidates import following
 from ..correction.endings import near_ending, shortest_ending
 from ..definitions import Definition, as_definition
+from ..definitions.canonical import definition_of
 from ..errors import ArgumentError, StructgenError
 from ..runtime.core.machine import Config
 from ..runtime.guide.guide import Guide
@@ -17,7 +18,6 @@ from ..runtime.index.index import Index
 from ..runtime.index.token_budget import LimitedMachine
 from ..system.byteranges import describe
 from ..system.types import Foreign
-from .source import definition_of
 from .values import Explanation, Findings, Reason
 
 #: Bytes of a text whose reasons are looked for, and strings that are listed of what may come instead.

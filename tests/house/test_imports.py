@@ -118,9 +118,14 @@ ROOMS = {
         " compiler.json_schema.algebra compiler.json_schema.read compiler.patterns compiler.programs correction"
         " definitions replies runtime.core runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
     ),
+    "certificates": (
+        "api compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.load compiler.json_schema"
+        " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
+        " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
+    ),
     "cli": (
-        "api cache definitions explanations index_store pages runtime.core runtime.graphs runtime.index storage traces"
-        " vocabulary"
+        "api cache certificates definitions explanations index_store pages runtime.core runtime.graphs runtime.index"
+        " storage traces vocabulary"
     ),
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide"
@@ -143,6 +148,7 @@ THIRD_PARTY = {
     "traces": {"numpy", "rich"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "explanations": {"rich"},
+    "certificates": {"numpy", "rich"},
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {

@@ -71,7 +71,16 @@ def bring_to_normal_form(
     document: Document, definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE
 ) -> ReadSchema:
     """The same of a document that was read, whose texts are written as the definition's options have it."""
-    layout = TextOptions(
+    layout = layout_of(definition, special)
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
+    if definition.indent is not None:
+        _check_bounded(values)
+    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
+
+
+def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOptions:
+    """How the values of a schema are written."""
+    return TextOptions(
         definition.gap,
         definition.indent,
         definition.property_order,
@@ -81,10 +90,6 @@ def bring_to_normal_form(
         definition.excludes,
         special,
     )
-    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
-    if definition.indent is not None:
-        _check_bounded(values)
-    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
 
 
 def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:

@@ -48,6 +48,7 @@ class _Group:
     look: tuple[bool, bool] | None = None
     options: list[Node] = field(default_factory=list)
     parts: list[Node] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)  # of the options but the first, as columns
 
     def end_option(self) -> None:
         if len(self.parts) == 1:
@@ -117,6 +118,7 @@ class PatternReader(ABC):
                 self.close()
             case "|":
                 self.group.end_option()
+                self.group.begins.append(self.index + 1)
                 self.obstacle = "nothing to repeat"
             case "[":
                 self.add(Chars(self.kept(self.char_class())))
@@ -262,7 +264,7 @@ class PatternReader(ABC):
 
     def alternate(self, options: list[Node]) -> Node:
         """One of several options."""
-        return Alternate(tuple(options))
+        return Alternate(tuple(options), (self.group.start + 1, *self.group.begins))
 
     # -- quantifiers ----------------------------------------------------------------------------------------
 

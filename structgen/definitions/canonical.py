@@ -6,10 +6,9 @@ import json
 import re
 from collections.abc import Callable
 
-from ..definitions import Definition, Gbnf, Grammar, Indentation, JsonSchema, Regex, StructuralTag
-from ..definitions.values import WHITESPACE
 from ..errors import DefinitionError, StructgenError
 from ..system.types import Foreign
+from .values import WHITESPACE, Definition, Gbnf, Grammar, Indentation, JsonSchema, Regex, StructuralTag
 
 _DECODER = json.JSONDecoder()
 
@@ -26,7 +25,7 @@ def definition_of(kind: str, canonical: str) -> Definition:
     reader = _READERS.get(kind)
     try:
         definition = reader(canonical) if reader is not None else None
-    except (StructgenError, ValueError, LookupError, TypeError) as error:
+    except (StructgenError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise _no_source(f"the definition in the index can't be read: {error}") from error
     if definition is None:
         raise _no_source(f"an index of kind {kind!r} holds no source")
@@ -80,8 +79,8 @@ def _gbnf(canonical: str) -> Gbnf:
 
 def _grammar(canonical: str) -> Grammar:
     _, (start, lexer, strict, ambiguity, postlex), text, _, inner = json.loads(canonical)
-    columns: list[Foreign] = [tuple(each) if isinstance(each, list) else each for each in postlex or ()]
-    layout = None if postlex is None else Indentation(*columns)
+    own: Foreign = [tuple(each) if isinstance(each, list) else each for each in postlex or ()]
+    layout = None if postlex is None else Indentation(*own)
     named = {name: definition_of(json.loads(each)[0], each) for name, each in inner}
     return Grammar(
         text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, postlex=layout, definitions=named
@@ -91,8 +90,8 @@ def _grammar(canonical: str) -> Grammar:
 def _structural_tag(canonical: str) -> StructuralTag:
     at = canonical.index(",") + 1
     options, end = _DECODER.raw_decode(canonical, at)
-    _, behind = _DECODER.raw_decode(canonical, end + 1)
-    return StructuralTag(canonical[end + 1 : behind], **schema_options(options[1]))
+    text = canonical[end + 1 : _DECODER.raw_decode(canonical, end + 1)[1]]
+    return StructuralTag(text, **schema_options(options[1]))
 
 
 _READERS: dict[str, Callable[[str], Definition]] = {
