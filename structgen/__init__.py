@@ -47,6 +47,15 @@ _HOMES = {
     "candidates": "correction.correct",
     "Candidates": "correction.candidates",
     "Correction": "correction.values",
+    "Trace": "traces.trace",
+    "TracedBatch": "traces.batch",
+    "TracedGuide": "traces.guide",
+    "explain": "explanations.explain",
+    "Explanation": "explanations.values",
+    "certify": "certificates.certify",
+    "Certificate": "certificates.values",
+    "difference": "certificates.difference",
+    "Difference": "certificates.difference",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -59,6 +68,10 @@ if TYPE_CHECKING:
     from .api import compile_base_rows as compile_base_rows
     from .budget import Budget as Budget
     from .cache.cache import Cache as Cache
+    from .certificates.certify import certify as certify
+    from .certificates.difference import Difference as Difference
+    from .certificates.difference import difference as difference
+    from .certificates.values import Certificate as Certificate
     from .correction.candidates import Candidates as Candidates
     from .correction.correct import acorrect as acorrect
     from .correction.correct import candidates as candidates
@@ -77,6 +90,8 @@ if TYPE_CHECKING:
     from .definitions import tag as tag
     from .definitions import text as text
     from .errors import Error as Error
+    from .explanations.explain import explain as explain
+    from .explanations.values import Explanation as Explanation
     from .replies.events import ReplyEvent as ReplyEvent
     from .replies.reader import ToolCallReader as ToolCallReader
     from .runtime.batch.batch import GuideBatch as GuideBatch
@@ -87,6 +102,9 @@ if TYPE_CHECKING:
     from .tools import ToolStyle as ToolStyle
     from .tools import register_tool_style as register_tool_style
     from .tools import tool_calls as tool_calls
+    from .traces.batch import TracedBatch as TracedBatch
+    from .traces.guide import TracedGuide as TracedGuide
+    from .traces.trace import Trace as Trace
     from .vocabulary.vocabulary import Vocabulary as Vocabulary
 
 

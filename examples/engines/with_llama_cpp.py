@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from llama_cpp import Llama, LogitsProcessorList
 
@@ -15,7 +16,8 @@ def main(path: str) -> str:
     llama = Llama(path, n_ctx=512, verbose=False)
     index = sg.compile(sg.Regex("[0-9]{4}-[0-9]{2}-[0-9]{2}"), vocabulary(llama))
     processor = LogitsProcessor(index, llama)
-    reply = llama("The Bastille was stormed on ", logits_processor=LogitsProcessorList([processor]), max_tokens=32)
+    processors = LogitsProcessorList([processor])
+    reply: Any = llama("The Bastille was stormed on ", logits_processor=processors, max_tokens=32)
     processor.check()  # llama.cpp cannot pass a processor's exceptions on
     text: str = reply["choices"][0]["text"]
     return text

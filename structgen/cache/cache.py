@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -75,14 +76,9 @@ class Cache:
         check_key(key)
         # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
         # database, before its file was read.
-        for anew in (None, False, True):
+        for look in (self._named, self._stored, partial(self._stored, anew=True)):
             try:
-                if anew is None:
-                    if self._reader.is_open:
-                        return folder.read(folder.value_path(self.directory, folder.name_of(key)), None, mark=True)
-                    continue
-                place = self._find(key, anew=anew)
-                return None if place is None else folder.read(*place, mark=True)
+                return look(key)
             except FileNotFoundError:
                 continue
             except _FAILURES as error:
@@ -330,6 +326,17 @@ class Cache:
         found, mode, name, size = row
         # A read-only folder may change under an SQLite that was told it cannot: the row of another key.
         return check_place(self.directory, mode, name, size) if found == key else None
+
+    def _named(self, key: str) -> memoryview | None:
+        """A value's buffer by the name of its file. Raises as `_find`, and where the folder was not checked yet."""
+        if not self._reader.is_open:
+            raise FileNotFoundError
+        return folder.read(folder.value_path(self.directory, folder.name_of(key)), None, mark=True)
+
+    def _stored(self, key: str, anew: bool = False) -> memoryview | None:
+        """A value's buffer by its row. Raises as `_find`."""
+        place = self._find(key, anew=anew)
+        return None if place is None else folder.read(*place, mark=True)
 
     def _load(self, key: str) -> memoryview | None:
         """A value's buffer, without counting as a use. Raises as `_find`."""

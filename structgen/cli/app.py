@@ -1,9 +1,11 @@
 """The command tree, and the one place where errors become messages and exit codes.
 
 ====  =================================================================================================
-0     done; ``check``: accepted; ``cache verify``: sound
-1     the command ran to its end with a negative answer: not accepted, definitions failed, damage found
+0     done; ``check``, ``explain``: accepted; ``cache verify``: sound; ``diff``: equal
+1     the command ran to its end with a negative answer: not accepted, definitions failed, damage found, findings of
+      the severity that ``certify`` fails on, a difference
 2     bad usage or bad input: the command could not run
+3     ``diff``: not decided within the budget
 130   interrupted
 141   whoever read the output stopped reading (what a shell reports for SIGPIPE)
 ====  =================================================================================================
@@ -21,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import CacheWarning, StructgenError, StructgenWarning
-from . import cache, check, compile, inspect, warm
+from . import cache, certify, check, compile, diff, explain, inspect, view, warm
 
 
 class _Commands(TyperGroup):
@@ -85,7 +87,9 @@ def structgen(
     """Compile definitions into token masks ahead of time.
 
     [bold]warm[/] fills the cache that servers read; [bold]compile[/] writes a single index file;
-    [bold]inspect[/] and [bold]check[/] look at one; [bold]cache[/] keeps house.
+    [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one, [bold]explain[/] says
+    why it refuses a text; [bold]certify[/] and [bold]diff[/] look at definitions;
+    [bold]cache[/] keeps house.
     """
 
 
@@ -93,4 +97,8 @@ app.command()(warm.warm)
 app.command()(compile.compile)
 app.command()(inspect.inspect)
 app.command()(check.check)
+app.command()(view.view)
+app.command()(explain.explain)
+app.command()(certify.certify)
+app.command()(diff.diff)
 app.add_typer(cache.app, name="cache")

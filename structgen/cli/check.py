@@ -52,7 +52,9 @@ def check(
     elif match.accepted:
         typer.echo("accepted")
     else:
-        for line in explain(data, match):
+        from ..explanations.explain import explain as explained
+
+        for line in [*explain(data, match), *explained(index, data, completion=False).because()]:
             typer.echo(line)
     if not match.accepted:
         raise typer.Exit(1)

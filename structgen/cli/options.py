@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ..cache.cache import Cache
     from ..vocabulary.vocabulary import Vocabulary
 
+#: Of the names of index files.
+INDEX_SUFFIX = ".sgx"
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 
 

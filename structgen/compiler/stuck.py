@@ -17,7 +17,7 @@ from ..errors import VocabularyError
 from ..runtime.automaton.machine import AutomatonMachine
 from ..runtime.automaton.tables import bytes_in
 from ..runtime.core.digraph import set_of, solve
-from ..runtime.core.machine import Config, Machine
+from ..runtime.core.machine import CompiledMachine, Config, Machine
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.pushdown.counts import zones_of
 from ..runtime.pushdown.machine import PushdownMachine
@@ -35,6 +35,31 @@ def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
         names = ", ".join(f"0x{b:02x}" for b in np.flatnonzero(missing)[:8])
         where = f"no token is just the byte {names}{', ...' if missing.sum() > 8 else ''}"
         _check_configurations(machine, lambda config: _moves(machine, config).items(), where, meter)
+
+
+def check_finishes(machine: CompiledMachine, meter: Meter, *, completes: bool) -> str:
+    """Check a machine of any kind, and say how it was seen.
+
+    Parameters
+    ----------
+    completes:
+        Whether it is known that bytes, whether they are tokens or not, complete whatever bytes begin. Without it
+        all configurations are looked at.
+
+    Raises `VocabularyError` with an example, `BudgetExceededError`.
+    """
+    if not completes:
+        _check_configurations(machine, lambda config: _steps(machine, config), "", meter)
+        return "each configuration that tokens lead to was looked at"
+    if isinstance(machine, AutomatonMachine):
+        check_never_stuck(machine, meter)
+    elif isinstance(machine, PushdownMachine):
+        check_stack_never_stuck(machine, meter)
+    elif isinstance(machine, GrammarMachine):
+        check_lexer_never_stuck(machine, meter)
+    else:
+        return check_finishes(machine, meter, completes=False)
+    return "whatever bytes begin, bytes complete, and the vocabulary's tokens spell these"
 
 
 def _check_configurations(
@@ -152,7 +177,7 @@ def _sequences(tables: PushdownTables, target: int) -> list[tuple[int, ...]]:
     return found
 
 
-def _steps(machine: PushdownMachine, config: Config) -> Iterator[tuple[Config, bytes]]:
+def _steps(machine: CompiledMachine, config: Config) -> Iterator[tuple[Config, bytes]]:
     """The configurations that tokens lead to, with their bytes."""
     row = machine.row(config).view(np.uint8)
     for token in np.flatnonzero(np.unpackbits(row, bitorder="little")).tolist():

@@ -5,6 +5,7 @@ the definition. The method is speculative grammar backtracking (Wang et al. 2023
 the longest valid prefix is kept, a valid continuation is put behind it, and the model goes on from there.
 
 Read `path` (a text with its configurations), `candidates` (what may follow it), `nearest` (what is like what was
-written), `endings` (what completes it), `corrector` with `manuscript` (the loop, without calls), `extracts` (where
-the text is in a chatty reply), `values` (what comes out) and `correct` with `asking` (the calls).
+written), `endings` (what completes it), `limits`, `corrector` with `manuscript` (the loop, without calls), `extracts`
+(where the text is in a chatty reply), `values` (what comes out) and `correct` with `asking` and `drafting` (the
+calls).
 """

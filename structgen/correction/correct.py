@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 from ..api import compile
 from ..budget import Budget
-from ..errors import ArgumentError, StructgenError
+from ..errors import ArgumentError, StructgenError, VocabularyMismatchError
 from ..runtime.index.index import Index
 from ..system.arguments import integer
 from ..vocabulary.vocabulary import Vocabulary
 from .asking import ask
-from .candidates import Candidates, candidates_of
-from .corrector import CorrectionLimits, Corrector
+from .candidates import Candidates, candidates_of, whole
+from .corrector import Corrector
+from .drafting import GuidedDraft, until_choice
 from .extracts import Extract
+from .limits import CorrectionLimits, TokenLimit
 from .path import Path
 from .values import Correction, CorrectionEvent
 
@@ -42,8 +46,20 @@ class Model(Protocol):
 #: A function from a prompt, with the text so far behind it, to what comes then; or a `Model`.
 Generate: TypeAlias = "Callable[[str], Said | SaidLater] | Model"
 
-#: Says what stands in the place of a mistake: from the prompt, and what may stand there behind what.
-Draft: TypeAlias = "Callable[[str, Candidates], str | Awaitable[str]] | Literal['ask'] | None"
+
+@runtime_checkable
+class SampledModel(Model, Protocol):
+    """A model whose requests can say how it chooses its tokens."""
+
+    #: What they can say: of ``"temperature"`` and ``"seed"``.
+    takes: frozenset[str]
+
+    def sampled(self, **options: float) -> Model:
+        """The same model with those in each request."""
+
+
+#: Says what stands in the place of a mistake: from the prompt, and what may stand there behind what; or writes it.
+Draft: TypeAlias = "Callable[[str, Candidates], str | Awaitable[str]] | GuidedDraft | Literal['ask'] | None"
 
 
 class Options(TypedDict, total=False):
@@ -55,30 +71,17 @@ class Options(TypedDict, total=False):
     max_corrections: int
     max_calls: int | None
     max_bytes: int
+    max_new_tokens: int | None
     timeout: float | None
+    temperature: float | None
+    seed: int | None
     on_correction: Callable[[CorrectionEvent], None] | None
     resume: Correction | None
     cache: Cache | None
     budget: Budget | None
 
 
-def correct(
-    generate: Generate,
-    definition: object,
-    prompt: str = "",
-    *,
-    draft: Draft = None,
-    extract: Extract = None,
-    stop: str | Sequence[str] = (),
-    max_corrections: int = 16,
-    max_calls: int | None = None,
-    max_bytes: int = 1 << 20,
-    timeout: float | None = None,
-    on_correction: Callable[[CorrectionEvent], None] | None = None,
-    resume: Correction | None = None,
-    cache: Cache | None = None,
-    budget: Budget | None = None,
-) -> Correction:
+def correct(generate: Generate, definition: object, prompt: str = "", **options: Unpack[Options]) -> Correction:
     """Have a model write a text of a definition, where its logits can't be masked.
 
     The model writes freely. With the first byte that no text of the definition has there, the reply is cut off, the
@@ -98,7 +101,10 @@ def correct(
     draft:
         Who says what stands in the place of a mistake. A function of the prompt and `Candidates`: as much of what it
         returns as is valid is taken. ``"ask"``: the model itself, which is shown the candidates. None: the candidate
-        that is most like what was written, or the beginning of the shortest ending.
+        that is most like what was written, or the beginning of the shortest ending. A model on this machine, which
+        writes up to the definition's next choice: `structgen.integrations.transformers.drafts.TransformersDraft`,
+        `structgen.integrations.llama_cpp.LlamaDraft`. The definition is compiled for its vocabulary then, and an
+        `Index` has to be of that one.
     extract:
         Where the text is in a chatty reply. ``"fence"``: in its first fence of Markdown. ``"json"``: from its first
         brace or bracket on. A function: what it returns for a whole reply. What comes behind a text that is complete
@@ -106,8 +112,15 @@ def correct(
     stop:
         Strings at whose first occurrence a reply ends.
     max_corrections, max_calls, max_bytes, timeout:
-        Mistakes; calls of ``generate`` (None: two for each mistake, and two); bytes of the text; seconds, looked at
-        between pieces and calls. When one of the bounds is reached, the shortest ending completes the text.
+        Mistakes (16); calls of ``generate`` (None: two for each mistake, and two); bytes of the text (1 MiB);
+        seconds, looked at between pieces and calls. When one of the bounds is reached, the shortest ending completes
+        the text.
+    max_new_tokens:
+        Tokens of the text, before that ending, as the tokenizer of the vocabulary in use splits it: the draft's, or
+        the index's. Without either that is a vocabulary of bytes, and tokens are bytes.
+    temperature, seed:
+        How a draft on this machine draws its tokens (None: it takes the best; the n-th one, from 0, draws with
+        ``seed + n``), and what the requests of ``generate`` say, where it is an adapter.
     on_correction:
         Called with each `CorrectionEvent`. They are logged, too, as ``structgen.correct``.
     resume:
@@ -124,10 +137,8 @@ def correct(
     StructgenError
         Whatever compiling the definition raises.
     """
-    corrector = _corrector(
-        definition, draft=draft, extract=extract, stop=stop, max_corrections=max_corrections, max_calls=max_calls,
-        max_bytes=max_bytes, timeout=timeout, on_correction=on_correction, resume=resume, cache=cache, budget=budget,
-    )  # fmt: skip
+    corrector, draft = _corrector(definition, **options), options.get("draft")
+    generate = _sampled(generate, options)
     while not corrector.is_done:
         with _kept(corrector):
             candidates = corrector.candidates
@@ -138,6 +149,8 @@ def correct(
             elif draft == "ask":
                 asked = ask(prompt, candidates)
                 corrector.choose(asked.chosen("".join(_pieces(_reply(generate, asked.prompt, "")))))
+            elif isinstance(draft, GuidedDraft):
+                _write(corrector, draft, prompt, options)
             else:
                 corrector.choose("".join(_pieces(draft(prompt, candidates))))
     return corrector.result()
@@ -148,11 +161,12 @@ async def acorrect(
 ) -> Correction:
     """`correct`, where ``generate`` and ``draft`` may be awaited, or iterated asynchronously.
 
-    Finding mistakes takes microseconds a piece and happens in the event loop; compile the definition before
+    Finding mistakes takes microseconds a piece and happens in the event loop, a draft on this machine writes in a
+    thread; compile the definition before
     (``definition`` can be an `Index`) where that would take too long there.
     """
-    corrector = _corrector(definition, **options)
-    draft = options.get("draft")
+    corrector, draft = _corrector(definition, **options), options.get("draft")
+    generate = _sampled(generate, options)
     while not corrector.is_done:
         with _kept(corrector):
             candidates = corrector.candidates
@@ -163,6 +177,8 @@ async def acorrect(
             elif draft == "ask":
                 asked = ask(prompt, candidates)
                 corrector.choose(asked.chosen(await _joined(_reply(generate, asked.prompt, ""))))
+            elif isinstance(draft, GuidedDraft):
+                await asyncio.to_thread(_write, corrector, draft, prompt, options)
             else:
                 corrector.choose(await _joined(draft(prompt, candidates)))
     return corrector.result()
@@ -206,7 +222,10 @@ def _corrector(
     max_corrections: int = 16,
     max_calls: int | None = None,
     max_bytes: int = 1 << 20,
+    max_new_tokens: int | None = None,
     timeout: float | None = None,
+    temperature: float | None = None,
+    seed: int | None = None,
     on_correction: Callable[[CorrectionEvent], None] | None = None,
     resume: Correction | None = None,
     cache: Cache | None = None,
@@ -216,12 +235,16 @@ def _corrector(
     corrections = integer(max_corrections, "max_corrections", ArgumentError, least=0)
     calls = 2 * corrections + 2 if max_calls is None else integer(max_calls, "max_calls", ArgumentError, least=1)
     nbytes = integer(max_bytes, "max_bytes", ArgumentError, least=1)
-    if not (draft is None or draft == "ask" or callable(draft)):
-        raise ArgumentError(f"there is no draft {draft!r}", remedy="Use 'ask', a function, or None.")
+    if not (draft is None or draft == "ask" or callable(draft) or isinstance(draft, GuidedDraft)):
+        raise ArgumentError(f"there is no draft {draft!r}", remedy="Use 'ask', a function, an adapter, or None.")
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
+    index = _index(definition, cache, budget, draft.vocabulary if isinstance(draft, GuidedDraft) else None)
+    tokens = None
+    if max_new_tokens is not None:
+        tokens = TokenLimit(integer(max_new_tokens, "max_new_tokens", ArgumentError, least=1), index.vocabulary)
     return Corrector(
-        _index(definition, cache, budget),
-        CorrectionLimits(corrections, calls, nbytes, deadline),
+        index,
+        CorrectionLimits(corrections, calls, nbytes, deadline, tokens),
         extract=extract,
         stop=(stop,) if isinstance(stop, str) else tuple(stop),
         on_correction=on_correction,
@@ -229,10 +252,33 @@ def _corrector(
     )
 
 
-def _index(definition: object, cache: Cache | None, budget: Budget | None) -> Index:
+def _index(
+    definition: object, cache: Cache | None, budget: Budget | None, vocabulary: Vocabulary | None = None
+) -> Index:
+    """The definition for the vocabulary of a draft, or any. Raises `VocabularyMismatchError` for another index."""
     if isinstance(definition, Index):
+        if vocabulary is not None and definition.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise VocabularyMismatchError(
+                f"the index belongs to {definition.vocabulary!r}, the draft to {vocabulary!r}",
+                remedy="Compile the definition with the draft's vocabulary, or pass the definition itself.",
+            )
         return definition
-    return compile(definition, Vocabulary.bytewise(), cache=cache, eager=False, budget=budget, base_rows=False)
+    own = vocabulary or Vocabulary.bytewise()
+    return compile(definition, own, cache=cache, eager=False, budget=budget, base_rows=vocabulary is not None)
+
+
+def _sampled(generate: Generate, options: Options) -> Generate:
+    """A model whose requests say how it chooses tokens. Raises `ArgumentError` where nobody would hear of that."""
+    given = {"temperature": options.get("temperature"), "seed": options.get("seed")}
+    takes = generate.takes if isinstance(generate, SampledModel) else frozenset[str]()
+    for name, value in given.items():
+        if value is not None and name not in takes and not isinstance(options.get("draft"), GuidedDraft):
+            raise ArgumentError(
+                f"{name} means nothing to this model, and there is no draft on this machine",
+                remedy="Leave it out, or have the function that calls the model pass it on.",
+            )
+    passed = {name: value for name, value in given.items() if value is not None and name in takes}
+    return generate.sampled(**passed) if passed and isinstance(generate, SampledModel) else generate
 
 
 # -- calls -------------------------------------------------------------------------------------------------
@@ -253,6 +299,21 @@ def _kept(corrector: Corrector) -> Iterator[None]:
         corrector.interrupt()
         what = f"the model failed: {type(error).__name__}: {error}"
         raise corrector.error(what, "Call again, with resume=error.correction.") from error
+
+
+def _write(corrector: Corrector, draft: GuidedDraft, prompt: str, options: Options) -> None:
+    """Have a draft write what stands in the place of a mistake."""
+    text, config = corrector.place
+    seed = options.get("seed")
+    pieces = draft.write(
+        prompt, text, corrector.index, config, temperature=options.get("temperature") or 0.0,
+        seed=None if seed is None else seed + corrector.mistakes,
+    )  # fmt: skip
+    limits = corrector.limits
+    in_time = takewhile(lambda _: not limits.is_late, pieces)
+    room = max(0, limits.nbytes - len(text.encode()))
+    data, tokens = until_choice(corrector.index.machine, config, in_time, room)
+    corrector.choose(whole(data).decode(), tokens)
 
 
 def _listen(corrector: Corrector, said: Said | SaidLater) -> None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..runtime.core.machine import Config
 from ..runtime.index.index import Index
 from .candidates import Candidates, candidates_of, must_follow, whole
 from .endings import shortest_ending
 from .extracts import Extract, Part, part_of
+from .limits import CorrectionLimits
 from .manuscript import Manuscript
 from .nearest import last_words, nearest
 from .path import Path
@@ -32,21 +33,6 @@ _WINDOW, _ENOUGH = 32, 8
 _MOST_DROPPED = 1 << 12
 
 _LARGER = "Allow more corrections or calls, or start from another text."
-
-
-@dataclass(frozen=True)
-class CorrectionLimits:
-    """What correcting a text may take: mistakes, calls, bytes of a text and of a reply, and a time of the clock."""
-
-    corrections: int
-    calls: int
-    nbytes: int
-    deadline: float
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() >= self.deadline
 
 
 class _Mistake(NamedTuple):
@@ -95,7 +81,8 @@ class Corrector:
         on_correction: Callable[[CorrectionEvent], None] | None = None,
         resume: Correction | None = None,
     ) -> None:
-        self._index, self._limits = index, limits
+        #: The definition, and what the text may take.
+        self.index, self.limits = index, limits
         self._extract, self._stop = extract, stop
         self._on_correction = on_correction
         self._text = Manuscript(Path(index))
@@ -126,6 +113,18 @@ class Corrector:
         """What may stand in the place of a mistake, where a draft is to say what does."""
         return None if self._mistake is None else self._mistake.candidates
 
+    @property
+    def mistakes(self) -> int:
+        """Mistakes in whose place something stands."""
+        return len(self._events)
+
+    @property
+    def place(self) -> tuple[str, Config]:
+        """The text that a draft goes on with, and its configuration."""
+        assert self._mistake is not None
+        path, at = self._text.path, self._mistake.at
+        return path.data[:at].decode(), path.config_at(at)
+
     def result(self) -> Correction:
         """What there is so far."""
         replies = tuple(map("".join, self._replies))
@@ -141,13 +140,14 @@ class Corrector:
         """A piece of a reply. False where no more of it is of use."""
         if self._reply is None:
             part = part_of(self._extract, self._stop, continues=len(self._text.path) > 0)
-            self._reply = _Reply(self._index, self._text, part, self._limits.nbytes)
+            self._reply = _Reply(self.index, self._text, part, self.limits.nbytes)
             self._replies.append([])
             self._fed = 0
-        piece = piece[: self._limits.nbytes - self._fed]
+        piece = piece[: self.limits.nbytes - self._fed]
         self._fed += len(piece)
         self._replies[-1].append(piece)
-        return self._reply.feed(piece) and self._fed < self._limits.nbytes and not self._limits.is_late
+        more = self._reply.feed(piece) and self._fed < self.limits.nbytes and not self.limits.is_late
+        return more and self.limits.kept(self._text.path) == len(self._text.path)
 
     def end_reply(self) -> None:
         """The reply has ended, or what follows of it is of no use."""
@@ -159,15 +159,26 @@ class Corrector:
 
     def _go_on(self, said: int, rest: bytes) -> None:
         """What comes next, when the model has said so many bytes more, and something that was refused."""
-        if self._text.is_over or (self._text.path.is_complete and not rest):
-            self._text.drop(rest)
-            self._ended_by = "model"
-        elif rest and len(self._events) < self._limits.corrections and not self._limits.is_late:
-            at, found = candidates_of(self._text.path, rest[:_MOST_DROPPED])
-            self._mistake = _Mistake(len(self._text.path), at, found, rest, time.perf_counter())
-        elif rest or not said or len(self._replies) >= self._limits.calls or self._limits.is_late:
+        if self._is_cut():
             self._text.drop(rest)
             self._complete()
+        elif self._text.is_over or (self._text.path.is_complete and not rest):
+            self._text.drop(rest)
+            self._ended_by = "model"
+        elif rest and len(self._events) < self.limits.corrections and not self.limits.is_late:
+            at, found = candidates_of(self._text.path, rest[:_MOST_DROPPED])
+            self._mistake = _Mistake(len(self._text.path), at, found, rest, time.perf_counter())
+        elif rest or not said or len(self._replies) >= self.limits.calls or self.limits.is_late:
+            self._text.drop(rest)
+            self._complete()
+
+    def _is_cut(self) -> bool:
+        """Whether the text had too many tokens, and was cut."""
+        length = self.limits.kept(self._text.path)
+        is_cut = length < len(self._text.path)
+        if is_cut:
+            self._text.cut(length)
+        return is_cut
 
     def interrupt(self) -> None:
         """A reply broke off: what was heard of it so far is kept, and no more."""
@@ -178,8 +189,14 @@ class Corrector:
 
     # -- mistakes --------------------------------------------------------------------------------------
 
-    def choose(self, text: str = "") -> None:
-        """Put something in the place of a mistake: as much of ``text`` as is valid, or what is nearest."""
+    def choose(self, text: str = "", tokens: int = 0) -> None:
+        """Put something in the place of a mistake: as much of ``text`` as is valid, or what is nearest.
+
+        Parameters
+        ----------
+        tokens:
+            What a draft took to write it.
+        """
         assert self._mistake is not None
         mistake, self._mistake = self._mistake, None
         repair = self._draft(mistake, text) or self._nearest(mistake) or self._ending(mistake)
@@ -191,10 +208,12 @@ class Corrector:
         said = path.extend(rest)
         if repair.data and not said:
             self._text.write("forced", must_follow(path.machine, path.config))
-        self._tell(mistake, repair, path.data[repair.at : len(path) - said])
+        self._tell(mistake, repair, path.data[repair.at : len(path) - said], tokens)
         self._text.sign("model")
         if said:
             self._go_on(said, path.cut_to_character() + rest[said:])
+        elif self._is_cut():
+            self._complete()
         elif self._text.is_over or (path.is_complete and not repair.data):
             self._ended_by = "definition" if repair.data else "model"
         elif not repair.data:
@@ -224,7 +243,7 @@ class Corrector:
         first = next((ending[:i] for i in range(1, len(ending) + 1) if whole(ending[:i])), b"")
         return _Repair(len(path), "ending", first, len(mistake.rest))
 
-    def _tell(self, mistake: _Mistake, repair: _Repair, choice: bytes) -> None:
+    def _tell(self, mistake: _Mistake, repair: _Repair, choice: bytes, tokens: int) -> None:
         kept, source = repair.at, repair.source
         event = CorrectionEvent(
             number=len(self._events) + 1,
@@ -235,6 +254,7 @@ class Corrector:
             choice=choice.decode("utf-8", "replace"),
             chosen_by=source,
             calls=len(self._replies),
+            tokens=tokens,
             milliseconds=1e3 * (time.perf_counter() - mistake.began),
         )
         self._events.append(event)
@@ -244,7 +264,7 @@ class Corrector:
 
     def _complete(self) -> None:
         """Put the shortest ending behind the text. Raises `CorrectionError` where none is known."""
-        ending = shortest_ending(self._index, self._text.path.config)
+        ending = shortest_ending(self.index, self._text.path.config)
         if ending is None:
             raise self.error("no ending of the text is known", _LARGER)
         self._text.write("ending", ending)

@@ -34,6 +34,11 @@ def shortest_ending(index: Index, config: Config) -> bytes | None:
     return _search(machine, config, _MOST) if found is None else found
 
 
+def near_ending(machine: Machine, config: Config, most: int = _NEAR) -> bytes | None:
+    """The shortest ending, where it is found among so many byte states; distances are not asked."""
+    return _search(machine, config, most)
+
+
 def _search(machine: Machine, start: Config, most: int) -> bytes | None:
     """The shortest ending, breadth first, where it takes no more than so many byte states."""
     if machine.is_accepting(start):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from io import StringIO
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import StructgenError
+from ..pages.page import Box, BoxChoice, BoxKind, Page, Pane, in_notebook, render
 from ..system.types import JsonMap
+from ..system.visible import visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -26,10 +28,21 @@ _STYLES: dict[Source, str] = {
     "model": "", "draft": "green", "forced": "cyan", "nearest": "green", "ending": "green", "dropped": "red strike",
 }  # fmt: skip
 
-_PAGE = (
-    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>A corrected text</title></head>'
-    '<body><pre style="white-space:pre-wrap">{code}</pre></body></html>\n'
-)
+_ENDS: dict[End, str] = {
+    "model": "the model", "definition": "the definition", "ending": "the shortest ending", "": "nobody, it goes on",
+}  # fmt: skip
+
+#: Candidates of a mistake that a page shows, and characters of what was dropped.
+_MOST_CANDIDATES, _MOST_DROPPED = 50, 500
+
+_KINDS: dict[Source, str] = {
+    "model": "what the model wrote (line)",
+    "draft": "chosen by the draft (line)",
+    "forced": "nothing else was allowed (double line)",
+    "nearest": "the nearest that was allowed (dashed line)",
+    "ending": "the shortest ending (dashed line)",
+    "dropped": "what the model wrote and was dropped (struck out)",
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,8 @@ class CorrectionEvent:
         Calls of the model so far.
     milliseconds:
         What finding it took, the draft included.
+    tokens:
+        What a local draft wrote for it, and for looking beyond.
     """
 
     number: int
@@ -76,6 +91,7 @@ class CorrectionEvent:
     chosen_by: Source
     calls: int
     milliseconds: float
+    tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,20 +148,54 @@ class Correction:
 
         return Text.assemble(*((each.text, _STYLES[each.source]) for each in self.pieces))
 
-    def to_html(self, page: str = _PAGE) -> str:
-        """The same as a page of its own, or as what has ``{code}`` in it."""
-        from rich.console import Console
-
-        console = Console(record=True, file=StringIO(), width=120)
-        console.print(self.__rich__())
-        return console.export_html(code_format=page, inline_styles=True)
+    def to_html(self) -> str:
+        """A page of its own, as a `structgen.Trace` has one."""
+        return render(self._page())
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_html` to a file."""
+        """Write `to_html` to a file, which needs no other."""
         File(path).write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return self.to_html('<pre style="white-space:pre-wrap">{code}</pre>')
+        return in_notebook(self._page())
+
+    def _page(self) -> Page:
+        there = {each.source for each in self.pieces}
+        kinds = tuple(BoxKind(source, meaning) for source, meaning in _KINDS.items() if source in there)
+        facts = (
+            ("mistakes", f"{len(self.events):,}"), ("calls of the model", f"{self.calls:,}"),
+            ("complete", "yes" if self.complete else "no"), ("ended by", _ENDS[self.ended_by]),
+        )  # fmt: skip
+        log = "\n".join("; ".join(f"{name}: {value}" for name, value in _facts(event)) for event in self.events)
+        return Page("A corrected text", (), kinds, (Pane("The text", facts, tuple(self._boxes())),), text=log)
+
+    def _boxes(self) -> Iterator[Box]:
+        """The pieces; what was dropped has the mistakes at its place, and their candidates."""
+        events: dict[int, list[CorrectionEvent]] = {}
+        for event in self.events:
+            events.setdefault(event.kept, []).append(event)
+        written = 0
+        for piece in self.pieces:
+            is_dropped = piece.source == "dropped"
+            mistakes = events.pop(written, []) if is_dropped else []
+            facts = [("written by", _KINDS[piece.source].partition(" (")[0]), ("text", visible(piece.text))]
+            facts += [fact for event in mistakes for fact in _facts(event)]
+            names = dict.fromkeys(name for event in mistakes for name in event.candidates)
+            choices = tuple(BoxChoice(visible(name), "allowed") for name in list(names)[:_MOST_CANDIDATES])
+            yield Box(visible(piece.text), piece.source, tuple(facts), choices, is_dropped)
+            written += 0 if is_dropped else len(piece.text.encode())
+
+
+def _facts(event: CorrectionEvent) -> list[tuple[str, str]]:
+    """What a page says of a mistake."""
+    return [
+        ("mistake", f"{event.number:,}"),
+        ("dropped", visible(event.dropped[:_MOST_DROPPED])),
+        ("valid up to", f"byte {event.broken_at:,}, kept up to {event.kept:,}"),
+        ("put there", f"{visible(event.choice)}, by {event.chosen_by}"),
+        ("calls so far", f"{event.calls:,}"),
+        ("time", f"{event.milliseconds:.3g} ms"),
+    ]
 
 
 class CorrectionError(StructgenError):

@@ -1,8 +1,8 @@
-"""What a grammar's text may hold besides Lark's syntax: special tokens and JSON Schemas.
+"""What a grammar's text may hold besides Lark's syntax: special tokens, JSON Schemas, counts, and nothing at all.
 
 ``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
-(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only
-declared.
+Lark doesn't know any of these, so each becomes the name of a terminal that is only declared. ``x{2,5}`` is ``x~2..5``
+to Lark, and ``""`` an empty group. (The notation is llguidance's.)
 """
 
 from __future__ import annotations
@@ -27,6 +27,21 @@ _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
 
 #: A mark, or what looks like one within a string or a comment.
 _MARK = re.compile(r'<[^<>\s"/]+>|%json\b')
+
+_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
+_COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+
+#: A count, or the empty string, or what looks like one of these.
+_SPELLED = re.compile(rf'{_COUNT}|(?<![\\"])""(?!")')
+
+#: What may be counted, and counts; what stands between the two without being part of either.
+_COUNTED = re.compile(
+    rf"(?P<atom>{_STRING}(?:\s*\.\.\s*{_STRING})?|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*|\w+)"
+    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{_COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
+)
+
+#: Characters that are written for counts, those of counts within counts each time.
+_MOST_WRITTEN = 1 << 23
 
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
@@ -58,7 +73,7 @@ def read_marks(text: str) -> MarkedText:
     schemas: dict[str, str] = {}
     parts: list[str] = []
     if _MARK.search(text) is None:
-        return MarkedText(text, tokens, schemas)
+        return MarkedText(_spelled(text), tokens, schemas)
     if len(text) > _MOST_CHARACTERS:
         raise _too_large()
     names: _Names | None = None
@@ -87,7 +102,47 @@ def read_marks(text: str) -> MarkedText:
             parts.append(f" {name} ")
     parts.append(text[at:])
     declared = [*tokens, *schemas]
-    return MarkedText("".join(parts) + (f"\n%declare {' '.join(declared)}\n" if declared else ""), tokens, schemas)
+    declares = f"\n%declare {' '.join(declared)}\n" if declared else ""
+    return MarkedText(_spelled("".join(parts) + declares), tokens, schemas)
+
+
+def _spelled(text: str) -> str:
+    """A text with counts and empty strings as Lark spells them. Raises `BudgetExceededError`."""
+    if _SPELLED.search(text) is None:
+        return text
+    if len(text) > _MOST_CHARACTERS:
+        raise _too_large()
+    parts: list[str] = []
+    opened: list[int | None] = []  # by bracket: where what it belongs to begins
+    atom: int | None = None  # where what a count would belong to begins
+    written = 0
+    for found in _COUNTED.finditer(text):
+        piece, kind = found[0], found.lastgroup
+        if kind == "count" and atom is not None:
+            parts[atom:] = [_counted("".join(parts[atom:]), piece)]
+            written += len(parts[atom])
+            if written > _MOST_WRITTEN:
+                raise _too_large()
+            continue
+        if kind == "opening":
+            opened.append(atom if piece == "{" else len(parts))  # in braces are the arguments of a template
+        elif kind == "closing":
+            atom = opened.pop() if opened else None
+        if kind == "atom":
+            atom = len(parts)
+        elif kind not in ("between", "closing"):
+            atom = None
+        parts.append("()" if piece == '""' else piece)
+    return "".join(parts)
+
+
+def _counted(item: str, count: str) -> str:
+    """What Lark has for an item that comes so often: ``{2}``, ``{2,}``, ``{2,5}`` or ``{,5}``."""
+    least, comma, most = (part.strip() for part in count[1:-1].partition(","))
+    fewest = int(least or 0)
+    if comma and not most:
+        return f"({item}*)" if fewest == 0 else f"({item}+)" if fewest == 1 else f"({item}~{fewest - 1} {item}+)"
+    return f"({item}~{fewest}..{int(most)})" if comma else f"({item}~{fewest})"
 
 
 def _too_large() -> BudgetExceededError:

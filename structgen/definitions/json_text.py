@@ -100,21 +100,22 @@ def dumps(value: object) -> str:
     BudgetExceededError
         For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
-    if _plain(value):
-        with suppress(ValueError, RecursionError):  # a NaN; nesting that is too deep for Python's encoder
-            return _ENCODER.encode(value)
+    with suppress(ValueError, RecursionError):
+        return dumps_plain([value])[0]
     writer = _Writer()
     with paused():
         writer.write(value)
     return "".join(writer.parts)
 
 
-def dumps_each(values: Sequence[object]) -> list[str]:
-    """What `dumps` writes of each of some values."""
-    if _plain([*values]):
-        with suppress(ValueError, RecursionError):
-            return [_ENCODER.encode(value) for value in values]
-    return [dumps(value) for value in values]
+def dumps_plain(values: Sequence[object]) -> list[str]:
+    """What `dumps` writes of each of some values that are `_plain`.
+
+    Raises `ValueError` for others and for a NaN, `RecursionError` for nesting that is too deep for Python's encoder.
+    """
+    if not _plain([*values]):
+        raise ValueError("values of other types, or too many")
+    return [_ENCODER.encode(value) for value in values]
 
 
 def _plain(value: object) -> bool:

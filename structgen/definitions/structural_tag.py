@@ -9,7 +9,7 @@ from json.encoder import encode_basestring_ascii as quote
 from ..errors import DefinitionError, StructgenError
 from ..system.memo import Memo
 from ..system.types import Foreign
-from .json_text import dumps, dumps_each, loads
+from .json_text import dumps, dumps_plain, loads
 
 #: The `type` of what holds a format, as servers are sent it.
 STRUCTURAL_TAG = "structural_tag"
@@ -82,7 +82,11 @@ def _marshalled(tag: Foreign) -> bytes:
 
 
 class _Writer:
-    """Writes a format, the tags in it each by itself. Raises `ValueError` where there is more than is written so."""
+    """Writes a format, the tags in it each by itself.
+
+    Raises `ValueError` where there is more than is written so, or something that `marshal` keeps and JSON does not,
+    such as a tuple.
+    """
 
     def __init__(self) -> None:
         self._left = _MOST_LETTERS
@@ -93,7 +97,7 @@ class _Writer:
             found = [self.write(each, levels - 1) for each in value]
             return [packed for packed, _ in found], f"[{','.join([text for _, text in found])}]"
         if not levels or type(value) is not dict or not set(map(type, value)) <= {str}:
-            return value, self._counted(dumps(value))
+            return value, self._counted(*dumps_plain([value]))
         members = {
             name: self._tags(inner) if name == "tags" and type(inner) is list
             else self.write(inner, levels - 1 if name in _NESTED else 0)
@@ -106,7 +110,7 @@ class _Writer:
         packed = [_marshalled(tag) for tag in tags]
         texts = [_KNOWN.get(data) for data in packed]
         new = [n for n, text in enumerate(texts) if text is None]
-        for n, text in zip(new, dumps_each([tags[n] for n in new]), strict=True):
+        for n, text in zip(new, dumps_plain([tags[n] for n in new]), strict=True):
             texts[n] = text
             if packed[n]:
                 _KNOWN[packed[n]] = text

@@ -59,6 +59,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 #: By adapter: attributes of an engine's objects, which its classes do not show.
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "llama_cpp": ("_sampler",),
+    "llama_cpp.reader": ("_ctx", "eval", "input_ids", "n_ctx", "n_tokens", "n_vocab", "reset"),
     "transformers.generate": ("_pad_token_tensor",),
 }
 

@@ -48,6 +48,13 @@ class Place(NamedTuple):
     offset: int = 0
 
 
+class Opened(NamedTuple):
+    """A labelled text that is not over, and the byte at which it begins."""
+
+    label: Label
+    start: int
+
+
 class Spans:
     """Reads texts with a machine that takes marks. It never changes."""
 
@@ -131,6 +138,33 @@ class Spans:
             if self._machine.is_accepting(config):
                 return self._settled(place._replace(readings=((taken, config),)))[1]
         raise ReplyTextError(f"the reply is not complete after {place.offset} bytes")
+
+    def opened(self, data: bytes) -> list[tuple[Opened, ...]]:
+        """The labelled texts, each in the one before, that may go on behind a text: for each way to read it.
+
+        Raises `ReplyTextError` for what no text begins with.
+        """
+        place, pieces = self.read(self.start, data) if data else (self.start, [])
+        begun: list[Opened] = []
+        at = 0
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                at += len(piece)
+            elif piece is None:
+                begun.pop()
+            else:
+                begun.append(Opened(piece, at))
+        found: dict[tuple[Opened, ...], None] = {}
+        for taken, config in self._with_marks(place.readings, len(place.text)):
+            way = [*begun]
+            for offset, mark in taken:
+                if mark == self._marks.close:
+                    way.pop()
+                else:
+                    way.append(Opened(self._marks.label(mark), at + offset))
+            if next(self._machine.bytes_after(config), None) is not None or self._machine.is_accepting(config):
+                found[tuple(way)] = None
+        return list(found)
 
     def cut_off(self, place: Place) -> list[Piece]:
         """What the first reading makes of a text that ends before it is complete."""

@@ -4,5 +4,5 @@ Comes in: bytes, from anyone. Goes out: arrays and fields that were checked agai
 order, partition), so that kernels, which check no bounds, may index with them. docs/internals/format.md has the
 bytes.
 
-Read `container`, then `columns`.
+Read `container`, then `columns`; `records` is the same for values that are kept as JSON.
 """

@@ -225,15 +225,18 @@ def _made_up(column: Column, sizes: Sizes) -> Array:
     assert isinstance(column.rows, str)
     rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
     of = column.dtype if column.dtype != "u" else "u1", column.default
-    if of not in _constants or len(_constants[of]) < rows * (width or 1):
-        _constants[of] = np.full(2 * rows * (width or 1) + 256, column.default, of[0])
-        _constants[of].flags.writeable = False
-    array = _constants[of][: rows * (width or 1)]
-    return array.reshape(rows, width) if width else array
+    length, known = rows * (width or 1), _constants.get(of)
+    if known is None or len(known) < length:  # another thread may put a shorter one there: this one is what counts
+        known = np.full(2 * length + 256, column.default, of[0])
+        known.flags.writeable = False
+        if len(known) <= _LONGEST_CONSTANT:
+            _constants[of] = known
+    return known[:length].reshape(rows, width) if width else known[:length]
 
 
-#: By dtype and number, an array of nothing else, which files share.
+#: By dtype and number, an array of nothing else, which files share; the numbers of the longest that is kept.
 _constants: dict[tuple[str, int], Array] = {}
+_LONGEST_CONSTANT = 1 << 20
 
 
 def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:

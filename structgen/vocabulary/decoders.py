@@ -2,7 +2,7 @@
 
 Two families are exact token by token, and only they are accepted:
 
-- *byte-level*: ``ByteLevel``; each character of a piece is a byte (`byte_level`);
+- *byte-level*: ``ByteLevel``; each character of a piece is a byte (`byte_level`), and a piece with any other is text;
 - *SentencePiece*: ``Metaspace``, or a ``Sequence`` of ``Replace``, ``ByteFallback``, ``Fuse`` and ``Strip``
   in this order; ``▁`` is a space, ``<0x0A>`` is a single byte, and the rest is text.
 
@@ -51,10 +51,14 @@ class PieceDecoder:
     replacements: tuple[tuple[str, str], ...] = ()
     byte_fallback: bool = False
 
-    def piece(self, piece: str) -> bytes | None:
-        """Bytes of a piece of the model's own vocabulary; ``None`` where it has characters of no meaning."""
+    def piece(self, piece: str) -> bytes:
+        """Bytes of a piece of the model's own vocabulary.
+
+        One that is not spelled in the byte-level alphabet is text, as the tokenizers library's ``ByteLevel`` has it.
+        """
         if self.byte_level:
-            return byte_level.piece_bytes(piece)
+            found = byte_level.piece_bytes(piece)
+            return piece.encode() if found is None else found
         for pattern, content in self.replacements:
             piece = piece.replace(pattern, content)
         if self.byte_fallback and len(piece) == 6 and (match := _BYTE_PIECE.fullmatch(piece)):
@@ -63,7 +67,7 @@ class PieceDecoder:
 
     def added(self, content: str) -> bytes:
         """Bytes of an added token, which is text even in a byte-level vocabulary."""
-        return content.encode() if self.byte_level else self.piece(content) or b""
+        return content.encode() if self.byte_level else self.piece(content)
 
 
 def piece_decoder(document: JsonMap) -> PieceDecoder:

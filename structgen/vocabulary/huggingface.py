@@ -73,7 +73,9 @@ def read_pretrained(
 ) -> TokenTable:
     """Read a model's tokenizer by folder or name.
 
-    A folder with a ``tokenizer.json`` or ``tekken.json`` is read without transformers, which is much faster.
+    A folder with a ``tokenizer.json`` or ``tekken.json`` is read without transformers, which is much faster; and so
+    is one that asks for code of its own and holds a ``tokenizer.model``. Code from a folder or the hub runs only with
+    ``trust_remote_code=True``; nobody is asked.
 
     Parameters
     ----------
@@ -98,6 +100,8 @@ def read_pretrained(
             return _from_folder(folder, eos_ids, size)
         if files := sorted(folder.glob("*tekken*.json")):
             return tekken.read_tekken(files[-1], eos_ids=eos_ids, size=size)
+        if (folder / "tokenizer.model").is_file() and "auto_map" in _config(folder):
+            return _from_folder(folder, eos_ids, size)
     elif not folder.is_dir() and _is_path(os.fspath(name_or_path)):
         raise VocabularyError(
             "not a folder" if folder.exists() else "there is no such folder",
@@ -166,8 +170,7 @@ def _complete(
 
 
 def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) -> TokenTable:
-    document = _load_json(folder / "tokenizer.json")
-    config = _load_json(folder / "special_tokens_map.json") | _load_json(folder / "tokenizer_config.json")
+    config = _config(folder)
     try:
         added = [{"id": int(i), **token} for i, token in config.get("added_tokens_decoder", {}).items()]
         special_names = _special_names(config)
@@ -175,13 +178,21 @@ def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) 
         raise VocabularyError(
             f"the tokenizer's config is malformed: {error}", where=str(folder), remedy="Fetch or save it again."
         ) from error
-    table = tokenizer_json.read(document, special_names=special_names, added_tokens=added)
+    if (file := folder / "tokenizer.json").is_file():
+        table = tokenizer_json.read(_load_json(file), special_names=special_names, added_tokens=added)
+        encode = loaded_later(partial(_encoder_of, file)) if find_spec("tokenizers") else None
+    else:
+        table = sentencepiece.read_file(folder / "tokenizer.model", special_names, added)
+        encode = table.encode
     if eos_ids is None:
         eos_ids = eos_ids_of(_load_json(folder / "generation_config.json").get("eos_token_id"))
         if eos_token := _content(config.get("eos_token")):
             eos_ids += eos_ids_of(table.special_tokens.get(eos_token))
-    encode = loaded_later(partial(_encoder_of, folder / "tokenizer.json")) if find_spec("tokenizers") else None
     return _complete(table, eos_ids, size, encode, where=str(folder))
+
+
+def _config(folder: Path) -> dict[str, Foreign]:
+    return _load_json(folder / "special_tokens_map.json") | _load_json(folder / "tokenizer_config.json")
 
 
 def _encoder_of(file: Path) -> Encode:
@@ -241,13 +252,14 @@ def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | N
             remedy="pip install structgen[transformers], or pass a folder with a tokenizer.json.",
         ) from error
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, **options)
+        tokenizer = AutoTokenizer.from_pretrained(name, **{"trust_remote_code": False, **options})
     except (ImportError, KeyError, OSError, TypeError, ValueError) as error:
         reason = str(error).split("\n")[0]
         raise VocabularyError(
             f"transformers cannot load the tokenizer: {reason}",
             where=name,
-            remedy="Check the name; where there is no network, pass a folder with a tokenizer.json.",
+            remedy="Check the name; where there is no network, pass a folder with a tokenizer.json. Code that comes"
+            " with the tokenizer runs with trust_remote_code=True.",
         ) from error
     if eos_ids is None:
         hub_options = {key: value for key, value in options.items() if key in _HUB_OPTIONS}

@@ -6,8 +6,13 @@ The model itself says of each piece whether it is a byte, a control symbol, unkn
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
 from ..errors import VocabularyError
-from ..system.types import Foreign
+from ..system.arguments import integer
+from ..system.types import Foreign, JsonMap
 from .token_table import TokenTable
 
 
@@ -22,6 +27,59 @@ def read_processor(processor: Foreign) -> TokenTable:
         else:
             tokens[i] = token
     return TokenTable(tokens, special_tokens)
+
+
+def read_file(path: Path, special_names: Collection[str], added_tokens: Iterable[JsonMap]) -> TokenTable:
+    """Read a ``tokenizer.model`` as the ids of a tokenizer whose own code is not run.
+
+    Its ids are taken for those of the pieces, which must be so for each token that both have, with some above.
+
+    Parameters
+    ----------
+    special_names:
+        Contents of tokens that are special.
+    added_tokens:
+        What its config adds: ``{"id": .., "content": .., "special": ..}`` each.
+
+    Raises
+    ------
+    VocabularyError
+        Where that cannot be, or nothing tells; and where the file can't be read.
+    """
+    try:
+        from sentencepiece import SentencePieceProcessor
+
+        processor = SentencePieceProcessor(model_file=str(path))
+    except (ImportError, OSError, RuntimeError) as error:
+        raise VocabularyError(
+            f"the model cannot be read: {error}",
+            where=str(path),
+            remedy="pip install sentencepiece, or fetch the file again.",
+        ) from error
+    table = read_processor(processor)
+    size = processor.get_piece_size()
+    common = 0
+    for entry in added_tokens:
+        i, content = integer(entry["id"], "an added token's id", VocabularyError), str(entry["content"])
+        if i < size and processor.id_to_piece(i) != content:
+            raise VocabularyError(
+                f"token {i} is {content!r}, and {processor.id_to_piece(i)!r} in the model: its own code numbers them",
+                where=str(path),
+                remedy="Pass trust_remote_code=True to run that code, or a folder with a tokenizer.json.",
+            )
+        common += i < size
+        table.tokens.pop(i, None)
+        if entry.get("special") or content in special_names:
+            table.special_tokens[content] = i
+        else:
+            table.tokens[i] = content.encode()
+    if not common:
+        raise VocabularyError(
+            "the tokenizer has code of its own, and nothing says that it numbers tokens as its model does",
+            where=str(path),
+            remedy="Pass trust_remote_code=True to run that code, or a folder with a tokenizer.json.",
+        )
+    return replace(table, encode=processor.encode)
 
 
 def read_slow(tokenizer: Foreign) -> TokenTable:

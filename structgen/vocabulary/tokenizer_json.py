@@ -64,10 +64,7 @@ def _read(document: JsonMap, special_names: Collection[str], added_tokens: Itera
     for piece, i in pieces:
         if i in added or piece in names:
             continue
-        token = decoder.piece(piece)
-        if token is None:
-            raise refused(f"token {i} is {piece!r}, which is not spelled in the byte-level alphabet")
-        tokens[i] = token
+        tokens[i] = decoder.piece(piece)
     for i, entry in added.items():
         content = entry["content"]
         if entry.get("special") or content in names:

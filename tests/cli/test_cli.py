@@ -284,6 +284,24 @@ class TestJsonSchema:
         assert message in line
 
 
+class TestExplain:
+    def test_a_place_a_caret_and_the_piece_of_the_pattern(self, run: Run, month: Path) -> None:
+        result = run("explain", month, "2024-x5")
+        assert result.exit_code == 1
+        lines = result.stdout.splitlines()
+        assert lines[0] == "refused: 'x' does not fit (byte 5, line 1, column 6)"
+        assert lines[2].index("^") == lines[1].index("x")
+        assert any(line.startswith("because: column") for line in lines)
+        assert run("explain", month, "2024-05").exit_code == 0
+
+    def test_a_token_behind_a_text_as_json(self, run: Run, month: Path) -> None:
+        result = run("explain", month, "2024", "--token", "0", "--json")
+        found = json.loads(result.stdout)
+        assert found["accepted"] == (result.exit_code == 0)
+        assert found["token_id"] == 0
+        assert found["text"].startswith("2024")
+
+
 class TestCheck:
     def test_accepted(self, run: Run, month: Path) -> None:
         result = run("check", month, "2024-05")
@@ -304,11 +322,15 @@ class TestCheck:
     def test_the_place_and_what_fits(self, run: Run, month: Path, text: str, lines: list[str]) -> None:
         result = run("check", month, text)
         assert result.exit_code == 1
-        assert result.stdout.splitlines() == [*lines, "expected: [0-9]"]
+        *found, reason = result.stdout.splitlines()
+        assert found == [*lines, "expected: [0-9]"]
+        assert reason.startswith("because: column")
 
     def test_too_long(self, run: Run, month: Path) -> None:
         result = run("check", month, "2024-055")
-        assert result.stdout.splitlines()[-1] == "expected: the end"
+        *_, expected, reason = result.stdout.splitlines()
+        assert expected == "expected: the end"
+        assert reason == "because: the pattern goes on with its end"
 
     def test_standard_input_byte_for_byte(self, run: Run, month: Path) -> None:
         assert run("check", month, "-", stdin="2024-05").exit_code == 0

@@ -35,7 +35,7 @@ def test_a_keyword_that_is_begun_is_named_first(sql: sg.Index) -> None:
     assert (found.prefix, found.dropped, found.literals[0]) == ("SELECT * FROM t ", "WH", "WHERE")
     assert {"GROUP", "ORDER", "LIMIT", "JOIN", ";"} <= {*found.literals}
     assert not {"ABORT", "WITHOUT", "SELECT", "FROM"} & {*found.literals}
-    assert found.open == ('[\\t\\n\\x0c\\r "(,-/;A-[_-z], or a character beyond ASCII',)
+    assert found.open == ('[\\t\\n\\x0c\\r "\'(,-/;A-[_-z], or a character beyond ASCII',)
 
 
 def test_a_word_that_begins_no_keyword_is_left(sql: sg.Index) -> None:

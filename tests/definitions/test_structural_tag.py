@@ -37,6 +37,15 @@ class TestSource:
         assert sg.StructuralTag(source) == sg.StructuralTag(FORMAT)
         assert sg.StructuralTag(source).canonical() == sg.StructuralTag(FORMAT).canonical()
 
+    @pytest.mark.parametrize("of", [list, tuple])
+    def test_lists_and_tuples_mean_the_same(self, of: Any) -> None:
+        tags = of({"type": "tag", "begin": f"<{name}>", "content": {"type": "const_string", "value": "1"},
+                   "end": of(["!", "?"])} for name in "ab")  # fmt: skip
+        definition = sg.StructuralTag({"type": "triggered_tags", "triggers": of(["<a", "<b"]), "tags": tags})
+        assert definition.canonical() == sg.StructuralTag(definition.text).canonical()
+        assert accepts(definition, "x <a>1! <b>1?")
+        assert not accepts(definition, "x <a>1.")
+
     def test_structures_and_triggers(self) -> None:
         older = {"structures": [{"begin": "<f>", "schema": {"enum": [1]}, "end": "</f>"}], "triggers": ["<f"]}
         for source in (older, {"type": "structural_tag", **older}, json.dumps(older)):

@@ -5,6 +5,7 @@ Judges: llama.cpp itself for the bytes of tokens, `re.fullmatch` for texts.
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from collections.abc import Sequence
@@ -30,7 +31,8 @@ from structgen.errors import (  # noqa: E402
     VocabularyError,
     VocabularyMismatchError,
 )
-from structgen.integrations.llama_cpp import LogitsProcessor, vocabulary  # noqa: E402
+from structgen.integrations.llama_cpp import LlamaDraft, LogitsProcessor, generate, vocabulary  # noqa: E402
+from structgen.integrations.llama_cpp.reader import LlamaReader  # noqa: E402
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"
 
@@ -239,3 +241,54 @@ def test_an_index_for_other_tokens(folder: Path, model: Any) -> None:
 def test_example(model: Any) -> None:
     example = runpy.run_path(str(EXAMPLES / "with_llama_cpp.py"))
     assert re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", example["main"](model.model_path))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("pattern", [DATE, OBJECT, "[^x]{10,40}", r"(12|00){4,20}\."])
+def test_optimistic_decoding_is_what_masks_give(model: Any, pattern: str, temperature: float) -> None:
+    index = sg.compile(sg.Regex(pattern), vocabulary(model))
+    own = vocabulary(model)
+    for seed, prompt in enumerate(["a", "When? ", '{"the":12} 12 12 00 12']):
+        found = []
+        for mode, ahead in (("masked", 1), ("optimistic", 1), ("optimistic", 16)):
+            model.reset()
+            options: dict[str, Any] = {"mode": mode, "ahead": ahead, "temperature": temperature, "seed": seed}
+            found.append(list(generate(model, prompt, index, max_tokens=60, **options)))
+        assert found[1:] == [found[0]] * 2
+        text = b"".join(own.token(token) or b"" for token in found[0])
+        ended = found[0][-1] in own.eos_ids
+        check(pattern, text.decode("utf-8", "strict" if ended else "ignore"), ended)
+
+
+def test_scores_behind_a_cache_that_was_cut(model: Any, folder: Path) -> None:
+    """Those of a context that has read the ids alone, all but for rounding: the passes are cut otherwise."""
+    reader, other = LlamaReader(model), loaded(Path(model.model_path))
+    order = np.random.default_rng(4)
+    ids = model.tokenize(b"When? ")
+    for _ in range(60):
+        kept = ids[: order.integers(1, len(ids) + 1)]
+        ids = [*kept, *order.integers(3, vocabulary(model).size, order.integers(0, 4)).tolist()]
+        found = reader.read(ids)
+        other.reset()
+        expected = LlamaReader(other).read(ids)
+        assert np.allclose(found, expected, atol=1e-3)
+        assert found.argmax() == expected.argmax()
+
+
+def test_a_draft_writes_in_the_place_of_a_mistake(model: Any) -> None:
+    draft = LlamaDraft(model)
+    role = {"enum": ["admin", "user"]}
+    definition = sg.JsonSchema({"type": "object", "properties": {"role": role}, "required": ["role"]})
+    replies = iter(['{"role": "boss"}'])
+    result = sg.correct(lambda _: next(replies, ""), definition, "Who? ", draft=draft)
+    assert json.loads(result.text)["role"] in role["enum"]
+    assert [event.chosen_by for event in result.events] == ["draft"]
+    assert result.events[0].tokens
+    replies = iter(["2024-13-45", "", "", ""])
+    result = sg.correct(lambda _: next(replies, ""), sg.Regex(DATE), draft=draft, temperature=1.0, seed=3)
+    assert re.fullmatch(DATE, result.text)
+    assert result.events[0].chosen_by == "draft"
+    counted = sg.correct(lambda _: "9" * 100, sg.Regex("[0-9]+"), draft=draft, max_new_tokens=7)
+    encode = vocabulary(model).encode
+    assert encode is not None
+    assert len(encode(counted.text)) == 7

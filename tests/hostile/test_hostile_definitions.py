@@ -30,7 +30,7 @@ from structgen.compiler.json_schema.lower.trie import NONE, Tries
 from structgen.compiler.json_schema.normal_form.shaping import Shaping
 from structgen.compiler.patterns import ecma, measures
 from structgen.compiler.patterns.lower import language
-from structgen.compiler.patterns.parser import _Parser, parse
+from structgen.compiler.patterns.parser import PythonReader, parse
 from structgen.errors import BudgetExceededError
 from structgen.system.garbage import paused
 
@@ -174,7 +174,7 @@ def test_a_class_is_metered_as_it_is_read(read: Callable[..., Any], members: str
 
 
 def test_a_class_is_put_in_order_in_time() -> None:
-    reader = _Parser("", 0, Meter(sg.Budget(seconds=1), clock=lambda: 0.0))
+    reader = PythonReader("", 0, Meter(sg.Budget(seconds=1), clock=lambda: 0.0))
     assert reader.ranges([(97, 97)] * 1_000, {((98, 99),)}) == ((97, 99),)
     with pytest.raises(BudgetExceededError, match="reading the pattern"):
         reader.ranges([(97, 97)] * 1_000_001, set())

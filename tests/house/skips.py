@@ -31,7 +31,9 @@ EXCUSES: dict[str, bool] = {
     r"no small disk here: .*": True,  # a container may forbid mounts to root, too
     r"Linux tells what a process holds at its peak|the peak of memory is told by Linux"
     r"|no peak of a part of a process's time": not Path("/proc/self/clear_refs").exists(),
+    r"needs Graphviz's dot": not shutil.which("dot"),
     r"needs node": not shutil.which("node"),
+    r"no browser is installed here": not shutil.which("chromedriver"),
     r"C is preprocessed by gcc": not shutil.which("gcc"),
     r"gcc preprocesses glibc's headers here": not shutil.which("gcc") or not Path("/usr/include/features.h").exists(),
     r"SQLite can be told the largest value from Python 3\.11 on": sys.version_info < (3, 11),

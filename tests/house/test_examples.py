@@ -9,6 +9,8 @@ import json
 import os
 import random
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -277,3 +279,12 @@ def test_readme_names_every_file() -> None:
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     files = {path.name for path in (EXAMPLES / "definitions").iterdir()}
     assert set(re.findall(r"^\| `([\w.]+)`", readme, re.M)) == files
+
+
+def test_the_trace_is_written_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = subprocess.run([sys.executable, EXAMPLES / "trace.py", page], capture_output=True, text=True, check=True)
+    value = json.loads(done.stdout)
+    assert value["mood"] in ("fine", "sad")
+    assert value["day"] in ("monday", "friday")
+    assert "steered" in page.read_text(encoding="utf-8")

@@ -23,6 +23,7 @@ ROOMS = {
     "grammars": "",
     "kernels": "",
     "storage": "",
+    "pages": "",
     "cache": "storage",
     "vocabulary": "storage",
     "definitions": "grammars vocabulary",
@@ -34,8 +35,10 @@ ROOMS = {
     "runtime.grammar": (
         "definitions kernels runtime.automaton runtime.core runtime.pushdown runtime.rows storage vocabulary"
     ),
+    "runtime.graphs": "runtime.automaton runtime.core runtime.grammar runtime.pushdown vocabulary",
     "runtime.index": (
-        "kernels runtime.automaton runtime.core runtime.grammar runtime.pushdown runtime.rows storage vocabulary"
+        "kernels runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown runtime.rows storage"
+        " vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
@@ -106,11 +109,27 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
-    "correction": "api cache runtime.core runtime.index runtime.rows vocabulary",
-    "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
+    "traces": (
+        "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
+    ),
+    "correction": "api cache pages runtime.core runtime.index runtime.rows vocabulary",
+    "explanations": (
+        "building compiler.gbnf compiler.grammar compiler.grammar.load compiler.grammar.parser compiler.json_schema"
+        " compiler.json_schema.algebra compiler.json_schema.read compiler.patterns compiler.programs correction"
+        " definitions replies runtime.core runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
+    ),
+    "certificates": (
+        "api compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.load compiler.json_schema"
+        " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
+        " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
+    ),
+    "cli": (
+        "api cache certificates definitions explanations index_store pages runtime.core runtime.graphs runtime.index"
+        " storage traces vocabulary"
+    ),
     "integrations": (
-        "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
-        " runtime.logits runtime.rows tools vocabulary"
+        "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide"
+        " runtime.index runtime.logits runtime.rows tools traces vocabulary"
     ),
 }
 
@@ -122,10 +141,14 @@ THIRD_PARTY = {
     "cache": {"diskcache"},
     "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
     "definitions": {"numpy", "pydantic", "lark", "tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
-    "runtime": {"numpy", "torch", "transformers", "triton"},
+    "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
+    "pages": {"jinja2", "markupsafe"},  # the latter comes with the former
+    "traces": {"numpy", "rich"},
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
+    "explanations": {"rich"},
+    "certificates": {"numpy", "rich"},
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {
@@ -135,7 +158,8 @@ THIRD_PARTY = {
 }  # fmt: skip
 
 #: Heavy packages that `import structgen` must leave alone.
-LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic")
+LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic",
+                "jinja2")
 
 
 class Import(NamedTuple):

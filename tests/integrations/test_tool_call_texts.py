@@ -24,6 +24,7 @@ from judges.guides import EACH_BYTE  # noqa: E402
 
 import structgen as sg  # noqa: E402
 from structgen.integrations import llama_cpp  # noqa: E402
+from structgen.integrations.llama_cpp import tokens as of_llama  # noqa: E402
 from structgen.integrations.matcher import Matcher  # noqa: E402
 from structgen.integrations.transformers import LogitsProcessor, generate  # noqa: E402
 from structgen.runtime.rows.bitmask import ids_of  # noqa: E402
@@ -107,11 +108,11 @@ def test_llama_cpp(style: str, draft: int) -> None:
     index = sg.compile(definition, VOCABULARY)
     for seed in range(4):
         llama = FakeLlama(seed, draft)
-        llama_cpp._vocabularies[llama] = VOCABULARY
+        of_llama._vocabularies[llama] = VOCABULARY
         processor = llama_cpp.LogitsProcessor(index, llama)
-        tokens = llama.generate([1, 2], processor, 3_000)
+        ids = llama.generate([1, 2], processor, 3_000)
         processor.check()
-        check(definition, VOCABULARY, tokens)
+        check(definition, VOCABULARY, ids)
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from fakes.fake_streamer import Streamer  # noqa: E402
 from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
 
 import structgen as sg  # noqa: E402
@@ -212,18 +213,7 @@ def test_stopping_criteria_see_each_token(model: Any) -> None:
 
 
 def test_a_streamer(model: Any) -> None:
-    class Collector(transformers.generation.streamers.BaseStreamer):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            self.tokens: list[int] = []
-            self.ended = False
-
-        def put(self, value: Any) -> None:
-            self.tokens += value.flatten().tolist()
-
-        def end(self) -> None:
-            self.ended = True
-
-    streamer = Collector()
+    streamer = Streamer()
     rows = ours(model, inputs_of("One"), INDEXES["person"], streamer=streamer)
     assert streamer.tokens == rows[0].tolist()
     assert streamer.ended

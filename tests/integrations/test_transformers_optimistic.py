@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from fakes.fake_streamer import Streamer  # noqa: E402
 from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
+from judges.chi_square import is_homogeneous  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.errors import UnsupportedError  # noqa: E402
 from structgen.integrations.transformers import LogitsProcessor, generate  # noqa: E402
 from structgen.integrations.transformers.optimistic import Optimist  # noqa: E402
 from structgen.runtime import heal  # noqa: E402
@@ -96,6 +98,36 @@ def test_sliding_windows(sliding: Any, kind: str) -> None:
         assert ours == masked
 
 
+def test_exact_is_distributed_as_masked_sampling(model: Any) -> None:
+    """First tokens of 400 texts each, of seeds of their own, by a chi-square test of homogeneity (Pearson 1900)."""
+    index, other = INDEXES["letters"], sg.compile(sg.Regex("[ab ]{5,40}"), VOCABULARY)
+    optimistic = {"custom_generate": generate, "index": index, "mode": "optimistic"}
+    ours, lenient, masked, others = (
+        Counter(first_tokens(model, seed, **how))
+        for seed, how in enumerate(
+            (
+                optimistic,
+                {**optimistic, "distribution": "lenient"},
+                {"logits_processor": [LogitsProcessor(index)], "num_return_sequences": 400},
+                {"logits_processor": [LogitsProcessor(other)], "num_return_sequences": 400},
+            )
+        )
+    )
+    assert is_homogeneous(ours, masked)
+    assert is_homogeneous(lenient, masked)  # without warpers behind the mask's place both are the same
+    assert not is_homogeneous(others, masked)
+
+
+def first_tokens(model: Any, seed: int, **how: Any) -> list[int]:
+    """Of 400 texts."""
+    inputs = TOKENIZER("the name", return_tensors="pt")
+    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    options = {"max_new_tokens": 1, "do_sample": True, "top_k": 0, "temperature": 0.7, **how}
+    torch.manual_seed(seed)
+    runs = 400 // options.get("num_return_sequences", 1)
+    return [token for _ in range(runs) for token in model.generate(**inputs, **options)[:, -1].tolist()]
+
+
 def test_mistakes_are_made_and_taken_back(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     mistakes: dict[str, int] = {}
     decode = Optimist.decode
@@ -171,17 +203,6 @@ def test_a_cache_that_went_back_is_as_good_as_new(family: str, request: pytest.F
 
 
 def test_streamers_get_what_was_checked(model: Any) -> None:
-    class Streamer:
-        def __init__(self) -> None:
-            self.tokens: list[int] = []
-            self.ended = False
-
-        def put(self, value: Any) -> None:
-            self.tokens += value.flatten().tolist()
-
-        def end(self) -> None:
-            self.ended = True
-
     streamer = Streamer()
     inputs = TOKENIZER("the name", return_tensors="pt")
     rows = model.generate(
@@ -198,6 +219,3 @@ def test_what_is_refused(model: Any) -> None:
     options = {"custom_generate": generate, "index": INDEXES["letters"], "mode": "optimistic", "max_new_tokens": 5}
     with pytest.raises(ValueError, match="one sequence"):
         model.generate(**inputs, **options)
-    one = {name: rows[:1] for name, rows in inputs.items()}
-    with pytest.raises(UnsupportedError, match="Static"):
-        model.generate(**one, **options, cache_implementation="static")

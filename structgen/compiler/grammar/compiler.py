@@ -27,6 +27,7 @@ from .load.loading import is_named, load
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
+from .parser.empty_rules import without_empty_rules
 from .parser.lalr import Lalr
 
 
@@ -130,6 +131,8 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     if ambiguity == "all":
         conflicts.check_finite(table.symbols)
     else:
+        if any(conflict.winner is None for conflict in table.conflicts) and any(table.symbols.nullable):
+            grammar, table = _without_conflicts_of_empty_rules(grammar, table, meter)
         conflicts.check(table, meter, strict=strict)
         looping.check(table, meter)
     never = {name for name in grammar.ignored if name in table.symbols.names}
@@ -151,6 +154,16 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
         )
     part = lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
     return replace(part, expected=lalr.expected_by(table, part))
+
+
+def _without_conflicts_of_empty_rules(
+    grammar: ContextFreeGrammar, table: Lalr, meter: Meter
+) -> tuple[ContextFreeGrammar, Lalr]:
+    """A grammar without empty rules and its parser, if that leaves nothing undecided, as in ``("a"?)*``; or these."""
+    rules = without_empty_rules(grammar, (), (), meter)
+    found = lalr.build(rules, meter)
+    is_better = all(conflict.winner is not None for conflict in found.conflicts)
+    return (rules, found) if is_better else (grammar, table)
 
 
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> IndentationTerminals | None:
@@ -192,7 +205,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    return load(
+    grammar = load(
         marked.text + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
@@ -200,6 +213,25 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
             *marked.tokens, *marked.schemas, *names,
         ),
     )  # fmt: skip
+    return _with_optional_terminals(grammar, meter)
+
+
+def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
+    """The grammar with rules that say where terminals are left out, in place of terminals that match nothing.
+
+    Lark refuses these; llguidance means this by them. Raises `DefinitionError` and `BudgetExceededError`.
+    """
+    optional, only_empty = scanner.optional(grammar.terminals, meter)
+    if not optional and not only_empty:
+        return grammar
+    rules = without_empty_rules(grammar, optional, only_empty, meter)
+    terminals = (
+        replace(terminal, is_optional=terminal.name in optional)
+        for terminal in grammar.terminals
+        if terminal.name not in only_empty
+    )
+    ignored = tuple(name for name in grammar.ignored if name not in only_empty)
+    return replace(rules, terminals=tuple(terminals), ignored=ignored)
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:

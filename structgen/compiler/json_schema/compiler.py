@@ -18,6 +18,7 @@ from .lower.lower import SchemaLowering, lower
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
+from .read.document import Document
 from .read.reader import read
 
 #: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
@@ -63,7 +64,23 @@ def begin_json_schema(
 def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE) -> ReadSchema:
     """Read a schema and bring it into normal form, so that it is known to have a text."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    layout = TextOptions(
+    return bring_to_normal_form(document, definition, meter, special)
+
+
+def bring_to_normal_form(
+    document: Document, definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE
+) -> ReadSchema:
+    """The same of a document that was read, whose texts are written as the definition's options have it."""
+    layout = layout_of(definition, special)
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
+    if definition.indent is not None:
+        _check_bounded(values)
+    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
+
+
+def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOptions:
+    """How the values of a schema are written."""
+    return TextOptions(
         definition.gap,
         definition.indent,
         definition.property_order,
@@ -73,10 +90,6 @@ def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = N
         definition.excludes,
         special,
     )
-    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
-    if definition.indent is not None:
-        _check_bounded(values)
-    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
 
 
 def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:

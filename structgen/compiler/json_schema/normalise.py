@@ -4,6 +4,7 @@ rules."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, EmptyLanguageError
@@ -11,7 +12,6 @@ from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
 from .algebra.expansion import Expansion
 from .algebra.goal_bounds import GoalBounds
-from .algebra.goals import Conjunction
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .algebra.unsatisfiable import conflict
@@ -57,7 +57,8 @@ def normalise(
     expansion = Expansion(GoalBounds(nodes, assertions, meter), meter)
     goal = nodes.goal(root)
     shaping = Shaping(nodes, NamePartitions(meter))
-    drafts = list(_drafts(goal, expansion, shaping, meter))
+    shaping.ref(goal)
+    drafts = list(drafts_of(shaping, expansion, meter))
     alive = inhabited(drafts, meter)
     if 0 not in alive:
         refs = shaping.refs
@@ -74,11 +75,10 @@ def normalise(
     return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
 
 
-def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Meter) -> Iterator[Value]:
-    """The drafts of every goal that the root leads to, by their numbers; the root's is 0."""
+def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int = 0) -> Iterator[Value]:
+    """The drafts of all goals from a number on, and of every goal that these lead to."""
     distinct = Distinct(expansion)
-    shaping.ref(root)
-    for goal in shaping.goals:  # grows while it is read
+    for goal in islice(shaping.goals, begin, None):  # grows while it is read
         meter.check_states(len(shaping.goals), "normalising the schema")
         pointer = expansion.nodes.pointer(goal)
         try:

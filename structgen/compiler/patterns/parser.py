@@ -81,14 +81,16 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Node:
     BudgetExceededError
         Groups are nested deeper than the budget says, or reading takes too long or holds too much.
     """
-    return _Parser(pattern, flags, meter or Meter(Budget())).parse()
+    return PythonReader(pattern, flags, meter or Meter(Budget())).parse()
 
 
 class _End(Exception):
     """The pattern ends too early."""
 
 
-class _Parser(PatternReader):
+class PythonReader(PatternReader):
+    """Reads a pattern of `re`."""
+
     plain = _PLAIN, _PLAIN_VERBOSE
     counts = re.compile(r"(?!\})([0-9]*)(,?)([0-9]*)\}")
     dots = _NOT_NEWLINE, _ANYTHING
@@ -99,6 +101,7 @@ class _Parser(PatternReader):
         self._names: set[str] = set()
 
     def parse(self) -> Node:
+        """Read to the end."""
         self._check_flags(0)
         try:
             return super().parse()
@@ -115,12 +118,14 @@ class _Parser(PatternReader):
         return self.pattern[self.index - 1]
 
     def special(self, char: str) -> None:
+        """Read what begins with a character that may not stand for itself; comments are skipped."""
         if char == "#":
             self.skip(_LINE_COMMENT)
         else:  # white space ends a run of plain characters in verbose mode, and means nothing
             super().special(char)
 
     def open(self) -> None:
+        """Open the group whose parenthesis has just been read."""
         start = self.index - 1
         if self.take("?"):
             self.extension_group(start)
@@ -129,6 +134,7 @@ class _Parser(PatternReader):
             self.push(start)
 
     def extension_group(self, start: int) -> None:
+        """Open a group that begins with a question mark."""
         char = self.any()
         if char == ":":
             self.push(start)
@@ -208,6 +214,7 @@ class _Parser(PatternReader):
             raise self.malformed("the flags ASCII and UNICODE are incompatible", start, "Remove one of them.")
 
     def char_class(self) -> Ranges:
+        """Read a class whose bracket has just been read."""
         start = self.index - 1
         try:
             return super().char_class()
@@ -215,6 +222,7 @@ class _Parser(PatternReader):
             raise self.malformed("missing ], unterminated character class", start, ESCAPE_IT) from None
 
     def class_atom(self, start: int) -> int | Ranges:
+        """Read a character or a set of them, inside a class."""
         start = self.index
         char = self.any()
         if char != "\\":
@@ -248,6 +256,7 @@ class _Parser(PatternReader):
             self.add(literal(code, self.group.flags & (I | A)))
 
     def anchor(self, char: str, start: int) -> None:
+        """Add what an anchor means."""
         flags, column, behind = self.group.flags, start + 1, char in "^A"
         if char in "bB":
             ascii = bool(flags & A)

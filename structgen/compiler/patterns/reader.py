@@ -48,6 +48,7 @@ class _Group:
     look: tuple[bool, bool] | None = None
     options: list[Node] = field(default_factory=list)
     parts: list[Node] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)  # of the options but the first, as columns
 
     def end_option(self) -> None:
         if len(self.parts) == 1:
@@ -87,22 +88,26 @@ class PatternReader(ABC):
 
     def parse(self) -> Node:
         """Read to the end; ``self.group`` is the innermost open group, ``self.outer`` those around it."""
-        pattern, size = self.pattern, len(self.pattern)
+        size = len(self.pattern)
         while self.index < size:
             self.meter.check_time("reading the pattern")
-            flags = self.group.flags
-            run = self.plain[bool(flags & X)].match(pattern, self.index)
-            if run:
-                fold = flags & (I | A)
-                self.group.parts += [literal(ord(char), fold) for char in run[0]]
-                self.obstacle = ""
-                self.index = run.end()
-            else:
-                self.index += 1
-                self.special(pattern[self.index - 1])
+            self.step()
         if self.outer:
             raise self.malformed("missing ), unterminated group", self.group.start, ESCAPE_IT)
         return self.node()
+
+    def step(self) -> None:
+        """Read a run of characters that stand for themselves, each a part of its own, or something else."""
+        flags = self.group.flags
+        run = self.plain[bool(flags & X)].match(self.pattern, self.index)
+        if run:
+            fold = flags & (I | A)
+            self.group.parts += [literal(ord(char), fold) for char in run[0]]
+            self.obstacle = ""
+            self.index = run.end()
+        else:
+            self.index += 1
+            self.special(self.pattern[self.index - 1])
 
     def special(self, char: str) -> None:
         """Read what begins with a character that may not stand for itself."""
@@ -113,6 +118,7 @@ class PatternReader(ABC):
                 self.close()
             case "|":
                 self.group.end_option()
+                self.group.begins.append(self.index + 1)
                 self.obstacle = "nothing to repeat"
             case "[":
                 self.add(Chars(self.kept(self.char_class())))
@@ -258,7 +264,7 @@ class PatternReader(ABC):
 
     def alternate(self, options: list[Node]) -> Node:
         """One of several options."""
-        return Alternate(tuple(options))
+        return Alternate(tuple(options), (self.group.start + 1, *self.group.begins))
 
     # -- quantifiers ----------------------------------------------------------------------------------------
 

@@ -32,9 +32,10 @@ class Concat:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alternate:
-    """One of the options."""
+    """One of the options; ``columns`` says where each was written, if that is known."""
 
     options: tuple[Node, ...]
+    columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,6 +1,6 @@
 """What the lexer lets a lexeme be, as automata over bytes: from what is forbidden before it to what is behind it.
 
-A lexer's terminals are told apart by what follows them. In place of a look at the next bytes there are *follow
+A lexer's terminals are told apart by what follows them. In at of a look at the next bytes there are *follow
 restrictions* (Visser 1997, Scannerless Generalized-LR Parsing), here carried along: the lexer states that watch
 whether a lexeme which is over would have become a longer one (`structgen.compiler.grammar.lexer.leftmost_dfa`) run
 beside the lexemes behind it, until they are beaten, which is a dead end, or over. So the restrictions are regular,
@@ -23,17 +23,17 @@ from .controls import Control, LexerStates, Shift
 _DOING = "following lexemes"
 
 #: Bytes of a state of the lexer with what is watched beside it.
-_BYTES_OF_PLACE = 1_500
+_BYTES_OF_STATE = 1_500
 
 #: A lexer state within a lexeme or before it, and what is watched.
-_Place: TypeAlias = tuple[int, Watched]
+_WatchedState: TypeAlias = tuple[int, Watched]
 
 
 @dataclass
-class _Ways:
+class _LexemeNfa:
     """The lexemes from one control on, ignored ones before them, as an automaton; state 0 is the start."""
 
-    places: list[_Place]
+    states: list[_WatchedState]
     moves: list[dict[int, list[int]]] = field(default_factory=list)  # by target: classes of bytes, none for no byte
     into: list[list[int]] = field(default_factory=list)
     ends: dict[tuple[Symbol, Watched], list[int]] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class Lexemes:
         runs = groupby(range(256), key=states.class_of.tolist().__getitem__)
         #: Runs of bytes of one class: the class, the lowest, the highest.
         self._runs = [(c, bytes_[0], bytes_[-1]) for c, there in runs if (bytes_ := [*there])]
-        self._ways: dict[_Place, _Ways] = {}
-        self._nodes: dict[tuple[_Place, Symbol, Watched], Network] = {}
+        self._nfas: dict[_WatchedState, _LexemeNfa] = {}
+        self._nodes: dict[tuple[_WatchedState, Symbol, Watched], Network] = {}
         self._controls: dict[tuple[Shift, Watched], Control] = {}
         #: By the lexer's state: controls, that without anything watched first.
         self._known: dict[int, dict[Control, None]] = {}
@@ -78,68 +78,68 @@ class Lexemes:
         """The texts of a terminal with what is ignored before it, with so much watched at its end."""
         key = (control.start, control.watched), terminal, watched
         if key not in self._nodes:
-            ways = self._from(control)
-            self._nodes[key] = self._network(ways, ways.ends[terminal, watched])
+            nfa = self._from(control)
+            self._nodes[key] = self._network(nfa, nfa.ends[terminal, watched])
         return self._nodes[key]
 
     def last(self, control: Control) -> Network:
         """What is ignored at the end of a text."""
-        ways = self._from(control)
-        return self._network(ways, [] if control.barred >> self._states.end & 1 else ways.between)
+        nfa = self._from(control)
+        return self._network(nfa, [] if control.barred >> self._states.end & 1 else nfa.between)
 
-    def _from(self, control: Control) -> _Ways:
-        place = control.start, control.watched
-        if place not in self._ways:
-            self._ways[place] = self._follow_all(place)
-        return self._ways[place]
+    def _from(self, control: Control) -> _LexemeNfa:
+        at = control.start, control.watched
+        if at not in self._nfas:
+            self._nfas[at] = self._follow_all(at)
+        return self._nfas[at]
 
-    def _follow_all(self, start: _Place) -> _Ways:
-        states, ways = self._states, _Ways([start])
+    def _follow_all(self, start: _WatchedState) -> _LexemeNfa:
+        lexer, nfa = self._states, _LexemeNfa([start])
         number = {start: 0}
-        for i, place in enumerate(ways.places):  # grows as it goes
+        for i, at in enumerate(nfa.states):  # grows as it goes
             self._held += 1
             if self._held % 64 == 0:
                 self._meter.check_time(_DOING)
                 self._meter.check_states(self._held, _DOING)
-                self._meter.check_memory(self._held * _BYTES_OF_PLACE, _DOING)
-            state, watched = place
-            targets: dict[_Place, list[int]] = {}
-            for c, after in enumerate(states.rows[state]):
-                left = states.obligations.after(watched, c) if after >= 0 else None
+                self._meter.check_memory(self._held * _BYTES_OF_STATE, _DOING)
+            state, watched = at
+            targets: dict[_WatchedState, list[int]] = {}
+            for c, after in enumerate(lexer.rows[state]):
+                left = lexer.obligations.after(watched, c) if after >= 0 else None
                 if left is not None:
                     targets.setdefault((after, left), []).append(c)
-            for terminal, watch in states.ends[state]:
-                behind = states.obligations.with_state(watch, watched)
-                if states.ignored >> terminal & 1:
+            for terminal, watch in lexer.ends[state]:
+                behind = lexer.obligations.with_state(watch, watched)
+                if lexer.ignored >> terminal & 1:
                     targets.setdefault((start[0], behind), [])
                 else:
-                    ways.ends.setdefault((terminal, behind), []).append(i)
-            if state == start[0] and not states.obligations.lapses(watched):
-                ways.between.append(i)
+                    nfa.ends.setdefault((terminal, behind), []).append(i)
+            if state == start[0] and not lexer.obligations.lapses(watched):
+                nfa.between.append(i)
             for target in targets.keys() - number.keys():
-                number[target] = len(ways.places)
-                ways.places.append(target)
-            ways.moves.append({number[target]: classes for target, classes in targets.items()})
-        ways.into = [[] for _ in ways.places]
-        for i, moves in enumerate(ways.moves):
+                number[target] = len(nfa.states)
+                nfa.states.append(target)
+            nfa.moves.append({number[target]: classes for target, classes in targets.items()})
+        nfa.into = [[] for _ in nfa.states]
+        for i, moves in enumerate(nfa.moves):
             for there in moves:
-                ways.into[there].append(i)
-        return ways
+                nfa.into[there].append(i)
+        return nfa
 
-    def _network(self, ways: _Ways, ends: list[int]) -> Network:
+    def _network(self, nfa: _LexemeNfa, ends: list[int]) -> Network:
         """The part of an automaton that leads to some states."""
         kept = dict.fromkeys(ends)
         for there in (todo := list(kept)):
-            new = [here for here in ways.into[there] if here not in kept]
+            new = [here for here in nfa.into[there] if here not in kept]
             kept.update(dict.fromkeys(new))
             todo += new
-        names = {place: 2 + i for i, place in enumerate(kept)}
+        names = {at: 2 + i for i, at in enumerate(kept)}
         names[0] = 0
         moves: list[tuple[int, int, int, int]] = []
-        empty = [(names[place], 1) for place in ends]
+        empty = [(names[at], 1) for at in ends]
         for here in kept:
             by_class: dict[int, int] = {}
-            for there, classes in ways.moves[here].items():
+            for there, classes in nfa.moves[here].items():
                 if there in kept:
                     by_class |= dict.fromkeys(classes, names[there])
                     empty += [] if classes else [(names[here], names[there])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from ...system.types import Foreign
-from .openai import GO_ON, streamed
+from .openai import GO_ON, streamed, with_request
 
 
 class MessagesModel:
@@ -26,12 +26,18 @@ class MessagesModel:
         What else each request has: ``system``, ``temperature``, ``stop_sequences``.
     """
 
+    takes = frozenset({"temperature"})  # and no seed
+
     def __init__(
         self, client: Foreign, model: str, *, max_tokens: int = 4096, prefill: bool = True, **request: Foreign
     ) -> None:
         self._create = client.messages.create
         self._request = {"model": model, "max_tokens": max_tokens, "stream": True, **request}
         self._prefill = prefill
+
+    def sampled(self, **options: float) -> MessagesModel:
+        """The same with a temperature in each request."""
+        return with_request(self, options)
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:
         """What comes behind ``text`` in the answer to ``prompt``."""

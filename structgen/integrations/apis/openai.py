@@ -11,8 +11,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
+from copy import copy
+from typing import TypeVar
 
 from ...system.types import Foreign
+
+M = TypeVar("M")
 
 #: What a model is asked that can't be made to continue an answer: in a message behind what it has of its answer.
 GO_ON = (
@@ -40,12 +44,18 @@ class ChatModel:
         What else each request has: ``temperature``, ``max_tokens``, ``seed``, ``extra_body``.
     """
 
+    takes = frozenset({"temperature", "seed"})
+
     def __init__(
         self, client: Foreign, model: str, *, system: str = "", prefill: bool = False, **request: Foreign
     ) -> None:
         self._create = client.chat.completions.create
         self._request = {"model": model, "stream": True, **request}
         self._system, self._prefill = system, prefill
+
+    def sampled(self, **options: float) -> ChatModel:
+        """The same with a temperature, or a seed, in each request."""
+        return with_request(self, options)
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:
         """What comes behind ``text`` in the answer to ``prompt``."""
@@ -61,9 +71,15 @@ class ChatModel:
 class CompletionModel:
     """A model behind ``/v1/completions``, which goes on with any text; see `ChatModel`."""
 
+    takes = frozenset({"temperature", "seed"})
+
     def __init__(self, client: Foreign, model: str, **request: Foreign) -> None:
         self._create = client.completions.create
         self._request = {"model": model, "stream": True, **request}
+
+    def sampled(self, **options: float) -> CompletionModel:
+        """The same with a temperature, or a seed, in each request."""
+        return with_request(self, options)
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:
         """What comes behind ``text`` in the answer to ``prompt``."""
@@ -76,6 +92,13 @@ def _delta(chunk: Foreign) -> str:
 
 def _text(chunk: Foreign) -> str:
     return (chunk.choices[0].text or "") if chunk.choices else ""
+
+
+def with_request(model: M, options: dict[str, float]) -> M:
+    """A model with more in each of its requests."""
+    twin = copy(model)
+    vars(twin)["_request"] = vars(model)["_request"] | options
+    return twin
 
 
 def streamed(stream: Foreign, text_of: Callable[[Foreign], str]) -> Iterator[str] | AsyncIterator[str]:

@@ -2,8 +2,8 @@
 
 Comes in: an `Index`, or one for each prompt. Goes out: scores. Each name loads its module when it is first used.
 
-Read `processor`, `custom_generate` (what must follow is appended without asking the model) with `loops`, `batching`,
-`serve`.
+Read `processor`, `custom_generate` (what must follow is appended without asking the model) with `loops`,
+`tracing` (what the first did, to be looked at), `batching`, `serve`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from .batching import ContinuousBatchingLogitsProcessor as ContinuousBatchingLogitsProcessor
     from .custom_generate import generate as generate
     from .processor import LogitsProcessor as LogitsProcessor
+    from .tracing import TracingProcessor as TracingProcessor
 
-__all__ = ["ContinuousBatchingLogitsProcessor", "LogitsProcessor", "generate"]
+__all__ = ["ContinuousBatchingLogitsProcessor", "LogitsProcessor", "TracingProcessor", "generate"]
 
 _HOMES = {
     "ContinuousBatchingLogitsProcessor": ".batching",
     "LogitsProcessor": ".processor",
+    "TracingProcessor": ".tracing",
     "generate": ".custom_generate",
 }
 

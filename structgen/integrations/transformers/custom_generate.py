@@ -32,9 +32,9 @@ from ...runtime.logits.logits import apply_masks
 from ...system.types import Foreign
 from ...vocabulary.token_table import Encode
 from ..engine_names import check_attributes, check_engine
-from . import LogitsProcessor
+from . import LogitsProcessor, caches
 from .loops import place_for_masks
-from .optimistic import Distribution, Optimist, check_cache
+from .optimistic import Distribution, Optimist
 
 if TYPE_CHECKING:
     from ...runtime.index.index import Index
@@ -291,18 +291,18 @@ class _Reader:
     def check_cache(self) -> None:
         """Have the cache remember what going back takes. Raises `UnsupportedError` where it can't."""
         if self._kwargs["use_cache"]:
-            check_cache(self._kwargs.get("past_key_values"))
+            caches.prepare(self._kwargs.get("past_key_values"))
 
-    def mark(self) -> tuple[int, dict[str, Foreign]]:
+    def mark(self) -> tuple[int, dict[str, Foreign], caches.Held]:
         """Where the reader is, for `go_back`."""
-        return self._length, dict(self._kwargs)
+        return self._length, dict(self._kwargs), caches.held(getattr(self._outputs, "past_key_values", None))
 
-    def go_back(self, mark: tuple[int, dict[str, Foreign]]) -> None:
+    def go_back(self, mark: tuple[int, dict[str, Foreign], caches.Held]) -> None:
         """Forget what was read after a mark."""
-        length, self._kwargs = mark
+        length, self._kwargs, held = mark
         cache = getattr(self._outputs, "past_key_values", None)
         if cache is not None and length < self._length:
-            cache.crop(length - self._length)
+            caches.go_back(cache, self._length - length, held)
         self._length = length
 
     def answer(self, ids: torch.Tensor) -> Foreign:

@@ -21,26 +21,21 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from ...errors import TokenIdError, UnsupportedError
+from ...errors import TokenIdError
 from ...runtime.guide.guide import Guide
 from ...runtime.logits.logits import apply_masks
 from ...system.types import Foreign
+from ..local.pace import Pace
 
 #: How the result is distributed.
 Distribution = Literal["exact", "lenient"]
 
-#: Tokens between two checks, at first and at most, on a device. On the processor looking at each token costs nothing,
-#: and each token behind a mistake a pass.
-_FIRST, _MOST = 4, 16
-
-#: Steps with masks after so many mistakes in a row.
-_MASKED, _IN_A_ROW = 16, 2
+#: Tokens between two checks at most, on a device. On the processor looking at each token costs nothing, and each
+#: token behind a mistake a pass.
+_MOST = 16
 
 #: Warpers that change no order of scores.
 _COMMUTES = frozenset({"TemperatureLogitsWarper", "LogitNormalization"})
-
-#: Caches whose layers can't go back, by a part of their names.
-_FIXED = ("Static", "Quantized", "Indexed", "Linear")
 
 
 class _Step(NamedTuple):
@@ -81,23 +76,20 @@ class Optimist:
         self._is_exact = distribution == "exact"
         self._masks_always = self._is_exact and any(type(each).__name__ not in _COMMUTES for each in behind)
         self._most = ahead
-        self._ahead = _FIRST
-        self._masked_left = self._in_a_row = 0
         #: Tokens that were not allowed.
         self.mistakes = 0
 
     def decode(self, ids: torch.Tensor) -> torch.Tensor:
         """``int64[1, length]``: the prompt, and the text behind it."""
         done = False
-        most = self._most or (1 if ids.device.type == "cpu" else _MOST)
+        pace = Pace(self._most or (1 if ids.device.type == "cpu" else _MOST))
         while not done:
-            if self._masks_always or self._masked_left:
-                self._masked_left -= 1
+            if self._masks_always or pace.is_masked():
                 ids, done = self._masked(ids, self._scores(ids))
                 continue
             start = ids.shape[1]
             steps: list[_Step] = []
-            while len(steps) < min(self._ahead, most) and not done:
+            while len(steps) < pace.ahead and not done:
                 scores = self._scores(ids)
                 numbers = _numbers(scores) if self._samples and self._is_exact else None
                 ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
@@ -107,9 +99,11 @@ class Optimist:
             self._put(ids[:, start : start + allowed])
             if allowed < len(steps):
                 self._go_back(steps[allowed])
+                pace.wrong()
                 ids, done = self._masked(ids[:, : start + allowed], steps[allowed].scores)
             else:
-                self._ahead, self._in_a_row = min(2 * self._ahead, most), 0
+                pace.right()
+        self.mistakes += pace.mistakes
         return ids
 
     def _scores(self, ids: torch.Tensor) -> torch.Tensor:
@@ -135,15 +129,10 @@ class Optimist:
         return len(tokens)
 
     def _go_back(self, step: _Step) -> None:
-        """To where a choice was wrong, with fewer steps ahead from there on."""
-        self.mistakes += 1
+        """To where a choice was wrong."""
         self._reader.go_back(step.mark)
         if step.numbers is not None:
             _set_numbers(step.scores, step.numbers)
-        self._ahead = max(1, self._ahead // 2)
-        self._in_a_row += 1
-        if self._in_a_row == _IN_A_ROW:
-            self._in_a_row, self._masked_left = 0, _MASKED
 
     def _masked(self, ids: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """A step with the mask."""
@@ -163,19 +152,6 @@ class Optimist:
         if self._streamer is not None:
             for token in tokens[0].cpu():
                 self._streamer.put(token[None])
-
-
-def check_cache(cache: Foreign) -> None:
-    """Have a cache remember what going back takes. Raises `UnsupportedError` for one that can't go back."""
-    layers = [type(layer).__name__ for layer in getattr(cache, "layers", ())]
-    fixed = next((name for name in (type(cache).__name__, *layers) if any(each in name for each in _FIXED)), None)
-    if fixed is not None or (cache is not None and not hasattr(cache, "crop")):
-        raise UnsupportedError(
-            f"optimistic decoding takes tokens back, which a {fixed or type(cache).__name__} can't",
-            remedy="Use cache_implementation='dynamic', or mode='masked'.",
-        )
-    if hasattr(cache, "activate_past_recording"):
-        cache.activate_past_recording()
 
 
 def _numbers(scores: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from ..jit import spliced
 
 #: The tables of a block of stacks, in their order (see `walk_stack_masks`).
 _CELLS, _CELL_SLOTS, _SHIFTS, _SHIFT_SLOTS, _ACCEPTED, _ACCEPT_SLOTS, _OFFERS, _OFFER_SLOTS, _OFFERED = range(9)
-_HITS, _WAITING, _MASKS, _TODO, _ANSWERS, _ANSWER_SLOTS, _ALLOWED, _MISSING, _OPEN = range(9, 18)
+_HITS, _WAITING, _MASKS, _WORKLIST, _ANSWERS, _ANSWER_SLOTS, _ALLOWED, _MISSING, _OPEN = range(9, 18)
 
 #: The first table of the parser's block of those that say what completes texts, `CompletionTables`' in their order:
 #: ``reach``, ``net``, where the positions of each state begin, ``row_of``, ``sure``, ``starts``, ``moves``, ``sets``,

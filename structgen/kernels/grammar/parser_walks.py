@@ -11,7 +11,7 @@ from .blocks import (
     _COMPLETIONS,
     _MISSING,
     _OPEN,
-    _TODO,
+    _WORKLIST,
     _actions,
     _flat,
     _of_answers,
@@ -720,7 +720,7 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
         masks,
     ) = _of_stacks(stacks)  # fmt: skip
     answers, answer_slots = _of_answers(stacks)
-    todo, allowed = _table(stacks, _TODO), _flat(stacks, _ALLOWED)
+    todo, allowed = _table(stacks, _WORKLIST), _flat(stacks, _ALLOWED)
     missing, open_questions = _table(stacks, _MISSING), _table(stacks, _OPEN)
     n_allowed = np.int64(0)
     n_missing = np.int64(0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,9 @@ from ...system.memo import shorten
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.dense_rows import DENSE_ROWS
-from ..core.machine import CompiledMachine, Match, ranges_of
+from ..core.machine import CompiledMachine, Match, Productions, Symbol, ranges_of
 from ..rows.row_pool import RowPool, Segments
-from .tables import DEAD, FIELDS, SET, Tables
+from .tables import DEAD, FIELDS, SET, Tables, shortened
 
 if TYPE_CHECKING:
     from .distances import AutomatonDistances
@@ -76,7 +77,7 @@ class AutomatonMachine(CompiledMachine):
         row_of: NDArray[np.int32],
         segmented: list[Segments],
     ) -> None:
-        self.tables = tables
+        self.tables: Tables = tables
         self.vocabulary = vocabulary
         self.pool = pool
         self.states = self._n = tables.states
@@ -176,6 +177,27 @@ class AutomatonMachine(CompiledMachine):
         self._next[state] = targets
         shorten(self._next, MEMO_STATES)
         return targets
+
+    def productions(self, symbol: Symbol | None = None) -> tuple[Symbol, Productions]:
+        """Where bytes lead from a state with its count: each production has one symbol."""
+        state, count = symbol or (self.tables.start, 0)
+        by_target: dict[int, bytearray] = {}
+        for byte, target in enumerate(self._next.get(state) or self._spell_out(state)):
+            if target != DEAD:
+                by_target.setdefault(target, bytearray()).append(byte)
+        moves = [(bytes(data), self._step(state, count, data[0])) for data in by_target.values()]
+        found = [(data, (target,)) for data, target in moves if target[0] >= 0]
+        return (state, count), Productions(bool(self._accepting[state]), found)
+
+    def with_short_loops(self, turns: int) -> AutomatonMachine:
+        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
+        missing = np.full(self.states, _MISSING, np.int32)
+        tables = replace(self.tables, loops=shortened(self.tables.loops, turns))
+        return AutomatonMachine(tables, self.vocabulary, RowPool(self.vocabulary.size), missing, [])
+
+    def is_unambiguous(self, meter: Meter) -> bool:
+        """An automaton without a stack is deterministic."""
+        return True
 
     def follow_byte(self, config: int, byte: int) -> int | None:
         """Where a byte leads; ``None`` where no text goes on with it."""

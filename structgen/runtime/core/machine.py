@@ -10,9 +10,9 @@ a `CompiledMachine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +144,26 @@ class Match:
     expected: tuple[tuple[int, int], ...]
 
 
+#: A state with a count or a set, 0 for none.
+Symbol: TypeAlias = tuple[int, int]
+
+
+class Productions(NamedTuple):
+    """What takes a symbol off the stack: the productions of a grammar in Greibach's form.
+
+    Parameters
+    ----------
+    ends:
+        Whether nothing has to.
+    moves:
+        The bytes that a move takes, any one of them, and the symbols that take the place of this one, the first of
+        them lowest. Without bytes: one of some whole tokens.
+    """
+
+    ends: bool
+    moves: Sequence[tuple[bytes, tuple[Symbol, ...]]]
+
+
 class CompiledMachine(Machine, Protocol):
     """The machine behind an index. Machines inherit from it, and what does not differ from kind to kind.
 
@@ -154,6 +174,9 @@ class CompiledMachine(Machine, Protocol):
     vocabulary: Vocabulary
     states: int
     pool: Sized
+
+    #: The automaton as it is stored, of a class for each engine, for pictures of it; None where there is none.
+    tables: Any = None
 
     _told: Callable[[], None] | None = None
 
@@ -184,6 +207,21 @@ class CompiledMachine(Machine, Protocol):
     def keywords(self, byte_state: ByteState) -> Iterator[bytes]:
         """Words that may be meant to come right behind a byte state, which its bytes don't tell from names."""
         return iter(())
+
+    def productions(self, symbol: Symbol | None = None) -> tuple[Symbol, Productions]:
+        """A symbol, by default the first one on the stack, and its productions.
+
+        Raises `UnsupportedError` for machines that are no automata, and where tokens are counted.
+        """
+        raise UnsupportedError("a parser has no productions over bytes")
+
+    def with_short_loops(self, turns: int) -> CompiledMachine:
+        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
+        return self
+
+    def is_unambiguous(self, meter: Meter) -> bool:
+        """Whether it is seen that productions derive each text once."""
+        return False
 
     # -- rows ------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ...errors import ArgumentError, RollbackError, TokenIdError
 from ...system.arguments import checked_rollback, integer
 from ...vocabulary.vocabulary import Vocabulary
 from .json_event import JsonEvent
-from .json_states import CLOSED, START, State, finish, may_end, one_more, read
+from .json_states import CLOSED, START, State, finish, may_end, one_more, read, standing
 
 #: A persistent linked list of the earlier list and state, as in a guide: forks share it.
 _Past: TypeAlias = "tuple[_Past | None, State]"
@@ -189,6 +189,11 @@ class JsonEvents:
     def is_closed(self) -> bool:
         """Whether the text has ended: by `close`, or an EOS id."""
         return self._state[0] == CLOSED
+
+    @property
+    def pointer(self) -> str:
+        """The value that is being written, or comes next, as a JSON pointer; a container between two parts of it."""
+        return standing(self._state)
 
     @property
     def offset(self) -> int:

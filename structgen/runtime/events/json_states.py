@@ -224,6 +224,15 @@ def may_end(state: State) -> bool:
     return state[0] in (DONE, OVER, CLOSED) or (state[0] in _NUMBER_ENDS and state[1] is None)
 
 
+def standing(state: State) -> str:
+    """The value that is being written, or comes next, as a JSON pointer (RFC 6901)."""
+    mode, frame, key, _, aux, *_ = state
+    if ESCAPE <= mode <= LAST_HEX:
+        mode = aux
+    between = mode in (FIRST_NAME, NAME, IN_NAME, AFTER)
+    return pointer_of(*frame[:2]) if between and frame is not None else pointer_of(frame, key)
+
+
 def finish(state: State) -> tuple[State, list[JsonEvent]]:
     """The text ends here: the state after that, and a number that ends with it. Raises `JsonTextError`."""
     mode, frame, key, first, _, _, chunk, _, offset, _ = state

@@ -90,7 +90,7 @@ class GrammarMachine(InternedMachine[Thread]):
         *,
         filled: bool = False,
     ) -> None:
-        self.tables = tables
+        self.tables: GrammarTables = tables
         self.states = tables.states
         futures = LexemeFutures(tables, self._pause)
         self.lexeme_masks = LexemeMasks(tables, vocabulary, futures, stored, self._give_way)
@@ -193,6 +193,30 @@ class GrammarMachine(InternedMachine[Thread]):
         """See `LexemeMasks.walk`. Safe to use from several threads."""
         with self._lock:
             return self.lexeme_masks.walk(nodes, state, watched)
+
+    def readings(self, config: Configuration[Thread]) -> tuple[list[Parse], list[tuple[Parse, int]]]:
+        """How the text before a configuration can be read, for explanations.
+
+        Where the parser is if no further byte belongs to the last lexeme; and for each lexeme that may go on where it
+        is before that, with the lexer's state. (Of definitions within the grammar there is no lexer state: -1.)
+        """
+        with self._lock:
+            threads = list(dict.fromkeys(self._reader.closed(config.threads)))
+        between = [parse for parse, at, _ in threads if not isinstance(at, tuple) and at in self._reader.fresh]
+        within = [
+            (parse, -1 if isinstance(at, tuple) else at) for parse, at, _ in threads
+            if isinstance(at, tuple) or at not in self._reader.fresh
+        ]  # fmt: skip
+        return list(dict.fromkeys(between)), list(dict.fromkeys(within))
+
+    @property
+    def ignored(self) -> int:
+        """The terminals that the parser does not see, as bits."""
+        return set_at(self.tables.ignored.reshape(1, -1), 0)
+
+    def futures_of(self, state: int) -> int:
+        """The terminals that a lexeme can become in a lexer state, as bits."""
+        return set_at(self.tables.future, state)
 
     # -- following bytes -------------------------------------------------------------------------------
 

@@ -119,13 +119,19 @@ class Rows:
         if max_tokens is not None:
             for index in indexes:
                 Text(index, max_tokens)  # an error now, not in the middle of a generation
-        self._prompt = 0
+        #: Leading ids that are no part of the text, in the generation in progress, and that one's number.
+        self.prompt, self.generation = 0, 0
         #: The ids of the last call, copied, and its texts.
         self._last: tuple[Ids, list[Text]] | None = None
 
     def reset(self) -> None:
         """Forget the generation in progress: the next call is the first of a new one."""
         self._last = None
+
+    @property
+    def texts(self) -> list[Text]:
+        """Those of the last call; none where it raised."""
+        return [] if self._last is None else self._last[1]
 
     def follow(self, ids: Ids) -> list[Text]:
         """The texts of ``ids``, an integer array ``[rows, length]``; copied.
@@ -141,10 +147,11 @@ class Rows:
         last, self._last = self._last, None  # forgotten, should this raise
         texts = None if last is None else self._gone_on(ids, *last)
         if texts is None:
-            self._prompt = length if self._prompt_length is None else self._prompt_length
+            self.generation += 1
+            self.prompt = length if self._prompt_length is None else self._prompt_length
             share = rows // len(self._indexes)
             texts = [Text(index, self._max_tokens) for index in self._indexes for _ in range(share)]
-            self._extend(texts, ids, self._prompt)
+            self._extend(texts, ids, self.prompt)
         self._last = self._copied(ids), texts
         return texts
 
@@ -152,7 +159,7 @@ class Rows:
         """The error for a token that was not allowed, at ``position`` of a row's ids."""
         return TokenIdError(
             f"token {token} is not allowed by the definition of its row",
-            where=f"row {row}, {position - self._prompt} tokens after a prompt of {self._prompt}",
+            where=f"row {row}, {position - self.prompt} tokens after a prompt of {self.prompt}",
             remedy=(
                 "Another logits processor may have forbidden or forced tokens (min_new_tokens, bad_words_ids, ...). "
                 "A loop that draws impossible tokens needs strict=False. Before a prompt that is the last one plus a "
@@ -167,7 +174,7 @@ class Rows:
             self._extend(texts, ids, length)
             return texts
         ids, known = self._on_host(ids), self._on_host(known)
-        if len(ids) != rows or not np.array_equal(ids[:, : self._prompt], known[:, : self._prompt]):
+        if len(ids) != rows or not np.array_equal(ids[:, : self.prompt], known[:, : self.prompt]):
             return None
         found: list[Text] = []
         share = rows // len(self._indexes)

@@ -21,7 +21,7 @@ from ...errors import ArgumentError, FormatError, TokenIdError, VocabularyMismat
 from ...system.arguments import integer
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.machine import CompiledMachine
+from ..core.machine import CompiledMachine, Config
 from .healing_machine import Anything, HealingMachine, beyond, is_spelled
 from .index import Index
 
@@ -50,7 +50,12 @@ class Healed:
 
 
 def heal(
-    prompt_ids: Sequence[int], vocabulary: Vocabulary, index: Index | None = None, *, max_tokens: int = MAX_TOKENS
+    prompt_ids: Sequence[int],
+    vocabulary: Vocabulary,
+    index: Index | None = None,
+    *,
+    max_tokens: int = MAX_TOKENS,
+    behind: Config | None = None,
 ) -> Healed:
     """Take back the last tokens of a prompt where the model may rather write others.
 
@@ -70,6 +75,9 @@ def heal(
         What the text behind the prompt has to be; None for anything.
     max_tokens:
         Tokens to take back at most.
+    behind:
+        The configuration of the index's machine behind the prompt, where a part of the text is in the prompt already;
+        None for the start.
 
     Raises
     ------
@@ -92,36 +100,39 @@ def heal(
         if data is None or len(tails) > max_tokens:
             break
         tails.append(data + tails[-1])
-    while tails[-1] and not _can_heal(vocabulary, index, machine, tails[-1]):
+    config = machine.start if behind is None else behind
+    while tails[-1] and not _can_heal(vocabulary, index, machine, tails[-1], config):
         tails.pop()
     prefix = tails[-1]
     kept = ids[: len(ids) - len(tails) + 1]
     if index is None:
         return Healed(kept, prefix, HealedIndex(prefix, machine, None))
-    return Healed(kept, prefix, _remembered(prefix, index) if prefix else index)
+    return Healed(kept, prefix, index if behind is None and not prefix else _remembered(prefix, index, behind))
 
 
-def _remembered(prefix: bytes, index: Index) -> Index:
-    healed = index.healed.get(prefix)
+def _remembered(prefix: bytes, index: Index, behind: Config | None = None) -> Index:
+    healed = index.healed.get((prefix, behind))
     if healed is None:
-        healed = index.healed[prefix] = HealedIndex(prefix, index.machine, index)
+        healed = index.healed[prefix, behind] = HealedIndex(prefix, index.machine, index, behind)
     return healed
 
 
-def _can_heal(vocabulary: Vocabulary, index: Index | None, machine: CompiledMachine, prefix: bytes) -> bool:
+def _can_heal(
+    vocabulary: Vocabulary, index: Index | None, machine: CompiledMachine, prefix: bytes, behind: Config
+) -> bool:
     """Whether longer tokens begin with a prefix, and all ways over it lead to where a definition's own texts lead.
 
     The compiler has seen to it that every text that tokens spell can be finished. So the bytes beyond the prefix have
     to be such a text, too.
     """
-    if not any(map(len, beyond(vocabulary, machine, prefix))):
+    if not any(map(len, beyond(vocabulary, machine, prefix, behind))):
         return False
     if vocabulary.is_bytewise or index is None:
         return True
     return all(
         is_spelled(vocabulary, (vocabulary.token(token_id) or b"")[len(prefix) - offset :])
         for offset in range(len(prefix))
-        for nodes in beyond(vocabulary, machine, prefix[offset:])
+        for nodes in beyond(vocabulary, machine, prefix[offset:], behind)
         for token_id in vocabulary.trie.token[nodes].tolist()
     )
 
@@ -137,20 +148,27 @@ class HealedIndex(Index):
         The machine of what follows.
     inner:
         Its index; None where anything may follow.
+    behind:
+        The machine's configuration behind the prefix; None for its start.
     """
 
-    def __init__(self, prefix: bytes, machine: CompiledMachine, inner: Index | None) -> None:
+    def __init__(
+        self, prefix: bytes, machine: CompiledMachine, inner: Index | None, behind: Config | None = None
+    ) -> None:
         super().__init__(
             "healed",
             f"{prefix!r}, then {'anything' if inner is None else inner.definition}",
-            HealingMachine(prefix, machine),
+            HealingMachine(prefix, machine, behind),
             origin="compiled" if inner is None else inner.origin,
             relaxations=() if inner is None else inner.relaxations,
         )
         self.prefix = prefix
         self.inner = inner
+        self._behind = behind
 
     def __reduce__(self) -> tuple[Callable[..., Index], tuple[Foreign, ...]]:
+        if self._behind is not None:
+            raise FormatError("an index behind a text can't be pickled", remedy="Pickle the index that was healed.")
         return _healed_again, (self.prefix, self.inner, self.vocabulary)
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:

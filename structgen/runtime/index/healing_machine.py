@@ -14,7 +14,7 @@ from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.machine import AutomatonMachine
 from ..automaton.tables import DEAD, Tables
-from ..core.machine import ByteState, CompiledMachine, Config, Machine, Match
+from ..core.machine import ByteState, CompiledMachine, Config, Machine, Match, ranges_of
 from ..rows.bitmask import fill_first
 from ..rows.row_pool import RowPool
 
@@ -44,8 +44,8 @@ def prefixes(vocabulary: Vocabulary, text: bytes) -> Iterator[tuple[int, int]]:
             yield length, node
 
 
-def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> Iterator[NDArray[np.int64]]:
-    """Tokens that are longer than a prefix and begin with it, and whose rest a definition's texts can begin with.
+def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes, start: Config) -> Iterator[NDArray[np.int64]]:
+    """Tokens that are longer than a prefix and begin with it, and whose rest can follow a configuration.
 
     They come as nodes of the trie where some token ends, ``int64[n]``, shorter ones first. The trie is walked below
     the prefix, one depth after another, and the machine takes each step that is the same for many nodes once.
@@ -55,7 +55,7 @@ def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> Iterator[
     if node is None:
         return
     end, no_token = int(trie.skip[node]), 32 * vocabulary.words
-    configs, depth = [machine.start], len(prefix)
+    configs, depth = [start], len(prefix)
     level, at = np.array([node]), np.zeros(1, np.int64)  # live nodes of one depth, and which configuration each has
     while len(level):
         depth += 1
@@ -116,14 +116,17 @@ class HealingMachine(CompiledMachine):
         What the text begins with.
     inner:
         The definition's machine.
+    behind:
+        Its configuration behind the prefix; None for its start.
     """
 
-    def __init__(self, prefix: bytes, inner: CompiledMachine) -> None:
+    def __init__(self, prefix: bytes, inner: CompiledMachine, behind: Config | None = None) -> None:
         self.vocabulary, self.pool = inner.vocabulary, inner.pool  # the rows without those of the prefix
         self.states = len(prefix) + inner.states
         self._prefix = prefix
         self._inner = inner
-        self._configs: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
+        self._behind = inner.start if behind is None else behind
+        self._configs: list[Config] = [*map(_Spelling, range(len(prefix))), self._behind]
         self._can_go_on = self._find_ways()
 
     def _find_ways(self) -> list[bool]:
@@ -135,7 +138,7 @@ class HealingMachine(CompiledMachine):
             found.append(
                 (single[offset] and found[-1])
                 or any(found[len(rest) - length] for length, _ in prefixes(self.vocabulary, rest))
-                or any(map(len, beyond(self.vocabulary, self._inner, rest)))
+                or any(map(len, beyond(self.vocabulary, self._inner, rest, self._behind)))
             )
         return found[::-1]
 
@@ -155,8 +158,15 @@ class HealingMachine(CompiledMachine):
             pairs = zip(data, prefix, strict=False)
             same = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), len(data))
             return Match(same, False, False, ((prefix[same], prefix[same]),))
-        found = self._inner.match(data[len(prefix) :])
-        return Match(len(prefix) + found.consumed, found.accepted, found.can_end, found.expected)
+        config, consumed = self._behind, len(prefix)
+        for byte in data[consumed:]:
+            after = self._inner.follow_byte(config, byte)
+            if after is None:
+                break
+            config, consumed = after, consumed + 1
+        can_end = self._inner.is_accepting(config)
+        following = sorted(byte for byte, _ in self._inner.following(self._inner.byte_state(config)))
+        return Match(consumed, can_end and consumed == len(data), can_end, ranges_of(following))
 
     def advance(self, config: Config, token_id: int) -> Config | None:
         """Where a token leads; ``None`` where it is not compatible with the prefix, or its rest not allowed."""
@@ -175,7 +185,7 @@ class HealingMachine(CompiledMachine):
         if len(data) <= len(rest):
             after = offset + len(data)
             return self._configs[after] if rest.startswith(data) and self._can_go_on[after] else None
-        target: Config | None = self._inner.start if data.startswith(rest) else None
+        target: Config | None = self._behind if data.startswith(rest) else None
         for byte in data[len(rest) :]:
             if target is None:
                 return None
@@ -228,7 +238,7 @@ class HealingMachine(CompiledMachine):
         within = [node for length, node in prefixes(self.vocabulary, rest) if self._can_go_on[offset + length]]
         bits = np.zeros(width + 1, np.bool_)
         bits[trie.token[within]] = True
-        for nodes in beyond(self.vocabulary, self._inner, rest):
+        for nodes in beyond(self.vocabulary, self._inner, rest, self._behind):
             bits[trie.token[nodes]] = True
         bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
         row = np.packbits(bits[:width], bitorder="little").view("<i4").astype(np.int32)

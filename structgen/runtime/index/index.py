@@ -6,6 +6,7 @@ import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from ...system.types import Foreign, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
 from .byte_table import ByteTable
+
+if TYPE_CHECKING:
+    from ..graphs.graph import Graph
 
 
 def reader_of(kind: str) -> Reader | None:
@@ -49,8 +53,12 @@ FIELDS = (
     Field("relaxations", list, of=str),
 )
 
-#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
-_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens; parts
+#: of the definition that explain.
+_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED, _MOST_EXPLAINED = 1 << 8, 1 << 10, 1 << 12, 1 << 4
+
+#: Characters of a definition in the title of its graph.
+_TITLE = 100
 
 
 class Index:
@@ -95,14 +103,16 @@ class Index:
         self.compile_seconds = compile_seconds
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
-        #: The same index behind prefixes; see `structgen.runtime.index.healing`.
-        self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
+        #: The same index behind prefixes, from a configuration on; see `structgen.runtime.index.healing`.
+        self.healed: Memo[tuple[bytes, Config | None], Index] = Memo(_MOST_PREFIXES)
         #: Rows near the end of a number of tokens, as far as they are known; see
         #: `structgen.runtime.index.token_budget`.
         self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
         self._byte_table: ByteTable | None = None
+        #: What refusals are explained with; see `structgen.explanations.schema_findings`.
+        self.explanations: Memo[str, Foreign] = Memo(_MOST_EXPLAINED)
         #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
         self.continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = Memo(_MOST_FORCED)
 
@@ -157,6 +167,27 @@ class Index:
     def match(self, data: bytes) -> Match:
         """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
         return self.machine.match(data)
+
+    def graph(self, *, limit: int = 60) -> Graph:
+        """The automaton as a picture: `structgen.runtime.graphs.graph.Graph`, which notebooks and terminals draw.
+
+        Moves one after the other that are one text are one, and the states nearest to the start are shown. Of a
+        grammar it is the parser.
+
+        Parameters
+        ----------
+        limit:
+            So many states, from 1 to 2,000; `ArgumentError` for another number.
+
+        Raises
+        ------
+        UnsupportedError
+            For an index behind a prefix.
+        """
+        from ..graphs.drawing import graph_of
+
+        title = self.definition if len(self.definition) <= _TITLE else f"{self.definition[:_TITLE]}…"
+        return graph_of(self.kind, self.machine.tables, self.vocabulary, title, limit=limit)
 
     # -- distances to the end ----------------------------------------------------------------------------
 

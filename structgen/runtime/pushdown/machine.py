@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
+from ...errors import UnsupportedError
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
 from ...system.locks import Lock
-from ...system.memo import shorten
+from ...system.memo import Memo, shorten
 from ...system.types import Array, JsonMap, RowParts, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.tables import DEAD, FIELDS, MARK, SET
+from ..automaton.tables import DEAD, FIELDS, MARK, SET, shortened
 from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
-from ..core.machine import WHOLE, SharedRows
+from ..core.machine import WHOLE, Productions, SharedRows, Symbol
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 #: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
 MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
+
+#: States whose edges are remembered by target.
+MEMO_GROUPED = 1 << 12
 
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
@@ -104,7 +109,7 @@ class PushdownMachine(InternedMachine[Thread]):
         filled: bool = False,
         complete: bool = False,
     ) -> None:
-        self.tables = tables
+        self.tables: PushdownTables = tables
         self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
         self.pool = self.rows.pool
         self.rows.mark()
@@ -118,6 +123,7 @@ class PushdownMachine(InternedMachine[Thread]):
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
         self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
+        self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `_grouped`
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled, lock=self.rows.lock)
@@ -274,6 +280,60 @@ class PushdownMachine(InternedMachine[Thread]):
             frame = self.stacks.push(state, count, frame)
             state, count = above, 0
         found[state, count, frame] = None
+
+    def productions(self, symbol: Symbol | None = None) -> tuple[Symbol, Productions]:
+        """What takes a state with its count off the stack. Raises `UnsupportedError` where tokens are counted."""
+        if self._edges[-1]:
+            self.lower_all()
+        if self._sees_tokens and self._counts_tokens:
+            raise UnsupportedError("tokens are counted, which texts alone do not tell")
+        state, count = symbol or (self.tables.start, 0)
+        moves = [
+            (data, symbols)
+            for data, target in self._grouped(state)
+            for symbols in self._symbols_behind(self._moves_to(target), count)
+        ]
+        for _, _, edges in self._token_edges(((state, count, None),)) if self._sees_tokens else ():
+            moves += [(b"", symbols) for symbols in self._symbols_behind(edges, count)]
+        return (state, count), Productions(bool(self._returns[state]), moves)
+
+    def with_short_loops(self, turns: int) -> PushdownMachine:
+        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
+        self.lower_all()
+        tables = replace(self.tables, loops=shortened(self.tables.loops, turns))
+        return PushdownMachine(tables, self.vocabulary)
+
+    def is_unambiguous(self, meter: Meter) -> bool:
+        """Whether it is seen that no text leads to two stacks. Raises `BudgetExceededError`."""
+        from .fill import lower_neighbours
+
+        return not self._sees_tokens and self.tables.is_deterministic(lower_neighbours(self.tables, meter))
+
+    def _grouped(self, state: int) -> list[tuple[bytes, int]]:
+        """The targets of a state's edges, each with its bytes; remembered."""
+        found = self._by_target.get(state)
+        if found is None:
+            by_target: dict[int, bytearray] = {}
+            for byte, target in self.tables.edges(state).items():
+                by_target.setdefault(target, bytearray()).append(byte)
+            found = self._by_target[state] = [(bytes(data), target) for target, data in by_target.items()]
+        return found
+
+    def _moves_to(self, target: int) -> Moves:
+        """The moves of an edge's target."""
+        return self.tables.moves[target - self.states] if target >= self.states else ((None, (target,)),)
+
+    def _symbols_behind(self, moves: Moves, count: int) -> Iterator[tuple[Symbol, ...]]:
+        """What takes the place of a symbol with a count, by each move that can be made."""
+        for record, sequence in moves:
+            found: dict[Thread, None] = {}
+            self._make(record, sequence, count, None, found)
+            for state, own, frame in found:
+                symbols = [(state, own)] if state >= 0 else []
+                while frame is not None:
+                    symbols.append((frame.state, frame.count))
+                    frame = frame.below
+                yield tuple(reversed(symbols))
 
     # -- whole tokens ----------------------------------------------------------------------------------
 

@@ -381,7 +381,7 @@ def test_what_is_declared_needs_a_definition() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['start: "a"', "start: /a/", 'start: A\nA: "a" ""?', '?start: "a" -> b', '!_start: "a"']
+    "text", ['start: "a"', "start: /a/", 'start: A\nA: "a" "b"?', '?start: "a" -> b', '!_start: "a"']
 )
 def test_small_ones(text: str) -> None:
     start = "_start" if "_start" in text else "start"

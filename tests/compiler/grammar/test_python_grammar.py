@@ -585,6 +585,9 @@ def test_what_is_left_out(judge: Lark, index: sg.Index) -> None:
         ("", True),
         ("\n", True),
         ("# c", True),
+        ("  ", True),
+        (" \t # c", True),
+        ("  c", False),
         ("  # c\n\t\n\f\nx", True),
         (" x\n", False),
         ("\tx\n", False),
@@ -593,6 +596,11 @@ def test_what_is_left_out(judge: Lark, index: sg.Index) -> None:
         ("x\n# c", True),
         ("if a:\n  b", True),
         ("if a:\n  b # c\n  # d", True),
+        ("if a:\n    b\n  # c", True),
+        ("if a:\n    b\n \t", True),
+        ("if a:\n    b\n \t# c\n  \f # d", True),
+        ("if a:\n    b\n  # c\n  d", False),
+        ("if a:\n    # c", False),
         ("x \\", False),
         ("x \\\n", False),
         ("\n\fx\n", True),
@@ -608,6 +616,19 @@ def test_lines(text: str, accepted: bool, judge: Lark, index: sg.Index) -> None:
     assert index.match(text.encode()).accepted is accepted
     if accepted:
         assert python(text)
+
+
+def test_random_lines(judge: Lark, index: sg.Index) -> None:
+    random, accepted = Random(3), 0
+    for _ in range(3_000):
+        pieces = random.choices(
+            ["if a:\n", "b", "\n", " ", "  ", "# c", "\f", "\\\n"], [4, 4, 5, 3, 3, 3, 1, 1], k=random.randint(2, 12)
+        )
+        text = "if a:\n  b" * random.randint(0, 1) + "".join(pieces)
+        assert index.match(text.encode()).accepted == parses(judge, text), repr(text)
+        assert parses(judge, text) <= python(text), repr(text)
+        accepted += parses(judge, text)
+    assert accepted > 200
 
 
 @pytest.mark.parametrize("text", ["import ", "x = ", "x + ", "def ", "@", "for a in ", "if a:\n  del "])

@@ -117,6 +117,26 @@ DETACH other;
 VACUUM main INTO 'copy.db';
 ANALYZE main.t;
 REINDEX;
+CREATE TABLE 't'('a' 'int', b 'long' 'name' (1));
+SELECT 1 'a', 't'.a, 't'.*, 'a'.'b'.'c' AS 'd' FROM 't' 'x' JOIN main.'u' AS 'v' USING ('a');
+WITH 'a' AS (SELECT 1) SELECT sum(a) OVER 'w', sum(b) OVER ('w' ORDER BY 'c') FROM t WINDOW 'w' AS ();
+SELECT * FROM (t) AS x, (t, u) y;
+SELECT if, if(1, 2), if.a b, a if, window('x'), window(1) OVER () FROM main.if if WINDOW w AS ();
+CREATE TABLE IF NOT EXISTS if (if);
+DROP TABLE IF EXISTS if;
+CREATE VIRTUAL TABLE x USING m(a, order=DESC);
+CREATE VIRTUAL TABLE x USING m('x', b=(c,(d),,), select * from t where 1, 2 -> 3, x'00' ?1,);
+CREATE TRIGGER 'x' AFTER UPDATE OF 'a' ON main.'t' BEGIN UPDATE 't' SET 'a' = 1; END;
+CREATE TABLE x(a CONSTRAINT c CONSTRAINT d NOT NULL CONSTRAINT 'e', b CONSTRAINT f, CONSTRAINT g CHECK (1)
+    CONSTRAINT h UNIQUE (a), CONSTRAINT i);
+ATTACH x AS 'y';
+DETACH 'a';
+VACUUM 'main' INTO 'a' || b;
+UPDATE t SET a = 1 FROM u WHERE b RETURNING a ORDER BY b LIMIT 2;
+DELETE FROM t LIMIT 1 OFFSET 2;
+ALTER TABLE t ADD 'c' 'int';
+ALTER TABLE 't' RENAME 'c' TO 'd';
+ROLLBACK TO 's';
 SELECT * FROM users WHERE email LIKE '%@example.com' ESCAPE '\' OR 'it''s' = "a""b";
 """
 
@@ -210,6 +230,15 @@ SELECT : FROM t
 WITH x SELECT 1
 WITH x AS SELECT 1 SELECT 2
 SELECT a.b.c.d FROM t
+SELECT 'a' 'b' 'c'
+SELECT 'f'(1)
+SELECT a window b FROM t
+CREATE TABLE if (a)
+DROP VIEW if
+CREATE VIRTUAL TABLE x USING m(a))
+CREATE VIRTUAL TABLE x USING m((a)
+CREATE TABLE x (CONSTRAINT c)
+DELETE FROM t LIMIT 1 WHERE a
 """
 
 #: Where a name can be; some may be keywords.
@@ -357,7 +386,7 @@ def test_names_that_are_keywords(index: sg.Index) -> None:
     """Reserved words are no names, and nothing is a name where SQLite takes it for something else."""
     known = 0
     for template in lines(NAMES):
-        for word in [*KEYWORDS, '"order"', "[a b]", "`select`"]:
+        for word in [*KEYWORDS, '"order"', "[a b]", "`select`", "'a b'"]:
             statement = template.replace("{}", word)
             if parses(statement):
                 assert not syntax_error(statement), statement

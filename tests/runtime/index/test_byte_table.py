@@ -36,8 +36,8 @@ DEFINITIONS: dict[str, Callable[[], sg.Definition]] = {
 def texts(name: str, random: Random) -> list[bytes]:
     def text() -> str:
         if name == "schema":
-            name, size, code = "né" * random.randrange(9), random.randrange(10**9), "abcé"[: random.randrange(5)]
-            rows = [{"name": name, "size": size, "code": code}] * random.randrange(12)
+            label, size, code = "né" * random.randrange(9), random.randrange(10**9), "abcé"[: random.randrange(5)]
+            rows = [{"name": label, "size": size, "code": code}] * random.randrange(12)
             return json.dumps(rows, ensure_ascii=False)
         if name == "regex":
             return "".join(random.choice(["abc=1234567890123;", "é", "x=1;"]) for _ in range(30)) + "end"

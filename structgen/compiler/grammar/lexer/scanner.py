@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ....budget import Meter
 from ....errors import DefinitionError
 from ....runtime.core.digraph import bits
+from ...patterns.empty_texts import NOTHING, without_empty
 from ...patterns.parser import parse
 from ..load.rules import Terminal
 from .leftmost_dfa import LeftmostDfa
@@ -42,10 +43,10 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
             continue
         meter.check_time("reading the terminals")
         try:
-            made.add(parse(terminal.pattern, flags, meter), meter)
+            tree = parse(terminal.pattern, flags, meter)
+            made.add((without_empty(tree) if terminal.is_optional else None) or tree, meter)
         except DefinitionError as error:
-            where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
-            raise type(error)(error.what, where=where, remedy=error.remedy) from error
+            raise _of(terminal, error) from error
     automata = iter(preferred(made, meter))
     found = [None if terminal.pattern is None else next(automata) for terminal in terminals]
     for terminal, matcher in zip(terminals, found, strict=True):
@@ -62,6 +63,30 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
                 remedy="Use + in place of *, and let rules say that it may be left out.",
             )
     return found
+
+
+def optional(terminals: tuple[Terminal, ...], meter: Meter) -> tuple[set[str], set[str]]:
+    """The names of the terminals that may be left out, and of those that match nothing else.
+
+    Raises `DefinitionError` for one that can't be read.
+    """
+    found: tuple[set[str], set[str]] = set(), set()
+    for terminal in terminals:
+        if terminal.pattern is not None and terminal.has_no_width:
+            meter.check_time("reading the terminals")
+            try:
+                others = without_empty(parse(terminal.pattern, 0, meter))
+            except DefinitionError as error:
+                raise _of(terminal, error) from error
+            if others is not None:
+                found[others is NOTHING].add(terminal.name)
+    return found
+
+
+def _of(terminal: Terminal, error: DefinitionError) -> DefinitionError:
+    """An error, with the terminal that it is about."""
+    where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
+    return type(error)(error.what, where=where, remedy=error.remedy)
 
 
 #: Bytes of a lexer state besides its row in the table.

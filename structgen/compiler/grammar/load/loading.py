@@ -6,6 +6,7 @@ Lark takes care of the whole syntax: EBNF, repeats, templates, aliases, prioriti
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ....budget import Meter
 from ....definitions.grammar_text import Imports
 from ....errors import BudgetExceededError, DefinitionError, StructgenError
+from .dialects import foreign_notation
 from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Production, Terminal
 
@@ -76,7 +78,12 @@ def load(
     except StructgenError:
         raise
     except Exception as error:
-        raise _bad_regex(builder._definitions, meter) or _as_ours(error, source) from error
+        raise (
+            _bad_literal(builder._definitions, meter)
+            or (_given_in_terminal(builder._definitions, declared) if isinstance(error, AssertionError) else None)
+            or foreign_notation(text)
+            or _as_ours(error, source)
+        ) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
     defined = {terminal.name for terminal in terminals}
@@ -143,7 +150,9 @@ def _order(terminal: TerminalDef) -> tuple[int, int, int, str]:
 def _terminal(terminal: TerminalDef) -> Terminal:
     pattern = terminal.pattern
     text = pattern.value if pattern.type == "str" else None
-    return Terminal(terminal.name, pattern.to_regexp(), text, frozenset(pattern.flags), terminal.priority)
+    return Terminal(
+        terminal.name, pattern.to_regexp(), text, frozenset(pattern.flags), terminal.priority, not pattern.min_width
+    )
 
 
 def _check_defined(grammar: ContextFreeGrammar) -> None:
@@ -164,15 +173,38 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
                 )
 
 
-def _bad_regex(definitions: Mapping[str, Definition], meter: Meter) -> DefinitionError | None:
+def _given_in_terminal(definitions: Mapping[str, Definition], declared: Collection[str]) -> DefinitionError | None:
+    """What is wrong with the first terminal that holds another one without a pattern."""
+    for name, definition in definitions.items():
+        if definition.is_term and definition.tree is not None:
+            names = definition.tree.scan_values(lambda each: getattr(each, "name", each) in declared)
+            if (inner := next((getattr(each, "name", each) for each in names), None)) is not None:
+                return DefinitionError(
+                    f"the terminal {name} holds {inner}, which is no text for a lexer: a special token, a schema, or"
+                    " another definition",
+                    where=f"terminal {name}",
+                    remedy="Name it in a rule; names of rules are in small letters.",
+                )
+    return None
+
+
+def _bad_literal(definitions: Mapping[str, Definition], meter: Meter) -> DefinitionError | None:
     """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed.
 
-    Raises `BudgetExceededError`.
+    And with the first range that ends before it begins. Raises `BudgetExceededError`.
     """
     from lark.load_grammar import _literal_to_pattern
     from lark.utils import sre_parse  # type: ignore[attr-defined]
 
     for name, definition in definitions.items():
+        for parts in definition.tree.find_data("range") if definition.tree is not None else ():
+            first, last = (ast.literal_eval(token) for token in parts.children)
+            if first > last:
+                return DefinitionError(
+                    f"the range {parts.children[0]}..{parts.children[1]} ends before it begins",
+                    where=f"{name}, line {parts.children[0].line}, column {parts.children[0].column}",
+                    remedy="Turn it round.",
+                )
         for literal in definition.tree.find_data("literal") if definition.tree is not None else ():
             token = literal.children[0]
             if token.type != "REGEXP":
@@ -183,6 +215,9 @@ def _bad_regex(definitions: Mapping[str, Definition], meter: Meter) -> Definitio
                 sre_parse.parse(pattern.to_regexp())
             except re.error as error:
                 column = (error.pos or 0) + 1 - len("(?i:") * len(pattern.flags)
+                if column < 1:
+                    what = f"the regex has a flag that is none: {error.msg}"
+                    return DefinitionError(what, where=f"{token} of {name}", remedy="Flags are i, m, s, u and x.")
                 return DefinitionError(
                     f"the regex cannot be read: {error.msg}", where=f"{token} of {name}, column {column}"
                 )

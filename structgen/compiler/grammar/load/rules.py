@@ -28,6 +28,10 @@ class Terminal:
         The letters of its flags, such as ``i``.
     priority:
         As the grammar states it, 0 where it doesn't.
+    has_no_width:
+        Whether the widths of what the pattern is made of say that it may match nothing at all.
+    is_optional:
+        Whether rules say where the terminal may be left out, and only its other matches are the lexer's.
     """
 
     name: str
@@ -35,6 +39,8 @@ class Terminal:
     text: str | None = None
     flags: frozenset[str] = frozenset()
     priority: int = 0
+    has_no_width: bool = False
+    is_optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def build(grammar: ContextFreeGrammar, meter: Meter, *, resolve: bool = True) ->
             if resolve:
                 _resolve(reductions, conflicts)
     once: dict[int, int] = {}  # many states expect the same, and of thousands of terminals
-    for shifts, reductions in zip(table.shifts, table.reductions, strict=True):
+    for shifts, reductions in meter.each(zip(table.shifts, table.reductions, strict=True), "building the parser"):
         expected = set_of(shifts) | functools.reduce(or_, reductions.values(), 0)
         table.expected.append(once.setdefault(expected, expected))
     return table

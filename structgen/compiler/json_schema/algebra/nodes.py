@@ -25,12 +25,17 @@ class Nodes:
         The number of the whole document's.
     meter:
         Of the compile.
+    share:
+        Whether equal subschemas are one.
     """
 
-    def __init__(self, schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> None:
+    def __init__(self, schemas: Sequence[Schema], root: SchemaId, meter: Meter, *, share: bool = True) -> None:
         self.schemas = list(schemas)
         self.meter = meter
-        self._same, self._said = representatives(schemas, root, meter)
+        self._same = list(range(len(self.schemas)))
+        self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
+        if share:
+            self._same, self._said = representatives(schemas, root, meter)
         self._goals: list[Conjunction | None] = [None] * len(self.schemas)
         self._constants: dict[Hashable, Conjunction] = {}
         self._made: dict[Hashable, SchemaId] = {}
@@ -111,6 +116,12 @@ class Nodes:
         if goal is None:
             goal = self._constants[key] = frozenset((self._add(Schema("", enum=(value,))),))
         return goal
+
+    def made(self, key: Hashable, schema: Schema) -> Conjunction:
+        """The goal of satisfying a schema that no document has; the same one under the same key."""
+        if key not in self._made:
+            self._made[key] = self._add(schema)
+        return frozenset((self._made[key],))
 
     def negation(self, goal: Conjunction) -> Conjunction:
         """The goal of not reaching a goal."""

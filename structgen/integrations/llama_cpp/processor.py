@@ -1,4 +1,4 @@
-"""llama-cpp-python: a logits processor for ``Llama``, and the vocabulary of its model.
+"""A logits processor for ``Llama`` of llama-cpp-python.
 
 Follows llama-cpp-python 0.3.36. What its calls are like, and what follows from it here:
 
@@ -14,7 +14,6 @@ Follows llama-cpp-python 0.3.36. What its calls are like, and what follows from 
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 from collections.abc import Iterable
 from copy import copy, deepcopy
@@ -23,27 +22,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BitmaskError, StructgenError, VocabularyError
-from ..runtime.guide.tracker import SequenceTracker
-from ..runtime.logits.array_logits import apply_bitmask
-from ..system.arguments import describe
-from ..system.types import Array, Foreign
-from ..vocabulary.gguf import MARKERS
-from ..vocabulary.vocabulary import Vocabulary
-from .checks import check_vocabulary
-from .engine_names import check_attributes
+from ...errors import BitmaskError, StructgenError
+from ...runtime.guide.tracker import SequenceTracker
+from ...runtime.logits.array_logits import apply_bitmask
+from ...system.arguments import describe
+from ...system.types import Array, Foreign
+from ..checks import check_vocabulary
+from ..engine_names import check_attributes
+from .tokens import vocabulary
 
 if TYPE_CHECKING:
-    from ..runtime.index.index import Index
-
-#: ``enum llama_vocab_type`` of the kinds whose tokens have bytes of their own: SentencePiece, byte-level BPE.
-_KNOWN_KINDS = (1, 2)
-
-#: ``enum llama_token_attr``: unknown, unused, control.
-_WITHOUT_TEXT = 1 << 0 | 1 << 1 | 1 << 3
-
-#: The vocabulary of each `Llama`, read once.
-_vocabularies: weakref.WeakKeyDictionary[Foreign, Vocabulary] = weakref.WeakKeyDictionary()
+    from ...runtime.index.index import Index
 
 
 class LogitsProcessor:
@@ -164,63 +153,6 @@ class LogitsProcessor:
         goes_on = same and self._position < len(input_ids)
         self._position = self._position + 1 if goes_on else len(input_ids)
         return not goes_on
-
-
-def vocabulary(llama: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
-    """The vocabulary of a loaded model: each token's bytes are those that llama.cpp prints for it.
-
-    Parameters
-    ----------
-    llama:
-        A ``llama_cpp.Llama``; one with ``vocab_only=True`` suffices.
-    eos_ids:
-        The ids that end a text; by default all at which llama.cpp ends one.
-
-    Raises
-    ------
-    VocabularyError
-        For a kind of tokenizer other than SentencePiece and byte-level BPE.
-    """
-    if eos_ids is None and llama in _vocabularies:
-        return _vocabularies[llama]
-    import llama_cpp
-
-    handle = llama_cpp.llama_model_get_vocab(llama.model)
-    kind = llama_cpp.llama_vocab_type(handle)
-    if kind not in _KNOWN_KINDS:
-        raise VocabularyError(
-            f"the token bytes of a tokenizer of llama.cpp's type {kind} are not known",
-            remedy="Known are SPM (1) and BPE (2). If you know the bytes of its tokens, use Vocabulary.from_bytes.",
-        )
-    tokens: dict[int, bytes] = {}
-    specials: dict[str, int] = {}
-    ends: list[int] = []
-    size = llama_cpp.llama_vocab_n_tokens(handle)
-    for i in range(size):
-        name = (llama_cpp.llama_vocab_get_text(handle, i) or b"").decode("utf-8", "replace")
-        is_end = llama_cpp.llama_vocab_is_eog(handle, i)
-        if is_end:
-            ends.append(i)
-        has_text = not llama_cpp.llama_vocab_get_attr(handle, i) & _WITHOUT_TEXT
-        if is_end or not has_text or name in MARKERS or name == "<|end|>":
-            specials.setdefault(name, i)
-        else:
-            tokens[i] = _piece(llama_cpp, handle, i)
-    found = Vocabulary.from_bytes(tokens, ends if eos_ids is None else eos_ids, special_tokens=specials, size=size)
-    if eos_ids is None:
-        _vocabularies[llama] = found
-    return found
-
-
-def _piece(llama_cpp: Foreign, handle: Foreign, token: int) -> bytes:
-    """What llama.cpp prints for a token."""
-    room = 64
-    buffer = ctypes.create_string_buffer(room)
-    count = llama_cpp.llama_token_to_piece(handle, token, buffer, room, 0, False)
-    if count < 0:  # the room it needs
-        buffer = ctypes.create_string_buffer(-count)
-        count = llama_cpp.llama_token_to_piece(handle, token, buffer, -count, 0, False)
-    return buffer.raw[:count]
 
 
 def _allow_only(scores: Array, ids: Iterable[int]) -> None:

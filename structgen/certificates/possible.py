@@ -1,0 +1,123 @@
+"""Which tokens an automaton can read at all: more than it does, and never fewer.
+
+Counts are left out, and whatever can lie below a state on the stack is taken to lie there. What is left is a finite
+automaton, of which subsets are followed through the trie of all tokens, each with every byte once.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..budget import Meter
+from ..vocabulary.vocabulary import Vocabulary
+from .languages import GreibachLanguage
+
+_DOING = "looking for tokens that are never allowed"
+
+#: Nodes of the trie between two looks at the clock.
+_NODES = 1 << 12
+
+
+def possible_tokens(language: GreibachLanguage, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
+    """``bool[size]``: False for tokens with bytes that no text has. Raises `BudgetExceededError`."""
+    tops = _Tops(language, meter)
+    trie = vocabulary.trie
+    possible = np.zeros(vocabulary.size, np.bool_)
+    skip, byte, depth = trie.skip.data, trie.byte.data, trie.depth.data
+    path = [tops.every]
+    node = 1
+    while node < len(trie.byte):
+        if not node % _NODES:
+            meter.check_time(_DOING)
+        after = tops.step(path[depth[node] - 1], byte[node])
+        if not after:
+            node = skip[node]
+            continue
+        del path[depth[node] :]
+        path.append(after)
+        possible[trie.token_ids[trie.first_token[node] : trie.first_token[node + 1]]] = True
+        node += 1
+    return possible
+
+
+class _Tops:
+    """Sets of states that can be on top of the stack, as the subsets of a finite automaton."""
+
+    def __init__(self, language: GreibachLanguage, meter: Meter) -> None:
+        self._meter = meter
+        of = [state for state, _ in language.symbols]
+        ends: dict[int, bool] = {}
+        below: dict[int, set[int]] = {state: set() for state in of}
+        self._moves: dict[int, dict[bytes, set[int]]] = {state: {} for state in of}
+        firsts: dict[int, set[int]] = {state: set() for state in of}
+        pops: dict[int, set[bytes]] = {state: set() for state in of}
+        for state, is_end in zip(of, language.ends, strict=True):
+            ends[state] = ends.get(state, False) or is_end
+        for symbol, made in language.useful():
+            state, sequence = of[symbol], [of[each] for each in made.symbols]
+            for lower, upper in pairwise(sequence):
+                below[upper].add(lower)
+            if sequence:
+                firsts[state].add(sequence[0])
+                self._moves[state].setdefault(made.data, set()).add(sequence[-1])
+            else:
+                pops[state].add(made.data)
+        _spread(below, firsts, meter)
+        for state, kinds in pops.items():
+            for data in kinds:
+                self._moves[state].setdefault(data, set()).update(below[state])
+        self._handed = {state: _handed(state, ends, below) for state in self._moves}
+        self.every = self._closed(set(self._moves))
+        self._moves[_NOTHING] = {}
+        self._by_byte: dict[frozenset[int], dict[int, frozenset[int]]] = {}
+
+    def _closed(self, states: set[int]) -> frozenset[int]:
+        return frozenset().union(*[self._handed[state] for state in states])
+
+    def step(self, tops: frozenset[int], byte: int) -> frozenset[int]:
+        """What can be on top after a byte; empty where nothing takes it."""
+        spelled = self._by_byte.get(tops)
+        if spelled is None:
+            self._meter.check_time(_DOING)
+            targets: dict[int, set[int]] = {}
+            for state in tops:
+                for data, after in self._moves[state].items():
+                    for each in data:
+                        targets.setdefault(each, set()).update(after)
+            closed: dict[frozenset[int], frozenset[int]] = {}
+            spelled = self._by_byte[tops] = {}
+            for each, after in targets.items():
+                key = frozenset(after)
+                spelled[each] = closed[key] if key in closed else closed.setdefault(key, self._closed(after) or _END)
+        return spelled.get(byte, frozenset())
+
+
+#: In place of a state: what takes the last one off the stack leads there, and only there where nothing lies below.
+_NOTHING = -1
+_END = frozenset([_NOTHING])
+
+
+def _spread(below: dict[int, set[int]], firsts: dict[int, set[int]], meter: Meter) -> None:
+    """What is first in a sequence has below it what its state had."""
+    todo = [state for state in below if below[state]]
+    while todo:
+        meter.check_time(_DOING)
+        state = todo.pop()
+        for first in firsts[state]:
+            if not below[state] <= below[first]:
+                below[first] |= below[state]
+                todo.append(first)
+
+
+def _handed(state: int, ends: dict[int, bool], below: dict[int, set[int]]) -> frozenset[int]:
+    """A state, and those below that the next byte may be left to."""
+    found, todo = {state}, [state]
+    while todo:
+        here = todo.pop()
+        for each in below[here] - found if ends[here] else ():
+            found.add(each)
+            todo.append(each)
+    return frozenset(found)

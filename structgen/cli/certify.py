@@ -1,0 +1,145 @@
+"""``structgen certify``: what can be proved of definitions, and what their authors should mend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..budget import Budget
+from ..certificates.values import SEVERITIES, Severity, abridged, printable
+from ..definitions.loading import read_definitions
+from ..errors import DefinitionError, StructgenError
+from . import options
+from .console import Display
+from .sarif import Certified, sarif
+
+if TYPE_CHECKING:
+    from ..certificates.values import Finding
+    from ..vocabulary.vocabulary import Vocabulary
+
+
+def certify(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            show_default=False,
+            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf), manifests (.toml), folders of them, "
+            "indexes (.sgx), or MODULE:NAME.",
+        ),
+    ],
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--tokenizer",
+            "-t",
+            metavar="T",
+            help="As for [bold]compile[/]: what is said of tokens is said of its tokens.",
+            show_default="each byte is a token",
+        ),
+    ] = None,
+    item: Annotated[
+        list[str] | None,
+        typer.Option("--item", metavar="NAME", help="Look at this item; may be repeated.", show_default="all items"),
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(metavar="SEVERITY", help=f"Exit code 1 from which severity on: {', '.join(SEVERITIES)}."),
+    ] = "error",
+    sarif_file: Annotated[
+        Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings in SARIF 2.1.0.")
+    ] = None,
+    max_states: options.MaxStates = None,
+    max_memory: options.MaxMemory = None,
+    max_seconds: options.MaxSeconds = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Look for dead ends, unused parts, and repetition without an end in definitions.
+
+    A line for each finding, errors first. Exit code 0: nothing as severe as --fail-on;
+    1: something is, or a definition does not compile. Limits are for each definition.
+
+    \b
+    [bold]Examples[/]
+      structgen certify schemas/
+      structgen certify schemas/ --fail-on warning --sarif findings.sarif
+      structgen certify person.json -t ./llama-3 --item never_allowed --json
+    """
+    if fail_on not in SEVERITIES:
+        raise typer.BadParameter(f"{fail_on!r} is none of {', '.join(SEVERITIES)}.", param_hint="--fail-on")
+    vocabulary = None if tokenizer is None else options.load_vocabulary(tokenizer)
+    budget = options.make_budget(max_states, max_memory, max_seconds)
+    with Display() as display:
+        display.compile_kernels()
+        found = list(_certified(paths, vocabulary, budget, item))
+    if not found:
+        raise DefinitionError("no definitions found", where=", ".join(map(str, paths)))
+    if sarif_file is not None:
+        sarif_file.write_text(json.dumps(sarif(found), indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        options.print_json([each.to_json() for each in found])
+    else:
+        for each in found:
+            _print(each)
+    severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    if any(each.failure is not None or _worst(each) in severe for each in found):
+        raise typer.Exit(1)
+
+
+def _certified(
+    paths: Sequence[Path], vocabulary: Vocabulary | None, budget: Budget, items: list[str] | None
+) -> Iterator[Certified]:
+    """What each definition and each index comes to, in the order of the paths."""
+    from ..api import compile
+    from ..certificates.certify import certify as certified
+    from ..runtime.index.index import Index
+    from ..vocabulary.vocabulary import Vocabulary
+
+    for path in paths:
+        if path.suffix == options.INDEX_SUFFIX:
+            certificate = certified(Index.load(path), budget=budget, items=items)
+            yield Certified(path.stem, str(path), 0, certificate)
+            continue
+        reading = read_definitions([path])
+        for ignored in reading.ignored:
+            typer.echo(f"note: {ignored} is not a definition, skipped", err=True)
+        for error in reading.failures:
+            file = error.where.split(", ")[0]
+            yield Certified(Path(file).stem, str(path) if path.is_file() else file, 0, None, error)
+        for named in reading.definitions:
+            try:
+                used = vocabulary or Vocabulary.bytewise()
+                index = compile(named.definition, used, eager=False, budget=budget, base_rows=False)
+            except StructgenError as error:
+                yield Certified(named.name, str(named.path), named.line, None, error)
+            else:
+                certificate = certified(index, budget=budget, items=items)
+                yield Certified(named.name, str(named.path), named.line, certificate)
+
+
+def _worst(each: Certified) -> Severity | None:
+    return None if each.certificate is None else each.certificate.worst
+
+
+def _print(each: Certified) -> None:
+    """A line for each finding, as compilers write them, and one for what is not decided."""
+    place = f"{each.path}:{each.line}" if each.line else each.path
+    if each.certificate is None:
+        typer.echo(f"{place}: failed: {printable(str(each.failure))}")
+        return
+    for item, finding in each.certificate.findings:
+        typer.echo(f"{place}: {each.name}: {finding.severity}: {_said(finding)} [{item.name}]")
+    undecided = [item.name for item in each.certificate.items if item.verdict == "undecided"]
+    if undecided:
+        typer.echo(f"{place}: {each.name}: not decided: {', '.join(undecided)}")
+    elif each.certificate.worst is None:
+        typer.echo(f"{place}: {each.name}: nothing found")
+
+
+def _said(finding: Finding) -> str:
+    where = f"{printable(finding.where)}: " if finding.where else ""
+    witness = "" if finding.witness is None else f", as in {abridged(finding.witness)!r}"
+    return f"{where}{printable(finding.says)}{witness}"

@@ -1,0 +1,74 @@
+"""Rules without empty ones: the same texts, told apart by what they hold (Hopcroft, Motwani & Ullman 2006, 7.1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import product
+
+from ....budget import Meter
+from ..load.rules import ContextFreeGrammar, Production
+from .symbols import Symbols
+
+_DOING = "leaving out what is empty"
+
+#: Bytes of a symbol of a rule.
+_BYTES_OF_SYMBOL = 60
+
+
+def without_empty_rules(
+    grammar: ContextFreeGrammar, optional: Collection[str], only_empty: Collection[str], meter: Meter
+) -> ContextFreeGrammar:
+    """The same grammar, in which nothing is empty but a whole text.
+
+    Parameters
+    ----------
+    optional, only_empty:
+        Names of terminals that may be left out, and of those that are left out always.
+
+    Raises `BudgetExceededError`: a rule of n symbols that can be empty becomes up to 2ⁿ.
+    """
+    symbols = Symbols.of(grammar)
+    number = {name: i for i, name in enumerate(symbols.names)}
+    is_empty = symbols.deriving(number[name] for name in (*optional, *only_empty))
+    nullable = {name for name, i in number.items() if is_empty[i]}
+    rules: dict[tuple[str, tuple[str, ...]], Production] = {}
+    held = 0
+    for rule in grammar.rules:
+        for expansion in _expansions(rule.expansion, nullable, only_empty):
+            if expansion and expansion != (rule.origin,):
+                rules.setdefault((rule.origin, expansion), replace(rule, expansion=expansion))
+            held += 1 + len(expansion)
+            if held % 64 == 0:
+                meter.check_time(_DOING)
+                meter.check_memory(held * _BYTES_OF_SYMBOL, _DOING)
+    kept = _with_texts(list(rules.values()), {terminal.name for terminal in grammar.terminals})
+    has_texts = any(rule.origin == grammar.start for rule in kept)
+    if grammar.start not in nullable:  # without a text it is left to its parser to say so
+        return replace(grammar, rules=tuple(kept)) if has_texts else grammar
+    start = f"{grammar.start}_or_nothing"
+    while start in number:
+        start += "_"
+    whole = [Production(start, ()), *([Production(start, (grammar.start,))] if has_texts else [])]
+    return replace(grammar, start=start, rules=(*whole, *kept))
+
+
+def _expansions(
+    expansion: tuple[str, ...], nullable: Collection[str], only_empty: Collection[str]
+) -> Iterator[tuple[str, ...]]:
+    """An expansion with and without each symbol that may be empty."""
+    choices = (
+        ((),) if name in only_empty else ((name,), ()) if name in nullable else ((name,),) for name in expansion
+    )
+    for chosen in product(*choices):
+        yield tuple(name for names in chosen for name in names)
+
+
+def _with_texts(rules: list[Production], terminals: Collection[str]) -> list[Production]:
+    """Rules less those with nonterminals that were empty in all cases, and so have none now."""
+    while True:
+        known = {*terminals, *(rule.origin for rule in rules)}
+        kept = [rule for rule in rules if known.issuperset(rule.expansion)]
+        if len(kept) == len(rules):
+            return rules
+        rules = kept

@@ -1,0 +1,100 @@
+"""The definition behind an index, read back from the canonical text that the index holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from ..errors import DefinitionError, StructgenError
+from ..system.types import Foreign
+from .values import WHITESPACE, Definition, Gbnf, Grammar, Indentation, JsonSchema, Regex, StructuralTag
+
+_DECODER = json.JSONDecoder()
+
+#: The bounded pattern of ``whitespace="any"``.
+_ANY_BOUNDED = re.compile(re.escape(WHITESPACE["any"]) + r"\{0,(\d{1,18})\}")
+
+
+def definition_of(kind: str, canonical: str) -> Definition:
+    """The definition that has a canonical text.
+
+    Raises `DefinitionError` where it can't be had from that: an `Fsm` has no source, and of files that a grammar
+    imports an index only holds the hashes, so that they must still be where they were.
+    """
+    reader = _READERS.get(kind)
+    try:
+        definition = reader(canonical) if reader is not None else None
+    except (StructgenError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _no_source(f"the definition in the index can't be read: {error}") from error
+    if definition is None:
+        raise _no_source(f"an index of kind {kind!r} holds no source")
+    if definition.canonical() != canonical:
+        raise _no_source("the index does not hold all of the definition's source")
+    return definition
+
+
+def _no_source(what: str) -> DefinitionError:
+    return DefinitionError(what, remedy="Pass definition=, from which the index was compiled.")
+
+
+def _json_schema(canonical: str) -> JsonSchema:
+    at, parts = canonical.index("[") + 1, list[Foreign]()
+    while len(parts) < 3:  # the schema's own text stays as it is: its numbers keep their digits
+        value, end = _DECODER.raw_decode(canonical, at)
+        if len(parts) == 2 and not (isinstance(value, list)):
+            break
+        parts.append(value)
+        at = end + 1
+    options, written = parts[1], parts[2] if len(parts) > 2 else ["json"]
+    return JsonSchema(canonical[at:-1], **schema_options(options), style=written[0], excludes=tuple(written[1:]))
+
+
+def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
+    """The options of a `JsonSchema` from what its canonical text says of them."""
+    gap, indent, order, escapes, additional, lenient = options
+    bounded = _ANY_BOUNDED.fullmatch(gap) if gap is not None else None
+    words = {pattern: word for word, pattern in WHITESPACE.items()}
+    whitespace = indent if gap is None else words.get(gap, gap)
+    most: int | None = 20
+    if bounded:
+        whitespace, most = "any", int(bounded[1])
+    elif gap == WHITESPACE["any"] + "*":
+        whitespace, most = "any", None
+    return {
+        "whitespace": whitespace, "max_whitespace": most, "property_order": order, "escapes": escapes,
+        "additional_properties": additional, "lenient": lenient,
+    }  # fmt: skip
+
+
+def _regex(canonical: str) -> Regex:
+    _, pattern, flags = json.loads(canonical)
+    return Regex(pattern, flags)
+
+
+def _gbnf(canonical: str) -> Gbnf:
+    _, start, text = json.loads(canonical)
+    return Gbnf(text, start=start)
+
+
+def _grammar(canonical: str) -> Grammar:
+    _, (start, lexer, strict, ambiguity, postlex), text, _, inner = json.loads(canonical)
+    own: Foreign = [tuple(each) if isinstance(each, list) else each for each in postlex or ()]
+    layout = None if postlex is None else Indentation(*own)
+    named = {name: definition_of(json.loads(each)[0], each) for name, each in inner}
+    return Grammar(
+        text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, postlex=layout, definitions=named
+    )
+
+
+def _structural_tag(canonical: str) -> StructuralTag:
+    at = canonical.index(",") + 1
+    options, end = _DECODER.raw_decode(canonical, at)
+    text = canonical[end + 1 : _DECODER.raw_decode(canonical, end + 1)[1]]
+    return StructuralTag(text, **schema_options(options[1]))
+
+
+_READERS: dict[str, Callable[[str], Definition]] = {
+    "json_schema": _json_schema, "regex": _regex, "gbnf": _gbnf, "grammar": _grammar,
+    "structural_tag": _structural_tag,
+}  # fmt: skip

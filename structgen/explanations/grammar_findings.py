@@ -1,0 +1,188 @@
+"""Findings about the texts of a grammar: the terminals that the parser accepts, and the rules that are being written.
+
+The terminals are read off the index's own machine: those that the parser accepts behind the last lexeme, as Lark's
+``UnexpectedToken.accepts`` has them, or where that lexeme can't end here, those it might become. The names of rules
+are not in an index; they come from the grammar's text, whose parser is built again on the first question.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from ..budget import Budget, Meter
+from ..compiler.grammar.compiler import parser_of
+from ..compiler.grammar.load.loading import load
+from ..compiler.grammar.load.rules import ContextFreeGrammar, Terminal
+from ..compiler.grammar.parser.lalr import Lalr
+from ..definitions import Grammar
+from ..errors import StructgenError
+from ..runtime.core.digraph import bits
+from ..runtime.core.machine import Config
+from ..runtime.grammar.machine import GrammarMachine
+from ..runtime.grammar.parser.parser_driver import Parse
+from ..runtime.index.index import Index
+from .values import Findings, Reason
+
+#: What loading a grammar for its names may cost.
+_BUDGET = Budget(seconds=1.0)
+
+#: Terminals that are described, rules that are said to be written, states of a stack that are looked at for them.
+_MOST_DESCRIBED, _MOST_RULES, _MOST_STATES = 40, 6, 24
+
+#: What Lark makes of a part of a rule that is repeated.
+_REPEATED = re.compile(r"__\w+_(?:star|plus)_\d+")
+
+#: Characters of a terminal that is shown.
+_LONGEST = 40
+
+
+class _Names(NamedTuple):
+    """What a grammar's text says of numbers: the grammar, its parser, where names are defined."""
+
+    grammar: ContextFreeGrammar
+    parser: Lalr
+    places: dict[str, tuple[int, int]]
+
+
+def find(index: Index, definition: Grammar | None, data: bytes, ended: bool, config: Config) -> Findings:
+    """What the grammar expects in place of a text's last byte, or of its end; ``config`` is that before it."""
+    machine = index.machine
+    assert isinstance(machine, GrammarMachine)
+    names, notes = _names(index, definition)
+    between, within = machine.readings(config)
+    if between:
+        expected = _accepted(machine, between)
+        begun = ""
+    else:
+        expected = _becoming(machine, within)
+        begun = ", as far as it was read"
+    terminals = tuple(sorted(_named(machine, expected)))
+    described = [_described(name, names) for name in terminals[:_MOST_DESCRIBED]]
+    more = [f"{len(terminals) - _MOST_DESCRIBED} more"] if len(terminals) > _MOST_DESCRIBED else []
+    what = f"the grammar goes on with {', '.join([*described, *more])}{begun}"
+    parses = between or [parse for parse, _ in within]
+    rules = list(islice(_rules(parses, names), _MOST_RULES)) if names else []
+    writing = "; ".join(rules)
+    return Findings((Reason("terminal" if terminals else "unknown", terminals, what),), writing, tuple(notes))
+
+
+def expected_terminals(index: Index, config: Config) -> frozenset[str]:
+    """The names of the terminals that may come behind a configuration whose last lexeme is over, with ``$END``."""
+    assert isinstance(index.machine, GrammarMachine)
+    between, _ = index.machine.readings(config)
+    return frozenset(_named(index.machine, _accepted(index.machine, between)))
+
+
+def _accepted(machine: GrammarMachine, parses: Iterable[Parse]) -> int:
+    found = 0
+    for parse in parses:
+        found |= machine.parses.accepted(parse).terminals
+    return found & ~machine.ignored
+
+
+def _becoming(machine: GrammarMachine, within: Iterable[tuple[Parse, int]]) -> int:
+    """The terminals that lexemes can still become, of those that the parser accepts."""
+    found = 0
+    for parse, state in within:
+        accepted = machine.parses.accepted(parse).terminals
+        found |= accepted & machine.futures_of(state) if state >= 0 else accepted & machine.embedded.terminals
+    return found
+
+
+def _named(machine: GrammarMachine, terminals: int) -> set[str]:
+    tables = machine.tables
+    layout, first = tables.layout, tables.end + 1
+    found = {tables.terminals[t] for t in bits(terminals & (1 << tables.end) - 1)}
+    if terminals >> tables.end & 1:
+        found.add("$END")
+    if layout is not None and terminals >> first:
+        found.add(tables.terminals[layout.newline])
+    return found
+
+
+# -- names ----------------------------------------------------------------------------------------------------
+
+
+def _names(index: Index, definition: Grammar | None) -> tuple[_Names | None, list[str]]:
+    """What the text says, remembered by the index; None where it is not known, or takes too long."""
+    if definition is None:
+        return None, []
+    known = index.explanations.get(definition.text)
+    if known is None:
+        try:
+            known = _load(definition), []
+        except StructgenError as error:
+            known = None, [f"rules are not named: {error}"]
+        index.explanations[definition.text] = known
+    names: _Names | None = known[0]
+    return names, [*known[1]]
+
+
+def _load(definition: Grammar) -> _Names:
+    meter, marked = Meter(_BUDGET), definition.marked
+    declared = {*(name for name, _ in definition.definitions), *marked.tokens, *marked.schemas}
+    if definition.postlex is not None:
+        declared |= {definition.postlex.indent, definition.postlex.dedent}
+    grammar = load(
+        marked.text, definition.start, meter, source=definition.path, imports=definition.imports, declared=declared
+    )
+    parser = parser_of(grammar, meter, definition.ambiguity, definition.strict)
+    return _Names(grammar, parser, _places(definition.text))
+
+
+#: Where a rule or a terminal is defined.
+_DEFINED = re.compile(r"^[ \t]*[?!]*(\w+)[ \t]*(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.M)
+
+
+def _places(text: str) -> dict[str, tuple[int, int]]:
+    """Line and column of each definition in a grammar's text."""
+    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+    places: dict[str, tuple[int, int]] = {}
+    for found in _DEFINED.finditer(text):
+        line = bisect_right(lines, found.start(1))
+        places.setdefault(found[1], (line, found.start(1) - lines[line - 1] + 1))
+    return places
+
+
+def _described(name: str, names: _Names | None) -> str:
+    """A terminal as a person knows it: a text in quotes, or its name with the place of its definition."""
+    if name == "$END":
+        return "the end of the text"
+    terminal = next((each for each in names.grammar.terminals if each.name == name), None) if names else None
+    if names is None or terminal is None:
+        return name
+    if terminal.text is not None and len(terminal.text) <= _LONGEST:
+        return f"{terminal.text!r} ({name})" if name in names.places else repr(terminal.text)
+    return f"{name}{_place(name, names)}" if name in names.places else _anonymous(terminal)
+
+
+def _anonymous(terminal: Terminal) -> str:
+    pattern = terminal.pattern or ""
+    return f"{terminal.name} (/{pattern}/)" if 0 < len(pattern) <= _LONGEST else terminal.name
+
+
+def _place(name: str, names: _Names) -> str:
+    found = names.places.get(name)
+    return f" (line {found[0]}, column {found[1]})" if found else ""
+
+
+def _rules(parses: Iterable[Parse], names: _Names) -> Iterator[str]:
+    """The rules that are being written, the innermost first."""
+    items, kernels = names.parser.automaton.items, names.parser.automaton.kernels
+    seen: set[int] = set()
+    for parse in parses:
+        for state in islice(parse.stack.states(), _MOST_STATES):
+            for item in kernels[state] if state < len(kernels) else ():
+                rule = items.rule[item]
+                if items.following[item] < 0 or rule in seen:
+                    continue
+                seen.add(rule)
+                origin = names.parser.symbols.names[items.symbols.rules[rule][0]]
+                if origin.startswith(("$", "__")):
+                    continue
+                shown = _REPEATED.sub("(…)*", items.shown(item).partition(": ")[2])
+                yield f"{origin}{_place(origin, names)}: {shown}"

@@ -1,0 +1,435 @@
+"""Which keywords of a JSON Schema stand against a text that breaks off.
+
+For each value that the text breaks off within, the subschemas that apply to it are known, as in any validator. A
+keyword alone is asked whether it takes the value's text so far (`probes`). Of alternatives all must be dead, each
+for reasons of its own. What no keyword refuses alone, some refuse together: of these a minimal set is looked for by
+leaving out one after the other. What is found nowhere is looked for in the schema as a whole: the fewest keywords
+that can be taken out so that the text may go on. Beyond the bounds below nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from ..compiler.json_schema.read.document import SchemaId
+from .json_places import JsonPlace, UnfinishedJson, pointers
+from .keywords import KeywordTexts
+from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
+from .values import Reason
+
+#: Values that are looked at with the subschemas that apply to them, alternatives of one place, keywords that are
+#: taken together, conflicts at one place; and seconds.
+_MOST_GOALS, _MOST_BRANCHES, _MOST_TOGETHER, _MOST_CONFLICTS, _SECONDS = 2_000, 64, 48, 4, 0.8
+
+#: A choice: a subschema, and its field.
+_Choice: TypeAlias = "tuple[SchemaId, str]"
+_Found: TypeAlias = "tuple[Reason, ...]"
+_Asked: TypeAlias = "tuple[_Goal, JsonPlace, bool]"
+_Work: TypeAlias = "Generator[_Asked, _Found, _Found]"
+
+_NO_CHOICES: frozenset[_Choice] = frozenset()
+
+
+class _Goal(NamedTuple):
+    """Subschemas that apply to a value together; choices among them that were made; whether these are all of them."""
+
+    schemas: frozenset[SchemaId]
+    made: frozenset[_Choice] = _NO_CHOICES
+    is_all: bool = False
+
+
+class OutOfBounds(Exception):
+    """The bounds of this module were reached."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A piece of the text; whether it is a whole value; in how many values it lies."""
+
+    data: bytes
+    whole: bool
+    depth: int
+
+
+class SchemaReasons:
+    """Looks for the reasons why a text can't go on.
+
+    Parameters
+    ----------
+    probes:
+        The schema.
+    data:
+        The text, the byte included that it dies at.
+    ended:
+        Whether it is not a byte that it dies at, but its end.
+    """
+
+    def __init__(self, probes: SchemaProbes, keywords: KeywordTexts, data: bytes, *, ended: bool = False) -> None:
+        self._probes, self._keywords = probes, keywords
+        self._data, self._ended = data, ended
+        self.json = UnfinishedJson(data)
+        #: By the identity of a value: its JSON pointer, and in how many values it lies.
+        self._places = {
+            id(place): (pointer, depth)
+            for depth, (place, pointer) in enumerate(zip(self.json.path, pointers(self.json.path), strict=True))
+        }
+        self._broken = set(self._places)  # the values that the text breaks off within, or just behind
+        self._known: dict[tuple[_Goal, int], _Found] = {}
+        self._goals = 0
+        self._deadline = time.monotonic() + _SECONDS
+        self._met: dict[Atom, str] = {}  # with the value that it was met at
+        self._schemas_of: dict[int, list[SchemaId]] = {}  # by values that the text breaks off within
+        self.notes: list[str] = []
+
+    # -- the whole ---------------------------------------------------------------------------------------
+
+    def find(self) -> _Found:
+        """The reasons; all of them must go for the text to go on."""
+        found = self._of_json()
+        if found:
+            return found
+        root = self.json.root
+        if root is None:  # not even a value's first byte
+            return ()
+        try:
+            found = self._solved(_Goal(frozenset({self._probes.root}), is_all=True), root)
+            return found or self._of_order() or self._by_leaving_out()
+        except OutOfBounds:
+            self.notes.append("the schema has more alternatives than were looked at; the reason may be among them")
+            return found
+
+    def writing(self) -> str:
+        """What was being written where the text breaks off."""
+        if not self.json.path:
+            return "the beginning of the text"
+        place = self.json.path[-1]
+        if place.kind == "object" and place.end < 0:
+            if len(place.names) > len(place.children):
+                return f"the value of {self._path(place)}/{_segment(place.names[-1])}"
+            what = "a member's name" if place.name_start >= 0 else "the members"
+            return f"{what} of {self._path(place) or 'the root'}"
+        said = self._keywords.summary(self._schemas_of.get(id(place), []), place.kind)
+        return f"the value of {self._path(place) or 'the root'}" + (f": {said}" if said else "")
+
+    def _of_json(self) -> _Found:
+        """What stands against the text whatever the schema says: syntax, and how values are written."""
+        if self._written(""):
+            return ()
+        if self._ended:
+            return (Reason("incomplete", (), "the JSON text breaks off", self._innermost()),)
+        if self.json.length < len(self._data) or not _is_utf8(self._data):
+            return (Reason("json", (), "no JSON text (RFC 8259) goes on so", self._innermost()),)
+        for option in ("whitespace", "escapes", "excludes"):
+            if self._written(option):
+                what = f"{option}={getattr(self._probes.definition, option)!r} has it written otherwise"
+                return (Reason("option", (option,), what, self._innermost()),)
+        if self.json.root is None or self.json.is_whole:
+            return (Reason("json", (), "no whitespace stands before a text or behind it", ""),)
+        return (Reason("option", (), "the text is JSON, but structgen writes it otherwise", self._innermost()),)
+
+    def _written(self, option: str) -> bool:
+        """Whether some JSON value is written so, or with another value of an option."""
+        return self._probes.written(self._data, whole=self._ended, deepest=self.json.deepest, option=option)
+
+    def _innermost(self) -> str:
+        return self._path(self.json.path[-1]) if self.json.path else ""
+
+    def _path(self, place: JsonPlace) -> str:
+        return self._places[id(place)][0]
+
+    def _by_leaving_out(self) -> _Found:
+        """The fewest keywords that can be taken out of the whole schema so that the text may go on."""
+        left = list(self._met)
+        if not left or not self._revived(left):
+            return ()
+        for atom in [*left]:
+            if len(left) > 1 and self._revived(rest := [each for each in left if each != atom]):
+                left = rest
+        return (self._conflict(left, self._met[left[0]]),)
+
+    def _of_order(self) -> _Found:
+        """Whether it is the order of members alone."""
+        if self._probes.definition.property_order == "any" or not self._revived((), "property_order"):
+            return ()
+        return (self._keywords.order(self._innermost()),)
+
+    def _revived(self, atoms: Iterable[Atom], option: str = "") -> bool:
+        self._check_time()
+        return self._probes.revived(frozenset(atoms), self._data, whole=self._ended, option=option)
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise OutOfBounds
+
+    # -- values, without recursion ------------------------------------------------------------------------
+
+    def _solved(self, goal: _Goal, place: JsonPlace) -> _Found:
+        """Work through a value and all below; each is a generator that asks for what it needs of others."""
+        stack: list[tuple[tuple[_Goal, int], _Work]] = [((goal, id(place)), self._value(goal, place, True))]
+        answer: _Found | None = None
+        while stack:
+            key, work = stack[-1]
+            try:
+                goal, place, is_trusted = next(work) if answer is None else work.send(answer)
+            except StopIteration as stop:
+                stack.pop()
+                answer = self._known[key] = stop.value
+                continue
+            asked = goal, id(place)
+            answer = self._known.get(asked)
+            if answer is None:
+                self._goals += 1
+                if self._goals > _MOST_GOALS:
+                    raise OutOfBounds
+                self._check_time()
+                self._known[asked] = ()  # for what asks for itself
+                stack.append((asked, self._value(goal, place, is_trusted)))
+        return answer or ()
+
+    def _value(self, goal: _Goal, place: JsonPlace, is_trusted: bool) -> _Work:
+        """What stands against a value; ``is_trusted`` where all but the last byte is known to be taken."""
+        schemas = self._applied(goal.schemas)
+        path = self._path(place)
+        found = [
+            Reason("keyword", (self._keywords.pointer(Atom(each, "never")),), "no value may stand here", path)
+            for each in schemas if self._probes.schemas[each].never
+        ]  # fmt: skip
+        if goal.is_all and not goal.made:
+            self._schemas_of.setdefault(id(place), schemas)
+        alone = self._alone(self._atoms(schemas, place, is_trusted), place)
+        found += (reason for reason, _ in alone)
+        for each, field in self._choices(schemas, goal):
+            branches = yield from self._branches([_Goal(frozenset({b})) for b in self._of(each, field)], place)
+            if branches:
+                found.append(self._alternatives(each, field, branches, path))
+                goal = goal._replace(made=goal.made | {(each, field)})
+        for child in self._children(place, is_trusted):
+            found += yield self._child_goal(schemas, goal, place, child), child, is_trusted
+        left = [atom for atom in self._atoms(schemas, place, is_trusted) if atom not in {dead for _, dead in alone}]
+        found += yield from self._deeper(schemas, left, goal, place)
+        if not found:
+            found += yield from self._in_context(schemas, goal, place)
+        return tuple(dict.fromkeys(found))
+
+    def _deeper(self, schemas: list[SchemaId], left: list[Atom], goal: _Goal, place: JsonPlace) -> _Work:
+        """What stands against a value of keywords that look into it, and of several together."""
+        deep = self._deep_atoms(schemas, place, goal)
+        found: list[Reason] = []
+        for reason, atom in self._alone(deep, place):
+            deep.remove(atom)
+            found.append((yield from self._branch_of_if(reason, atom, place)) if atom.field == "if_" else reason)
+        for together in ([*left], [*left, *deep]) if deep else ([*left],):
+            for _ in range(_MOST_CONFLICTS):
+                conflict = self._minimal(together, place)
+                if not conflict:
+                    break
+                found.append(self._conflict(conflict, self._path(place)))
+                together = [atom for atom in together if atom not in conflict]
+        if not found and goal.is_all and place.kind == "object" and self._probes.definition.property_order != "any":
+            ordering = self._ordering(schemas)
+            if ordering and not self._takes(ordering, place, ordered=True):
+                return (self._keywords.order(self._path(place)),)
+            conflict = self._minimal([*ordering, *left], place, ordered=True)
+            needed = [atom for atom in conflict if atom.field != "properties"]
+            if needed:
+                found.append(self._conflict(needed, self._path(place), place.names))
+            elif conflict:
+                found.append(self._keywords.order(self._path(place)))
+        return tuple(found)
+
+    def _in_context(self, schemas: list[SchemaId], goal: _Goal, place: JsonPlace) -> _Work:
+        """What stands against each alternative of a choice together with what applies beside it."""
+        for each, field in self._choices(schemas, goal):
+            made = goal.made | {(each, field)}
+            goals = [_Goal(goal.schemas | {b}, made, goal.is_all) for b in self._of(each, field)]
+            branches = yield from self._branches(goals, place)
+            if branches:
+                return (self._alternatives(each, field, branches, self._path(place)),)
+        return ()
+
+    def _branches(self, goals: list[_Goal], place: JsonPlace) -> Generator[_Asked, _Found, list[_Found]]:
+        """What stands against each of some alternatives; nothing where one of them is left."""
+        found: list[_Found] = []
+        if len(goals) > _MOST_BRANCHES:
+            self.notes.append(f"a choice among {len(goals)} alternatives was not looked into")
+            return found
+        for goal in goals:
+            reasons = yield goal, place, False
+            if not reasons:
+                return []
+            found.append(reasons)
+        return found
+
+    def _branch_of_if(self, reason: Reason, atom: Atom, place: JsonPlace) -> Generator[_Asked, _Found, Reason]:
+        """What stands against a value in ``then`` or ``else``: in both where it is not decided which one counts."""
+        schema = self._probes.schemas[atom.schema]
+        for fields in (("then",), ("else_",), ("then", "else_")):
+            goals = [_Goal(frozenset({b})) for field in fields if (b := getattr(schema, field)) is not None]
+            branches = yield from self._branches(goals, place)
+            if branches and self._takes([atom._replace(part=" ".join(fields))], place):
+                where = tuple(self._keywords.pointer(Atom(atom.schema, field)) for field in fields)
+                return Reason("alternatives", where, "as 'if' has it", self._path(place), tuple(branches))
+        return reason
+
+    # -- which subschemas apply ---------------------------------------------------------------------------
+
+    def _applied(self, goal: frozenset[SchemaId]) -> list[SchemaId]:
+        """The subschemas that apply with some others, by way of references and ``allOf``."""
+        found = dict.fromkeys(sorted(goal))
+        todo = list(found)
+        for each in todo:  # grows
+            schema = self._probes.schemas[each]
+            for other in (*schema.refs, *schema.all_of):
+                if other not in found:
+                    found[other] = None
+                    todo.append(other)
+        return todo
+
+    def _choices(self, schemas: Iterable[SchemaId], goal: _Goal) -> list[_Choice]:
+        return [
+            (each, field) for each in schemas for field in ("any_of", "one_of")
+            if field in self._probes.said[each] and (each, field) not in goal.made
+        ]  # fmt: skip
+
+    def _of(self, schema: SchemaId, field: str) -> tuple[SchemaId, ...]:
+        found: tuple[SchemaId, ...] = getattr(self._probes.schemas[schema], field)
+        return found
+
+    def _children(self, place: JsonPlace, is_trusted: bool) -> list[JsonPlace]:
+        if not is_trusted:
+            return place.children
+        return [each for each in place.children[-1:] if id(each) in self._broken]
+
+    def _child_goal(self, schemas: list[SchemaId], goal: _Goal, place: JsonPlace, child: JsonPlace) -> _Goal:
+        """The subschemas that apply to a member's value, or to an item."""
+        at = next(i for i, each in enumerate(place.children) if each is child)
+        if place.kind == "object":
+            name = place.names[at]
+            found = [each for schema in schemas for each in self._of_member(schema, name)]
+            segment = _segment(name)
+        else:
+            found = [each for schema in schemas for each in self._of_item(schema, at)]
+            segment = str(at)
+        path, depth = self._places[id(place)]
+        self._places.setdefault(id(child), (f"{path}/{segment}", depth + 1))
+        return _Goal(frozenset(found), is_all=goal.is_all)
+
+    def _of_member(self, schema: SchemaId, name: str) -> list[SchemaId]:
+        source = self._probes.schemas[schema]
+        found = [source.properties[name]] if name in source.properties else []
+        found += [
+            child for pattern, child in source.pattern_properties.items() if self._probes.is_name(pattern, name)
+        ]
+        if not found and source.additional_properties is not None:
+            found = [source.additional_properties]
+        return found
+
+    def _of_item(self, schema: SchemaId, at: int) -> list[SchemaId]:
+        source = self._probes.schemas[schema]
+        if at < len(source.prefix_items):
+            return [source.prefix_items[at]]
+        return [] if source.items is None else [source.items]
+
+    # -- keywords -----------------------------------------------------------------------------------------
+
+    def _atoms(self, schemas: Iterable[SchemaId], place: JsonPlace, is_trusted: bool) -> list[Atom]:
+        """The keywords that say something of a value; where what is in it breaks off, those that look into it."""
+        last = place.children[-1] if place.children else None
+        is_within = is_trusted and last is not None and last.end < 0 and id(last) in self._broken
+        found = [
+            atom for each in schemas for field in FIELDS[place.kind]
+            if field in self._probes.said[each] and (field in DEEP or not is_within)
+            for atom in self._probes.parts(each, field)
+        ]  # fmt: skip
+        self._met = {**dict.fromkeys(found, self._path(place)), **self._met}
+        return found
+
+    def _deep_atoms(self, schemas: Iterable[SchemaId], place: JsonPlace, goal: _Goal) -> list[Atom]:
+        """Those that look into a value, or at it through subschemas; not choices that were made."""
+        found = [
+            Atom(each, field) for each in schemas for field in DEEP_FIELDS[place.kind]
+            if field in self._probes.said[each] and (each, field) not in goal.made
+        ]  # fmt: skip
+        self._met = {**dict.fromkeys(found, self._path(place)), **self._met}
+        return found
+
+    def _ordering(self, schemas: Iterable[SchemaId]) -> list[Atom]:
+        return [Atom(each, "properties") for each in schemas if "properties" in self._probes.said[each]]
+
+    def _alone(self, atoms: list[Atom], place: JsonPlace) -> list[tuple[Reason, Atom]]:
+        """The keywords that each alone refuse a value, whatever the order of members."""
+        path = self._path(place)
+        return [
+            (self._keywords.reason(atom, path, place.names), atom) for atom in atoms if not self._takes([atom], place)
+            and (not atom.field.startswith("unevaluated") or self._takes([atom._replace(part="unsaid")], place))
+        ]  # fmt: skip
+
+    def _takes(self, atoms: Iterable[Atom], place: JsonPlace, *, ordered: bool = False) -> bool:
+        asked, probes = frozenset(atoms), self._probes
+        is_deep = any(atom.field in DEEP for atom in asked)
+        text, option = self._text(place, deep=is_deep), ""
+        if place.kind == "object" and not ordered:
+            option = "property_order"
+        elif place.kind not in ("object", "array"):
+            option = "whitespace"  # there is none in it, and an indentation would need a bound of the nesting
+        deepest = self.json.deepest if is_deep else 1
+        return probes.alive(asked, text.data, whole=text.whole, depth=text.depth, deepest=deepest, option=option)
+
+    def _text(self, place: JsonPlace, *, deep: bool) -> _Text:
+        """A value's text; unless it is ``deep``, a 0 stands for each value in it, without one that breaks off."""
+        whole = place.end >= 0 or (self._ended and self.json.is_whole and place is self.json.root)
+        end = place.end if place.end >= 0 else len(self._data)
+        _, depth = self._places[id(place)]
+        if deep or not place.children:
+            return _Text(self._data[place.start : end], whole, depth)
+        parts, at = [], place.start
+        for child in place.children:
+            parts.append(self._data[at : child.start])
+            at = child.end
+            if at < 0:
+                return _Text(b"".join(parts), False, depth)
+            parts.append(b"0")
+        parts.append(self._data[at:end])
+        return _Text(b"".join(parts), whole, depth)
+
+    def _minimal(self, atoms: list[Atom], place: JsonPlace, *, ordered: bool = False) -> list[Atom]:
+        """A minimal set of keywords that together refuse a value; none where all together take it."""
+        left = list(dict.fromkeys(atoms))
+        if not 2 <= len(left) <= _MOST_TOGETHER or self._takes(left, place, ordered=ordered):
+            return []
+        for atom in [*left]:
+            self._check_time()
+            rest = [each for each in left if each != atom]
+            if rest and not self._takes(rest, place, ordered=ordered):
+                left = rest
+        return left
+
+    def _conflict(self, atoms: list[Atom], path: str, names: Sequence[str] = ()) -> Reason:
+        if len(atoms) == 1:
+            return self._keywords.reason(atoms[0], path, names)
+        reasons = [self._keywords.reason(atom, path, names) for atom in atoms]
+        where = tuple(dict.fromkeys(place for reason in reasons for place in reason.where))
+        what = "no value goes on so under all of these together: " + "; ".join(reason.what for reason in reasons)
+        return Reason("conflict", where, what, path)
+
+    def _alternatives(self, schema: SchemaId, field: str, branches: list[_Found], path: str) -> Reason:
+        where = self._keywords.pointer(Atom(schema, field))
+        what = f"none of the {len(branches)} alternatives is left" if len(branches) > 1 else "its alternative is dead"
+        return Reason("alternatives", (where,), what, path, tuple(branches))
+
+
+def _segment(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Whether a text is UTF-8, but for a character that is cut off at its end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True

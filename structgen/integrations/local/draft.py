@@ -1,0 +1,79 @@
+"""`LocalDraft`: a model on this machine that writes in the place of a mistake, for `structgen.correct`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import ArgumentError
+from ...runtime.guide.guide import Guide
+from ...runtime.index.healing import heal
+from ...system.arguments import integer
+from ...vocabulary.vocabulary import Vocabulary
+from .decoding import Chooser, masked
+from .reader import Reader
+
+if TYPE_CHECKING:
+    from ...runtime.core.machine import Config
+    from ...runtime.index.index import Index
+
+#: Tokens of a continuation, unless the caller says how many.
+MOST_TOKENS = 256
+
+
+class LocalDraft:
+    """A model that continues texts under a guide; `structgen.correct` takes it as ``draft=``.
+
+    Where the text breaks, the last tokens of prompt and text are spelled anew together with what comes behind them
+    (token healing), so that the model can write a token that crosses the break. What must follow is appended without
+    asking it. `structgen.correct` stops it at the next choice of the definition.
+
+    Parameters
+    ----------
+    reader:
+        The model.
+    vocabulary:
+        Its tokens; the definition is compiled for them.
+    encode:
+        From what is asked, and the text so far, to the ids that the model continues.
+    max_tokens:
+        Of each continuation.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        vocabulary: Vocabulary,
+        encode: Callable[[str, str], Sequence[int]],
+        *,
+        max_tokens: int = MOST_TOKENS,
+    ) -> None:
+        self.vocabulary = vocabulary
+        self._reader, self._encode = reader, encode
+        self._most = integer(max_tokens, "max_tokens", ArgumentError, least=1)
+
+    def write(
+        self, prompt: str, text: str, index: Index, config: Config, *, temperature: float = 0.0,
+        seed: int | None = None,
+    ) -> Iterator[bytes]:  # fmt: skip
+        """What comes behind ``text`` in the answer to ``prompt``, token by token.
+
+        Parameters
+        ----------
+        index, config:
+            The definition for this vocabulary, and its machine's configuration behind ``text``.
+        temperature, seed:
+            As for `structgen.correct`.
+        """
+        ids = list(self._encode(prompt, text)) or list(self.vocabulary.eos_ids[:1])  # a model begins with something
+        if self._reader.window is not None:
+            ids = ids[-max(1, self._reader.window - self._most) :]
+        healed = heal(ids, self.vocabulary, index, behind=config)
+        left = len(healed.prefix)
+        chooser = Chooser(temperature, seed)
+        guide = Guide(healed.index, max_rollback=0)
+        encode = self.vocabulary.encode
+        for token in masked(self._reader, healed.prompt_ids, guide, chooser, most=self._most, encode=encode):
+            data = self.vocabulary.token(token) or b""
+            yield data[left:]
+            left = max(0, left - len(data))

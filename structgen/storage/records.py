@@ -1,0 +1,136 @@
+"""Frozen dataclasses as JSON, and back, field by field.
+
+What a field may hold is its annotation: ``int`` (from 0 to below 2³¹), ``float`` (finite), ``bool``, ``str``,
+``bytes`` (hexadecimal digits in JSON), a ``Literal``, another dataclass, ``X | None``, ``tuple[X, ...]``, and numbers
+``Annotated`` with a pair of bounds. Fields with a default may be missing; no others may be there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ..errors import FormatError
+from ..system.types import JsonMap, JsonValue
+
+T = TypeVar("T")
+
+_MOST = (1 << 31) - 1
+
+#: Records in records.
+_DEEPEST = 8
+
+#: What an annotation is.
+_Hint = Any
+
+
+def written(record: Any) -> JsonMap:
+    """A dataclass as what `json.dumps` takes."""
+    found: JsonMap = _written(record)
+    return found
+
+
+def _written(value: Any) -> JsonValue:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    if is_dataclass(value):
+        return {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def read_text(cls: type[T], text: str | bytes, where: str) -> T:
+    """A dataclass from JSON text; see `read`."""
+    try:
+        data = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:  # ValueError: no JSON, no UTF-8, or a number of many digits
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise FormatError(f"the file is not JSON: {what}", where=where) from error
+    return read(cls, data, where)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def read(cls: type[T], data: JsonValue, where: str) -> T:
+    """A dataclass from what `written` made, or a stranger did.
+
+    Raises `FormatError`, which names the first field that isn't as it must be.
+    """
+    record: T = _record(cls, data, where, "", _DEEPEST)
+    return record
+
+
+@cache
+def _hints(cls: type) -> dict[str, _Hint]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def _record(cls: Any, data: JsonValue, where: str, path: str, left: int) -> Any:
+    if not isinstance(data, dict):
+        raise _fault("an object", data, where, path)
+    if not left:
+        raise FormatError("records are nested too deeply", where=f"{where}, {path}")
+    hints, found = _hints(cls), {}
+    for name in data:
+        if name not in hints:
+            raise FormatError(f"{name!r} is no field of a {cls.__name__}", where=f"{where}, {path or '/'}")
+    for field in fields(cls):
+        if field.name in data:
+            found[field.name] = _value(hints[field.name], data[field.name], where, f"{path}/{field.name}", left)
+        elif field.default is MISSING:
+            raise FormatError(f"the field {field.name!r} is missing", where=f"{where}, {path or '/'}")
+    return cls(**found)
+
+
+def _value(hint: _Hint, value: JsonValue, where: str, path: str, left: int) -> Any:
+    origin: Any = get_origin(hint)
+    if origin in (Union, UnionType):
+        inner = [each for each in get_args(hint) if each is not type(None)]
+        return None if value is None else _value(inner[0], value, where, path, left)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise _fault("an array", value, where, path)
+        item = get_args(hint)[0]
+        return tuple([_value(item, each, where, f"{path}/{i}", left) for i, each in enumerate(value)])
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise _fault(f"one of {', '.join(get_args(hint))}", value, where, path)
+        return value
+    if is_dataclass(hint):
+        return _record(hint, value, where, path, left - 1)
+    hint, bounds = get_args(hint) if origin is Annotated else (hint, None)
+    return _scalar(hint, bounds, value, where, path)
+
+
+def _scalar(hint: _Hint, bounds: tuple[float, float] | None, value: JsonValue, where: str, path: str) -> Any:
+    if hint is bytes:
+        return _octets(value, where, path)
+    if hint in (str, bool):
+        if type(value) is not hint:
+            raise _fault("a text" if hint is str else "true or false", value, where, path)
+        return value
+    low, high = bounds or ((0, _MOST) if hint is int else (-math.inf, math.inf))
+    kinds = (int,) if hint is int else (int, float)
+    if type(value) not in kinds or not low <= value <= high or (hint is float and abs(value) > 1e300):
+        what = "an integer" if hint is int else "a number"
+        raise _fault(what if bounds is None and hint is float else f"{what} from {low} to {high}", value, where, path)
+    return value if hint is int else float(value)
+
+
+def _octets(value: JsonValue, where: str, path: str) -> bytes:
+    try:
+        return bytes.fromhex(value)
+    except (TypeError, ValueError):
+        raise _fault("hexadecimal digits", value, where, path) from None
+
+
+def _fault(wanted: str, value: JsonValue, where: str, path: str) -> FormatError:
+    shown = repr(value) if isinstance(value, int | float | str) else type(value).__name__
+    return FormatError(f"expected {wanted}, got {shown[:80]}", where=f"{where}, {path or '/'}")

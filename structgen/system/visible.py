@@ -1,0 +1,28 @@
+"""Texts of strangers as something to look at: what is not seen, or turns its surroundings around, is spelled out."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_SIGNS = {"\n": "↵\n", "\r": "␍", "\t": "⇥"}
+
+#: Controls, formats (directions among them), surrogates, private and unassigned characters, separators of lines.
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+
+
+def visible(text: str | bytes) -> str:
+    """A text without characters that do something: the end of a line is ``↵`` and that, a tab is ``⇥``, others are
+    ``⟨U+202E⟩``, and bytes that are no UTF-8 ``⟨C3⟩``."""
+    decoded = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
+    if decoded.isascii() and decoded.isprintable():
+        return decoded
+    return "".join(map(_spelled, decoded))
+
+
+def _spelled(character: str) -> str:
+    if character in _SIGNS:
+        return _SIGNS[character]
+    if unicodedata.category(character) not in _UNSEEN:
+        return character
+    number = ord(character)
+    return f"⟨{number - 0xDC00:02X}⟩" if 0xDC80 <= number <= 0xDCFF else f"⟨U+{number:04X}⟩"

@@ -1,0 +1,1 @@
+"""Pages: as HTML, and in a browser."""
