@@ -508,6 +508,24 @@ def batches(random: Random) -> None:
     assert drafts.accepted.tolist() == first + second
 
 
+def texts_of_bytes(random: Random) -> None:
+    """Where bytes lead by a table of what is known."""
+    for _ in range(60):
+        states = random.randint(1, 9)
+        targets = np.array(random.choices(range(-2, states), [1, 1, *[9] * states], k=256 * states), np.int32)
+        data = np.array(random.choices(range(256), k=random.randint(0, 60)), np.uint8)
+        found, expected, state = np.full(len(data), -9, np.int32), list[int](), random.randrange(states)
+        at = state
+        for byte in data.tolist():
+            at = int(targets[256 * at + byte])
+            if at < 0:
+                break
+            expected.append(at)
+        length = kernels.follow_bytes(targets.reshape(states, 256), state, data, found)
+        assert found[:length].tolist() == expected
+        assert (found[length:] == -9).all()
+
+
 def cramped_batches(random: Random) -> None:
     """The same, while what is remembered is forgotten all the time, and the rows have no room."""
     with pytest.MonkeyPatch.context() as patch:
@@ -639,6 +657,7 @@ ORACLES: Mapping[str, Oracle] = {
     "cheapest_pops": stack_distances,
     "most_gained": stack_distances,
     "most_completed": grammar_distances,
+    "follow_bytes": texts_of_bytes,
     "remember_tokens": batches,
     "keep_tokens": cramped_batches,
     "forget_targets": cramped_batches,
