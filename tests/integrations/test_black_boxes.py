@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -40,6 +41,14 @@ class Server(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.release = threading.Event()
         self.sent = 0
+
+    def has_begun_all(self) -> bool:
+        """Whether each script is taken within ten seconds; a client that gives up may be ahead of the server."""
+        for _ in range(1000):
+            if not self.scripts:
+                return True
+            time.sleep(0.01)
+        return False
 
     @property
     def url(self) -> str:
@@ -203,8 +212,8 @@ def test_failures_lose_nothing(
     server.scripts = [says('{"name": '), script]
     model = MODELS[kind](server)
     if script is hangs:
-        quick = client(server, timeout=0.3)
-        asked = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=0.3)
+        quick = client(server, timeout=3)
+        asked = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=3)
         model = {
             "chat": ChatModel(quick, "m"), "prefilled": ChatModel(quick, "m", prefill=True),
             "completions": CompletionModel(quick, "m"), "messages": MessagesModel(asked, "m"),
@@ -213,6 +222,7 @@ def test_failures_lose_nothing(
         sg.correct(model, index, "Who?")
     so_far = caught.value.correction
     assert so_far.text.startswith('{"name": ')
+    assert server.has_begun_all(), "a request that began late would take the next script"
     server.scripts = [says(GOOD)]
     result = sg.correct(MODELS[kind](server), index, "Who?", resume=so_far)
     assert result.complete

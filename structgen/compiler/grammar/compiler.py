@@ -10,6 +10,7 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
+from ...definitions.grammar_marks import spelled
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
@@ -206,7 +207,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
     grammar = load(
-        marked.text + declares, definition.start, meter,
+        spelled(marked.text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
