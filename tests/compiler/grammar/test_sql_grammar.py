@@ -443,7 +443,7 @@ def test_masks_are_what_a_guide_allows(index: sg.Index) -> None:
 
 
 def test_tokens_of_a_model(tekken: sg.Vocabulary) -> None:
-    index = sg.compile(sg.Grammar(grammars.path("sql"), lexer="basic"), tekken)
+    index = sg.compile(sg.Grammar(grammars.path("sql"), lexer="basic"), tekken, budget=sg.Budget(seconds=600))
     numbers = {tekken.token(t): t for t in range(tekken.size)}
     for statement in accepted():
         guide, rest = sg.Guide(index), statement.encode()

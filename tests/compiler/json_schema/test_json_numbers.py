@@ -23,7 +23,7 @@ from structgen.compiler.automata.dfa import Dfa
 from structgen.compiler.json_schema.numbers.numbers import NumberSet
 from structgen.errors import BudgetExceededError
 
-METER = Meter(Budget(seconds=100_000))
+METER = Meter(Budget(seconds=100_000))  # from when the module is imported
 
 PLAIN = re.compile(r"-?(0|[1-9]\d*)")
 FRACTION = re.compile(r"-?(0|[1-9]\d*)\.\d+")
