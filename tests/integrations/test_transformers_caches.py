@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
+from fakes.tiny_models import byte_tokenizer, tiny_llama, tiny_mistral  # noqa: E402
 
 import structgen as sg  # noqa: E402
 from structgen.errors import UnsupportedError  # noqa: E402
@@ -45,20 +45,23 @@ KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "static": ("llama", lambda config: StaticCache(config=config, max_cache_len=LENGTH)),
     "fp8": ("llama", lambda config: QuantizedCache("fp8", config)),
     "residual": ("llama", lambda config: Cache(layers=[Rounded() for _ in range(config.num_hidden_layers)])),
+    "quanto": ("llama", lambda config: QuantizedCache("quanto", config, q_group_size=16, residual_length=5)),
+    "hqq": ("llama", lambda config: QuantizedCache("hqq", config, q_group_size=16, residual_length=5)),
 }
+PACKAGES = {"quanto": "optimum.quanto", "hqq": "hqq.core.quantize"}
+
+
+def made(kind: str, model: Any) -> Any:
+    """A cache of a kind, for a model."""
+    if kind in PACKAGES:
+        pytest.importorskip(PACKAGES[kind])
+    return KINDS[kind][1](model.config)
 
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, Any]:
-    width, ends = VOCABULARY.size + 20, (TOKENIZER.eos_token_id, TOKENIZER.pad_token_id)
-    torch.manual_seed(1)
-    config = transformers.MistralConfig(
-        vocab_size=width, hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, sliding_window=WINDOW, max_position_embeddings=512, initializer_range=0.5,
-        eos_token_id=ends[0], pad_token_id=ends[1],
-    )  # fmt: skip
-    mistral = transformers.MistralForCausalLM(config).eval()
-    return {"llama": tiny_llama(width, *ends, num_hidden_layers=2), "mistral": mistral}
+    arguments = VOCABULARY.size + 20, TOKENIZER.eos_token_id, TOKENIZER.pad_token_id
+    return {"llama": tiny_llama(*arguments, num_hidden_layers=2), "mistral": tiny_mistral(*arguments, WINDOW)}
 
 
 def read(model: Any, cache: Any, tokens: list[int]) -> Any:
@@ -70,11 +73,10 @@ def read(model: Any, cache: Any, tokens: list[int]) -> Any:
 @pytest.mark.parametrize("count", [1, 3, 7])
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_those_of_a_cache_that_never_went_on(models: dict[str, Any], kind: str, count: int) -> None:
-    family, made = KINDS[kind]
-    model = models[family]
+    model = models[KINDS[kind][0]]
     text = TOKENIZER.encode("the true name is a long one 1212 and")
     for length in (3, WINDOW, len(text)):  # within the window, at its end, beyond
-        gone, never = made(model.config), made(model.config)
+        gone, never = made(kind, model), made(kind, model)
         for cache in (gone, never):
             caches.prepare(cache)
             read(model, cache, text[:length])
@@ -90,8 +92,7 @@ def test_scores_are_those_of_a_cache_that_never_went_on(models: dict[str, Any], 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pattern", ["[^x]{10,40}", "[a-z ]{5,40}\\.", "(?:[\\x00-\\x5f]|[^\\x00-\\x7f]){10,40}"])
 def test_optimistic_decoding_is_what_masks_give(models: dict[str, Any], kind: str, pattern: str) -> None:
-    family, made = KINDS[kind]
-    model, index = models[family], sg.compile(sg.Regex(pattern), VOCABULARY)
+    model, index = models[KINDS[kind][0]], sg.compile(sg.Regex(pattern), VOCABULARY)
     inputs = TOKENIZER("the name", return_tensors="pt")
     for seed in range(4):
         found = []
@@ -102,7 +103,7 @@ def test_optimistic_decoding_is_what_masks_give(models: dict[str, Any], kind: st
             torch.manual_seed(seed)
             rows = model.generate(
                 input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=40,
-                do_sample=True, top_k=0, past_key_values=made(model.config), **how,
+                do_sample=True, top_k=0, past_key_values=made(kind, model), **how,
             )  # fmt: skip
             found.append(rows[0].tolist())
         assert found[0] == found[1]

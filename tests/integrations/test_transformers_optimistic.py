@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from fakes.fake_streamer import Streamer  # noqa: E402
-from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
+from fakes.tiny_models import byte_tokenizer, tiny_llama, tiny_mistral  # noqa: E402
 from judges.chi_square import is_homogeneous  # noqa: E402
 
 import structgen as sg  # noqa: E402
@@ -47,13 +47,7 @@ def model() -> Any:
 
 @pytest.fixture(scope="module")
 def sliding() -> Any:
-    torch.manual_seed(1)
-    config = transformers.MistralConfig(
-        vocab_size=VOCABULARY.size + 20, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=1, sliding_window=8, max_position_embeddings=512,
-        initializer_range=0.5, eos_token_id=TOKENIZER.eos_token_id, pad_token_id=TOKENIZER.pad_token_id,
-    )  # fmt: skip
-    return transformers.MistralForCausalLM(config).eval()
+    return tiny_mistral(VOCABULARY.size + 20, TOKENIZER.eos_token_id, TOKENIZER.pad_token_id, 8)
 
 
 def both(model: Any, index: Any, seed: int, **options: Any) -> tuple[list[int], list[int]]:

@@ -135,8 +135,7 @@ class Optimist:
             _set_numbers(step.scores, step.numbers)
 
     def _masked(self, ids: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, bool]:
-        """A step with the mask."""
-        scores = scores.clone()
+        """A step with the mask, which is written into the scores."""
         apply_masks(scores, {0: self._guide.bitmask()})
         ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
         if not self._allowed(ids[0, -1:].tolist()):
