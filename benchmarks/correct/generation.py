@@ -32,6 +32,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,24 +116,22 @@ class Bench:
 
     def __init__(self, size: str, folder: Path, most: int) -> None:
         import torch
-        from transformers import LlamaConfig, LlamaForCausalLM, Qwen2TokenizerFast
 
+        transformers: Any = import_module("transformers")
         torch.set_num_threads(1)
         torch.manual_seed(0)
-        kind: Any = Qwen2TokenizerFast
-        self.tokenizer = kind.from_pretrained(folder)
+        self.tokenizer = transformers.Qwen2TokenizerFast.from_pretrained(folder)
         vocabulary = sg.Vocabulary.from_pretrained(folder)
         shape: dict[str, Any] = {
             "tiny": {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2},
             "mid-size": {"hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 8,
                          "num_attention_heads": 8},
         }[size]  # fmt: skip
-        config = LlamaConfig(
+        config = transformers.LlamaConfig(
             vocab_size=vocabulary.size, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None,
             pad_token_id=None, max_position_embeddings=2048, **shape,
         )  # fmt: skip
-        made: Any = LlamaForCausalLM(config)
-        self.model: Any = made.eval()
+        self.model = transformers.LlamaForCausalLM(config).eval()
         self.prompt = self.tokenizer(PROMPT, return_tensors="pt")["input_ids"]
         index = sg.compile(sg.Gbnf(GRAMMAR), vocabulary, eager=False)
         assert vocabulary.encode is not None
