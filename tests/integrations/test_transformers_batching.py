@@ -208,6 +208,14 @@ def append(state: State, text: str) -> None:
     state.generated_tokens += TOKENIZER(text)["input_ids"]
 
 
+def put_back(state: State) -> State:
+    """The same request, new: its tokens are part of its prompt."""
+    again = State(state.request_id, **state.logit_processor_kwargs)
+    again._true_initial_tokens = len(state.initial_tokens)
+    again.initial_tokens = state.initial_tokens + state.generated_tokens
+    return again
+
+
 def test_requests_come_and_go_in_any_order() -> None:
     processor = attached(ab="x(y|z)", c="cd")
     first, second = State("1", definition="ab"), State("2", definition="c")
@@ -221,14 +229,11 @@ def test_requests_come_and_go_in_any_order() -> None:
 
 
 def test_a_request_that_is_put_back_into_the_queue() -> None:
-    """Its tokens become part of the prompt of a new state with the same name."""
     processor = attached(ab="xyz")
     state = State("1", definition="ab")
     allowed(processor, state)
     append(state, "xy")
-    again = State("1", definition="ab")
-    again._true_initial_tokens = len(state.initial_tokens)
-    again.initial_tokens = state.initial_tokens + state.generated_tokens
+    again = put_back(state)
     assert allowed(processor, again) == [["z"]]
     append(again, "z")
     assert allowed(processor, again) == [[None]]
@@ -354,9 +359,7 @@ def test_traces_of_a_request_that_is_put_back_into_the_queue() -> None:
     state = State("1", definition="ab")
     allowed(processor, state)
     append(state, "xy")
-    again = State("1", definition="ab")
-    again._true_initial_tokens = len(state.initial_tokens)
-    again.initial_tokens = state.initial_tokens + state.generated_tokens
+    again = put_back(state)
     assert allowed(processor, again) == [["y", "z", None]]
     append(again, "z")
     allowed(processor, again)

@@ -55,14 +55,15 @@ def generate(
     mode: Literal["masked", "optimistic"] = "masked",
     distribution: Distribution = "exact",
     ahead: int | None = None,
+    parts: Parts | None = None,
     **model_kwargs: Foreign,
 ) -> Foreign:
     """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
 
-    All parameters but the last five come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
-    attentions or hidden states of every step are asked for, and for models that keep a state instead of a cache,
-    every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say in tokens that must
-    follow.
+    Those described below are the loop's own; all others come from ``model.generate`` itself, as does ``streamer=``.
+    Where scores, logits, attentions or hidden states of every step are asked for, and for models that keep a state
+    instead of a cache, every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say
+    in tokens that must follow.
 
     Parameters
     ----------
@@ -76,6 +77,8 @@ def generate(
         Of optimistic decoding: ``"exact"`` is that of masks at each step, ``"lenient"`` nearly that of the model.
     ahead:
         In optimistic decoding, tokens between two checks at most; None for 16 on a device, and 1 on the processor.
+    parts:
+        What the loop is made of, where it records; see `structgen.integrations.transformers.traced_generate`.
 
     Returns
     -------
@@ -93,27 +96,7 @@ def generate(
     TokenIdError
         For a token that was not allowed, as other processors can force it; names the row.
     """
-    return decode(
-        PLAIN, model, input_ids, logits_processor, stopping_criteria, generation_config, index, encode, mode,
-        distribution, ahead, **model_kwargs,
-    )  # fmt: skip
-
-
-def decode(
-    parts: Parts,
-    model: Foreign,
-    input_ids: torch.Tensor,
-    logits_processor: Foreign,
-    stopping_criteria: Foreign,
-    generation_config: Foreign,
-    index: Index | Sequence[Index | None],
-    encode: Encode | None = None,
-    mode: Literal["masked", "optimistic"] = "masked",
-    distribution: Distribution = "exact",
-    ahead: int | None = None,
-    **model_kwargs: Foreign,
-) -> Foreign:
-    """`generate`, with the parts of a loop."""
+    parts = parts or PLAIN
     check_engine("transformers.generate")
     check_attributes("transformers.generate", generation_config)
     indexes = tuple(index) if isinstance(index, Sequence) else (index,)

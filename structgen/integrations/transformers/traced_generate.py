@@ -15,7 +15,7 @@ from ...system.types import Foreign
 from ...traces.guide import TracedGuide
 from ...traces.recorder import CANDIDATES, MAX_STEPS
 from ...traces.trace import Trace
-from .custom_generate import Parts, WrittenRows, decode, generate
+from .custom_generate import Parts, WrittenRows, generate
 from .optimistic import Optimist
 from .tracing import TracingProcessor
 
@@ -50,7 +50,7 @@ class TracedGenerate:
         """`generate`; transformers calls it."""
         self._guides, self._processor = [], None
         parts = Parts(self._guide, _TracedRows, _TracedOptimist, self._masks)
-        self._answer = decode(parts, *arguments, **named)
+        self._answer = generate(*arguments, parts=parts, **named)
         return self._answer
 
     def traces(self, *, prompts: Sequence[str] = ()) -> list[Trace]:
