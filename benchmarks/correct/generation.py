@@ -1,7 +1,9 @@
 """Optimistic decoding beside masks at each step and transformers-CFG, with and without going back in the cache.
 
-    python -m benchmarks.correct.generation                 # some minutes
-    python -m benchmarks.correct.generation --models tiny --repeats 3
+    python -m benchmarks.correct.generation                                         # ten minutes
+    python -m benchmarks.correct.generation --models tiny                           # three
+    python -m benchmarks.correct.generation --models mid-size --no-peers --repeats 3
+    python -m benchmarks.correct.generation --models mid-size --mistakes 0,0.25 --repeats 1
 
 The benchmark of "Grammar Prompting" (Wang et al. 2023): a JSON object of ten pairs of strings, written by a model in
 transformers on the CPU, after a prompt with seven examples. Two Llamas, randomly initialised, over a real vocabulary:

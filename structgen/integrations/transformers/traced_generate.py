@@ -49,8 +49,8 @@ class TracedGenerate:
     def __call__(self, *arguments: Foreign, **named: Foreign) -> Foreign:
         """`generate`; transformers calls it."""
         self._guides, self._processor = [], None
-        parts = Parts(self._guide, _TracedRows, _TracedOptimist, self._masks)
-        self._answer = generate(*arguments, parts=parts, **named)
+        named["parts"] = Parts(self._guide, _TracedRows, _TracedOptimist, self._masks)
+        self._answer = generate(*arguments, **named)
         return self._answer
 
     def traces(self, *, prompts: Sequence[str] = ()) -> list[Trace]:
