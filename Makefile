@@ -9,7 +9,7 @@ WORKERS ?= 2
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails bench-tags bench-traffic bench-gpu docs clean
+.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -56,6 +56,10 @@ bench-gpu: $(VENV)/.bench ## Masks on a GPU beside XGrammar's and llguidance's; 
 
 docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
 	$(BIN)/python -m pytest tests/house/test_docs.py
+
+screenshots: $(VENV)/.test ## Make the README's pictures of pages anew (needs Chromium, chromedriver and Graphviz's dot)
+	$(INSTALL) pillow
+	$(BIN)/python examples/screenshots.py
 
 clean: ## Remove what the targets above made
 	rm -rf $(VENV) $(VENV)-threads .pytest_cache .mypy_cache .ruff_cache .hypothesis

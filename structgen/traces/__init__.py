@@ -4,5 +4,6 @@ Comes in: a guide, a batch, or transformers' scores, recorded on request by clas
 runs as before. Goes out: a `Trace`, a frozen value that JSON keeps, and pages and terminals show.
 
 Read `steps` and `trace`, `recorder` (the one list of steps), then who feeds it: `guide`, `batch`,
-and `structgen.integrations.transformers.tracing`; `display` makes pages and Rich texts.
+and `structgen.integrations.transformers` (`tracing`, `traced_generate`, `traced_batching`); `display` makes pages
+and Rich texts.
 """

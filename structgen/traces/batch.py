@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -51,21 +51,41 @@ class TracedBatch(GuideBatch):
         """What was recorded of each row so far."""
         return [each.trace() for each in self._recorders]
 
-    def see(self, scores: Foreign) -> None:
+    def trace(self, row: int, behind: Sequence[int] = ()) -> Trace:
+        """What was recorded of a row.
+
+        Parameters
+        ----------
+        row:
+            Its number.
+        behind:
+            Tokens that the row ends with, and that were not appended.
+        """
+        recorder, guide = self._recorders[row].fork(), self.guide(row) if behind else None
+        for token in behind:
+            recorder.add(token, None if guide is None else guide.bitmask())
+            if guide is not None and not guide.advance(token):
+                break
+        return recorder.trace()
+
+    def see(self, scores: Foreign, rows: Integers = None) -> None:
         """Record what the model says of each row's next token, before any mask.
 
         Parameters
         ----------
         scores:
-            ``float[batch, width]``: logits, or logarithms of probabilities, an array or a tensor on any device;
+            ``float[rows, width]``: logits, or logarithms of probabilities, an array or a tensor on any device;
             ``width`` may exceed the vocabulary's size.
+        rows:
+            Which rows these are; None for all.
 
         Raises `BatchError` for another number of rows, `BitmaskError` for scores narrower than the vocabulary.
         """
-        if len(scores) != len(self):
-            raise BatchError(f"scores are [{len(self)}, width], got {describe(scores)}")
-        for row, (recorder, mask) in enumerate(zip(self._recorders, self._current_masks(), strict=True)):
-            recorder.see(scores[row], mask)
+        which, masks = self._which(rows).tolist(), self._current_masks()
+        if len(scores) != len(which):
+            raise BatchError(f"scores are [{len(which)}, width], got {describe(scores)}")
+        for scores_of_row, row in zip(scores, which, strict=True):
+            self._recorders[row].see(scores_of_row, masks[row])
 
     def _current_masks(self) -> list[NDArray[np.int32] | None]:
         masks = super().bitmask()

@@ -17,11 +17,13 @@ _MEANINGS: dict[TokenKind, str] = {
     "steered": "the model's first choice was not allowed (dashed line)",
     "free": "the model's first choice was allowed (line)",
     "chosen": "one of several; the model's scores weren't seen (dots)",
+    "refused": "chosen without the mask, and not allowed (struck out)",
     "unconstrained": "no definition held (grey line)",
 }
 
 _STYLES: dict[TokenKind, str] = {
-    "forced": "blue underline", "steered": "yellow bold", "free": "green", "chosen": "", "unconstrained": "dim",
+    "forced": "blue underline", "steered": "yellow bold", "free": "green", "chosen": "", "refused": "red",
+    "unconstrained": "dim",
 }  # fmt: skip
 
 #: Characters of a prompt and a definition that are shown.

@@ -97,6 +97,13 @@ class TracedGuide(Guide):
         self._recorder.add(int(token_id), row)
         return True
 
+    def refuse(self, token_id: int) -> None:
+        """Record a token that was chosen without the mask, and is not allowed; the guide stays where it is.
+
+        `advance` records nothing of a token that it refuses: who asks it may only have tried.
+        """
+        self._recorder.refuse(int(token_id), super().bitmask())
+
     def rollback(self, n: int) -> None:
         """As of a `Guide`."""
         super().rollback(n)

@@ -118,13 +118,23 @@ class Recorder:
 
     def add(self, token_id: int, row: _Row) -> None:
         """The next token, and its mask."""
+        self._append(token_id, row, is_refused=False)
+        self._seen, self._asked, self._mask_seconds = None, False, 0.0
+
+    def refuse(self, token_id: int, row: _Row) -> None:
+        """A token that was chosen without the mask, and is not allowed: it is taken back, and another one comes."""
+        self._append(token_id, row, is_refused=True)
+        seen = self._seen
+        self.rollback(1)
+        self._seen, self._asked = seen, True
+
+    def _append(self, token_id: int, row: _Row, *, is_refused: bool) -> None:
         if len(self._steps) >= self._most:
             self._behind += 1
             self._omitted += 1
         else:
-            self._steps.append(self._step(token_id, row))
+            self._steps.append(self._step(token_id, row, is_refused))
             self._standing += 1
-        self._seen, self._asked, self._mask_seconds = None, False, 0.0
         self._since = time.perf_counter()
 
     def rollback(self, n: int) -> None:
@@ -154,7 +164,7 @@ class Recorder:
 
     # -- one step --------------------------------------------------------------------------------------
 
-    def _step(self, token_id: int, row: _Row) -> TraceStep:
+    def _step(self, token_id: int, row: _Row, is_refused: bool) -> TraceStep:
         now, seen = time.perf_counter(), self._seen
         allowed = self._vocabulary.size if row is None else int.from_bytes(row.tobytes(), "little").bit_count()
         data = self._data(token_id)
@@ -162,10 +172,10 @@ class Recorder:
             token_id=token_id,
             data=data,
             name=self._names.get(token_id, ""),
-            kind=self._kind(row, allowed),
+            kind="refused" if is_refused else self._kind(row, allowed),
             asked=self._asked,
             allowed=allowed,
-            path=self._path(data),
+            path=self._path(None if is_refused else data),
             seconds=now - self._since,
             mask_seconds=self._mask_seconds,
             kept=None if seen is None else seen.kept,

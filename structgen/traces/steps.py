@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 #: How a token came about; see `TraceStep`.
-TokenKind = Literal["forced", "steered", "free", "chosen", "unconstrained"]
+TokenKind = Literal["forced", "steered", "free", "chosen", "refused", "unconstrained"]
 
 #: A probability.
 Share: TypeAlias = Annotated[float, (0.0, 1.0)]
@@ -49,7 +49,8 @@ class TraceStep:
     kind:
         ``"forced"``: no other token was allowed, or it was appended without asking the model. ``"steered"``: what
         the model held for most likely was not allowed. ``"free"``: it was. ``"chosen"``: one of several that were
-        allowed; what the model held for most likely is not known. ``"unconstrained"``: no definition held.
+        allowed; what the model held for most likely is not known. ``"refused"``: chosen without the mask, not
+        allowed, and taken back. ``"unconstrained"``: no definition held.
     asked:
         Whether the model was asked for it.
     allowed:

@@ -45,3 +45,18 @@ def tiny_llama(width: int, eos: int | None, pad: int | None, *, seed: int = 0, *
     config = LlamaConfig(vocab_size=width, eos_token_id=eos, pad_token_id=pad, **options)
     model: Any = LlamaForCausalLM(config)
     return model.eval()
+
+
+def tiny_mistral(width: int, eos: int | None, pad: int | None, window: int) -> Any:
+    """A randomly initialised ``MistralForCausalLM`` of two layers, whose attention reaches back over a window."""
+    import torch
+    from transformers import MistralConfig, MistralForCausalLM
+
+    torch.manual_seed(1)
+    config = MistralConfig(
+        vocab_size=width, hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, sliding_window=window, max_position_embeddings=512, initializer_range=0.5,
+        eos_token_id=eos, pad_token_id=pad,
+    )  # fmt: skip
+    model: Any = MistralForCausalLM(config)
+    return model.eval()

@@ -44,6 +44,10 @@ SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 PATH = re.compile(r"`((?:structgen|tests|benchmarks|examples|compiler|runtime|definitions|kernels)/[\w/.]+)`")
 CLASS = re.compile(r"`((?:[A-Z][a-z]+){2,})[`.(]")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"<(?:img src|source [^>]*srcset)=\"([^\"]+)\"")
+
+#: Bytes of a picture at most: they come with every clone.
+LARGEST_PICTURE = 150_000
 
 
 def blocks(page: Path) -> list[tuple[str, bool, str]]:
@@ -239,6 +243,14 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     links = [target.split("#")[0] for target in LINK.findall(page.read_text(encoding="utf-8"))]
     local = [target for target in links if target and "://" not in target]
     assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def test_pictures_are_there_and_small() -> None:
+    shown = {(page.parent / name).resolve() for page in PAGES for name in PICTURE.findall(page.read_text("utf-8"))}
+    assert shown == set((ROOT / "docs" / "images").iterdir())
+    for picture in shown:
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert picture.stat().st_size <= LARGEST_PICTURE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -18,8 +18,17 @@ from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
 from transformers import ContinuousBatchingConfig  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.errors import BatchError, BitmaskError, DefinitionError, VocabularyMismatchError  # noqa: E402
-from structgen.integrations.transformers import ContinuousBatchingLogitsProcessor  # noqa: E402
+from structgen.errors import (  # noqa: E402
+    BatchError,
+    BitmaskError,
+    DefinitionError,
+    UnsupportedError,
+    VocabularyMismatchError,
+)
+from structgen.integrations.transformers import (  # noqa: E402
+    ContinuousBatchingLogitsProcessor,
+    TracedBatchingProcessor,
+)
 from structgen.runtime.logits.devices import DeviceRows  # noqa: E402
 
 DEFINITIONS = {
@@ -175,9 +184,9 @@ class State:
         self.status = SimpleNamespace(name="DECODING")
 
 
-def attached(**definitions: str) -> Any:
+def attached(kind: Any = ContinuousBatchingLogitsProcessor, **definitions: str) -> Any:
     indexes = {name: sg.compile(sg.Regex(pattern), VOCABULARY) for name, pattern in definitions.items()}
-    processor = ContinuousBatchingLogitsProcessor(indexes)
+    processor = kind(indexes)
     processor._rows = DeviceRows(processor._batch.rows, "cpu")
     return processor
 
@@ -199,6 +208,14 @@ def append(state: State, text: str) -> None:
     state.generated_tokens += TOKENIZER(text)["input_ids"]
 
 
+def put_back(state: State) -> State:
+    """The same request, new: its tokens are part of its prompt."""
+    again = State(state.request_id, **state.logit_processor_kwargs)
+    again._true_initial_tokens = len(state.initial_tokens)
+    again.initial_tokens = state.initial_tokens + state.generated_tokens
+    return again
+
+
 def test_requests_come_and_go_in_any_order() -> None:
     processor = attached(ab="x(y|z)", c="cd")
     first, second = State("1", definition="ab"), State("2", definition="c")
@@ -212,14 +229,11 @@ def test_requests_come_and_go_in_any_order() -> None:
 
 
 def test_a_request_that_is_put_back_into_the_queue() -> None:
-    """Its tokens become part of the prompt of a new state with the same name."""
     processor = attached(ab="xyz")
     state = State("1", definition="ab")
     allowed(processor, state)
     append(state, "xy")
-    again = State("1", definition="ab")
-    again._true_initial_tokens = len(state.initial_tokens)
-    again.initial_tokens = state.initial_tokens + state.generated_tokens
+    again = put_back(state)
     assert allowed(processor, again) == [["z"]]
     append(again, "z")
     assert allowed(processor, again) == [[None]]
@@ -287,3 +301,76 @@ def test_an_id_outside_the_vocabulary_ends_its_request_alone() -> None:
     assert lost.error is not None
     assert "outside the vocabulary" in lost.error
     assert other.error is None
+
+
+# -- traces ----------------------------------------------------------------------------------------------
+
+
+def test_traces_of_requests_that_come_and_go(model: Any) -> None:
+    """Each is what its request wrote, with the masks that a guide has there; what is not traced writes the same."""
+    names = ["object", "date", None, "number"] * 5
+    requests = [
+        ("x" * (3 * i % 17 + 1), {} if name is None else {"definition": name}) for i, name in enumerate(names)
+    ]
+    plain = run(manager_of(model, ContinuousBatchingLogitsProcessor(INDEXES), do_sample=False), requests)
+    processor = TracedBatchingProcessor(INDEXES)
+    results = run(manager_of(model, processor, do_sample=False), requests)
+    assert [r.generated_tokens for r in results] == [r.generated_tokens for r in plain]
+    for name, result in zip(names, results, strict=True):
+        trace = processor.trace(result)
+        assert [step.token_id for step in trace.steps] == result.generated_tokens
+        assert sg.Trace.from_json(trace.to_json()) == trace
+        if name is None:
+            assert trace.count("unconstrained") == len(trace.steps)
+            continue
+        guide = sg.Guide(INDEXES[name])
+        for step in trace.steps:
+            allowed = sg.runtime.ids_of(guide.bitmask())
+            assert step.allowed == len(allowed)
+            best = max(step.candidates, key=lambda each: each.before)
+            assert step.kind == (
+                "forced" if len(allowed) == 1 else "free" if best.token_id in allowed else "steered"
+            )
+            assert guide.advance(step.token_id)
+
+
+def test_traces_of_requests_that_are_over() -> None:
+    processor = attached(TracedBatchingProcessor, ab="xyz")
+    stays = State("stays", definition="ab")
+    for i in range(300):
+        state = State(str(i), definition="ab")
+        assert allowed(processor, state, stays) == [["x"], ["x"]]
+        append(state, "x")
+        assert allowed(processor, state, stays) == [["y"], ["x"]]
+        state.status.name = "FINISHED"
+    assert len(processor._batch) == len(processor._requests) < 150
+    for i in range(300):
+        result = SimpleNamespace(request_id=str(i), generated_tokens=TOKENIZER("xyz")["input_ids"])
+        trace = processor.trace(result)
+        assert trace.text == "xyz"
+        assert [step.kind for step in trace.steps] == ["forced"] * 3
+        assert [step.asked for step in trace.steps] == [True, True, False]
+    with pytest.raises(BatchError, match="no request 'other'"):
+        processor.trace(SimpleNamespace(request_id="other", generated_tokens=[]))
+
+
+def test_traces_of_a_request_that_is_put_back_into_the_queue() -> None:
+    processor = attached(TracedBatchingProcessor, ab="x[yz]+")
+    state = State("1", definition="ab")
+    allowed(processor, state)
+    append(state, "xy")
+    again = put_back(state)
+    assert allowed(processor, again) == [["y", "z", None]]
+    append(again, "z")
+    allowed(processor, again)
+    trace = processor.trace(SimpleNamespace(request_id="1", generated_tokens=TOKENIZER("xyz")["input_ids"]))
+    assert trace.text == "xyz"
+    assert [step.kind for step in trace.steps] == ["forced", "chosen", "free"]
+    assert [bool(step.candidates) for step in trace.steps] == [False, False, True]
+
+
+def test_steps_in_graphs_are_not_traced() -> None:
+    config = SimpleNamespace(use_cuda_graph=None)
+    manager = SimpleNamespace(continuous_batching_config=config, model=SimpleNamespace(device=torch.device("meta")))
+    with pytest.raises(UnsupportedError, match="use_cuda_graph=False"):
+        TracedBatchingProcessor(INDEXES).attach(manager)

@@ -1,8 +1,9 @@
-"""Optimistic decoding: token for token what masks at each step give, over a cache that is what it would be anew."""
+"""Optimistic decoding: token for token what masks at each step give, over caches that go back bit for bit."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,16 +12,19 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from fakes.fake_streamer import Streamer  # noqa: E402
-from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
+from fakes.tiny_models import byte_tokenizer, tiny_llama, tiny_mistral  # noqa: E402
 from judges.chi_square import is_homogeneous  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.integrations.transformers import LogitsProcessor, generate  # noqa: E402
+from structgen.errors import UnsupportedError  # noqa: E402
+from structgen.integrations.transformers import LogitsProcessor, caches, generate  # noqa: E402
 from structgen.integrations.transformers.optimistic import Optimist  # noqa: E402
 from structgen.runtime import heal  # noqa: E402
 
 if not hasattr(transformers.GenerationMixin, "_prefill"):
     pytest.skip("the loop is for transformers 5", allow_module_level=True)
+
+from transformers.cache_utils import Cache, DynamicCache, QuantizedCache, QuantizedLayer, StaticCache  # noqa: E402
 
 TOKENIZER = byte_tokenizer()
 VOCABULARY = sg.Vocabulary.from_transformers(TOKENIZER)
@@ -37,6 +41,7 @@ DEFINITIONS = {
     "schema": sg.JsonSchema(SCHEMA, whitespace="compact"),
     "grammar": sg.Grammar('start: "{" (NAME ":" /[0-9]+/ ";")+ "}"\nNAME: /[a-z]+/'),
 }
+WINDOW, LENGTH = 8, 256
 INDEXES = {name: sg.compile(definition, VOCABULARY) for name, definition in DEFINITIONS.items()}
 
 
@@ -47,27 +52,24 @@ def model() -> Any:
 
 @pytest.fixture(scope="module")
 def sliding() -> Any:
-    torch.manual_seed(1)
-    config = transformers.MistralConfig(
-        vocab_size=VOCABULARY.size + 20, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=1, sliding_window=8, max_position_embeddings=512,
-        initializer_range=0.5, eos_token_id=TOKENIZER.eos_token_id, pad_token_id=TOKENIZER.pad_token_id,
-    )  # fmt: skip
-    return transformers.MistralForCausalLM(config).eval()
+    return tiny_mistral(VOCABULARY.size + 20, TOKENIZER.eos_token_id, TOKENIZER.pad_token_id, WINDOW)
 
 
-def both(model: Any, index: Any, seed: int, **options: Any) -> tuple[list[int], list[int]]:
-    """What optimistic decoding gives, and what masks at each step do."""
-    inputs = TOKENIZER("the name", return_tensors="pt")
-    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
-    options = {"max_new_tokens": 48, **options}
+def prompt(text: str | list[str] = "the name") -> dict[str, Any]:
+    inputs = TOKENIZER(text, return_tensors="pt")
+    return {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+
+
+def both(model: Any, index: Any, seed: int, cache: str = "", **options: Any) -> tuple[list[int], list[int]]:
+    """What optimistic decoding gives, and what masks at each step do, over a cache of a kind."""
     found = []
     for how in (
         {"custom_generate": generate, "index": index, "mode": "optimistic", "ahead": (16, 5, None)[seed % 3]},
         {"logits_processor": [LogitsProcessor(index)]},
     ):
         torch.manual_seed(seed)
-        found.append(model.generate(**inputs, **how, **options)[0].tolist())
+        over = {"past_key_values": made(cache, model)} if cache else {}
+        found.append(model.generate(**prompt(), **how, **over, **{"max_new_tokens": 48, **options})[0].tolist())
     return found[0], found[1]
 
 
@@ -120,8 +122,7 @@ def test_exact_is_distributed_as_masked_sampling(model: Any) -> None:
 
 def first_tokens(model: Any, seed: int, **how: Any) -> list[int]:
     """Of 400 texts."""
-    inputs = TOKENIZER("the name", return_tensors="pt")
-    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    inputs = prompt()
     options = {"max_new_tokens": 1, "do_sample": True, "top_k": 0, "temperature": 0.7, **how}
     torch.manual_seed(seed)
     runs = 400 // options.get("num_return_sequences", 1)
@@ -147,12 +148,12 @@ def test_mistakes_are_made_and_taken_back(model: Any, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("options", [{"top_k": 0}, {"top_k": 5, "top_p": 0.9}], ids=str)
 @pytest.mark.parametrize("kind", INDEXES)
 def test_lenient_texts_are_valid(model: Any, kind: str, options: dict[str, Any]) -> None:
-    inputs = TOKENIZER("the", return_tensors="pt")
+    inputs = prompt("the")
     length = inputs["input_ids"].shape[1]
     for seed in range(6):
         torch.manual_seed(seed)
         rows = model.generate(
-            input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=generate,
+            **inputs, custom_generate=generate,
             index=INDEXES[kind], mode="optimistic", distribution="lenient", do_sample=True, max_new_tokens=48,
             **options,
         )  # fmt: skip
@@ -162,8 +163,7 @@ def test_lenient_texts_are_valid(model: Any, kind: str, options: dict[str, Any])
 
 def test_lenient_keeps_what_the_model_chose(model: Any) -> None:
     """With a definition that allows nearly all, tokens are those of the model alone up to the first mistake."""
-    inputs = TOKENIZER("the", return_tensors="pt")
-    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    inputs = prompt("the")
     suppressed = list(range(VOCABULARY.size, VOCABULARY.size + 20))
     options = {"do_sample": True, "top_k": 5, "max_new_tokens": 12, "suppress_tokens": suppressed}
     start = inputs["input_ids"].shape[1]
@@ -186,10 +186,10 @@ def test_lenient_keeps_what_the_model_chose(model: Any) -> None:
 @pytest.mark.parametrize("family", ["model", "sliding"])
 def test_a_cache_that_went_back_is_as_good_as_new(family: str, request: pytest.FixtureRequest) -> None:
     model = request.getfixturevalue(family)
-    inputs = TOKENIZER("the name", return_tensors="pt")
+    inputs = prompt()
     torch.manual_seed(5)
     answer = model.generate(
-        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=generate,
+        **inputs, custom_generate=generate,
         index=INDEXES["half"], mode="optimistic", ahead=16, do_sample=True, top_k=0, max_new_tokens=30,
         return_dict_in_generate=True,
     )  # fmt: skip
@@ -204,9 +204,9 @@ def test_a_cache_that_went_back_is_as_good_as_new(family: str, request: pytest.F
 
 def test_streamers_get_what_was_checked(model: Any) -> None:
     streamer = Streamer()
-    inputs = TOKENIZER("the name", return_tensors="pt")
+    inputs = prompt()
     rows = model.generate(
-        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=generate,
+        **inputs, custom_generate=generate,
         index=INDEXES["half"], mode="optimistic", do_sample=True, max_new_tokens=30, streamer=streamer,
     )  # fmt: skip
     assert streamer.tokens == rows[0].tolist()
@@ -214,8 +214,92 @@ def test_streamers_get_what_was_checked(model: Any) -> None:
 
 
 def test_what_is_refused(model: Any) -> None:
-    inputs = TOKENIZER(["the", "the"], return_tensors="pt")
-    inputs = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
+    inputs = prompt(["the", "the"])
     options = {"custom_generate": generate, "index": INDEXES["letters"], "mode": "optimistic", "max_new_tokens": 5}
     with pytest.raises(ValueError, match="one sequence"):
         model.generate(**inputs, **options)
+
+# -- caches ----------------------------------------------------------------------------------------------
+
+
+class Rounded(QuantizedLayer):  # type: ignore[misc, no-untyped-call]
+    """Quantised as Quanto's and HQQ's layers are, by steps of a sixteenth, with a residual of five tokens."""
+
+    def __init__(self) -> None:
+        super().__init__(residual_length=5)
+
+    def _quantize(self, tensor: Any, axis: int) -> Any:  # type: ignore[override]
+        return (16 * tensor).round().to(torch.int32)
+
+    def _dequantize(self, quantised: Any) -> Any:
+        return quantised.float() / 16
+
+
+KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "dynamic": ("llama", lambda config: DynamicCache(config=config)),
+    "sliding": ("mistral", lambda config: DynamicCache(config=config)),
+    "static": ("llama", lambda config: StaticCache(config=config, max_cache_len=LENGTH)),
+    "fp8": ("llama", lambda config: QuantizedCache("fp8", config)),
+    "residual": ("llama", lambda config: Cache(layers=[Rounded() for _ in range(config.num_hidden_layers)])),
+    "quanto": ("llama", lambda config: QuantizedCache("quanto", config, q_group_size=16, residual_length=5)),
+    "hqq": ("llama", lambda config: QuantizedCache("hqq", config, q_group_size=16, residual_length=5)),
+}
+PACKAGES = {"quanto": "optimum.quanto", "hqq": "hqq.core.quantize"}
+
+
+def made(kind: str, model: Any) -> Any:
+    """A cache of a kind, for a model."""
+    if kind in PACKAGES:
+        pytest.importorskip(PACKAGES[kind])
+    return KINDS[kind][1](model.config)
+
+
+@pytest.fixture
+def models(model: Any, sliding: Any) -> dict[str, Any]:
+    return {"llama": model, "mistral": sliding}
+
+
+def read(model: Any, cache: Any, tokens: list[int]) -> Any:
+    """The scores behind each token, read one by one."""
+    with torch.no_grad():
+        return [model(torch.tensor([[token]]), past_key_values=cache).logits[0, -1] for token in tokens]
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_a_cache_that_never_went_on(models: dict[str, Any], kind: str, count: int) -> None:
+    model = models[KINDS[kind][0]]
+    text = TOKENIZER.encode("the true name is a long one 1212 and")
+    for length in (3, WINDOW, len(text)):  # within the window, at its end, beyond
+        gone, never = made(kind, model), made(kind, model)
+        for cache in (gone, never):
+            caches.prepare(cache)
+            read(model, cache, text[:length])
+        before = caches.held(gone)
+        wrong = read(model, gone, [65] * count)
+        caches.go_back(gone, count, before)
+        assert int(gone.get_seq_length()) == length
+        again, expected = (read(model, cache, TOKENIZER.encode("xyz 12 the")) for cache in (gone, never))
+        assert all(torch.equal(ours, theirs) for ours, theirs in zip(again, expected, strict=True))
+        assert not torch.equal(wrong[0], again[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("definition", ["anything", "letters", "half"])
+def test_optimistic_decoding_is_what_masks_give(models: dict[str, Any], kind: str, definition: str) -> None:
+    for seed in (0, 1, 3, 4):  # up to 16 and five tokens ahead
+        options = {"do_sample": True, "top_k": 0, "max_new_tokens": 40}
+        ours, masked = both(models[KINDS[kind][0]], INDEXES[definition], seed, kind, **options)
+        assert ours == masked
+
+
+def test_caches_by_name(models: dict[str, Any]) -> None:
+    index, inputs = INDEXES["letters"], prompt()
+    options = {"max_new_tokens": 20, "do_sample": False}
+    how = {"custom_generate": generate, "index": index, "mode": "optimistic", "ahead": 16}
+    expected = models["llama"].generate(**inputs, **options, logits_processor=[LogitsProcessor(index)])
+    for name in ("dynamic", "static"):
+        rows = models["llama"].generate(**inputs, **options, **how, cache_implementation=name)
+        assert rows.tolist() == expected.tolist()
+    with pytest.raises(UnsupportedError, match="StaticSlidingWindowLayer"):
+        models["mistral"].generate(**inputs, **options, **how, cache_implementation="static")

@@ -12,7 +12,8 @@ transformers = pytest.importorskip("transformers")
 from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.integrations.transformers import LogitsProcessor, TracingProcessor  # noqa: E402
+from structgen.errors import BatchError  # noqa: E402
+from structgen.integrations.transformers import LogitsProcessor, TracedGenerate, TracingProcessor, generate  # noqa: E402
 
 PROMPTS = ["ab the", "nametrue"]
 
@@ -137,3 +138,83 @@ def test_drafts_that_were_refused_are_taken_back(made: Any) -> None:
     [trace] = processor.traces(output)
     assert spelled(trace, vocabulary) == up_to_end(output[0, inputs["input_ids"].shape[1] :].tolist(), vocabulary)
     assert trace.rollbacks
+
+
+# -- the loop of its own ---------------------------------------------------------------------------------
+
+LOOPS: dict[str, dict[str, Any]] = {
+    "masked": {},
+    "masked, sampled": {"do_sample": True, "top_k": 0},
+    "scores": {"output_scores": True, "return_dict_in_generate": True},
+    "optimistic": {"mode": "optimistic", "ahead": 8},
+    "optimistic, sampled": {"mode": "optimistic", "ahead": 8, "do_sample": True, "top_k": 0},
+    "lenient": {"mode": "optimistic", "distribution": "lenient", "do_sample": True, "top_k": 3},
+}
+
+
+def looped(made: Any, prompt: str, loop: Any, pattern: str, seed: int, **options: Any) -> tuple[list[int], sg.Index]:
+    """The tokens that a loop writes behind a prompt."""
+    if not hasattr(transformers.GenerationMixin, "_prefill"):
+        pytest.skip("the loop is for transformers 5")
+    tokenizer, model, vocabulary, _ = made
+    index = sg.compile(sg.Regex(pattern), vocabulary)
+    inputs = tokenizer(prompt, return_tensors="pt")
+    inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+    torch.manual_seed(seed)
+    answer = model.generate(**inputs, custom_generate=loop, index=index, max_new_tokens=24, **options)
+    return getattr(answer, "sequences", answer)[0, inputs["input_ids"].shape[1] :].tolist(), index
+
+
+@pytest.mark.parametrize("how", LOOPS)
+@pytest.mark.parametrize("pattern", [r"(the|true|[ab]){3,8}!", r"[^x]{10,40}", r"\{\"name\":(true|[ab]+)\}"])
+def test_loops_record_what_they_write(made: Any, how: str, pattern: str) -> None:
+    """A plain loop writes the same; the guide that follows the text has the masks that were recorded."""
+    traced, refused = TracedGenerate(), 0
+    for seed in range(4):
+        expected, index = looped(made, "nametrue", generate, pattern, seed, **LOOPS[how])
+        found, _ = looped(made, "nametrue", traced, pattern, seed, **LOOPS[how])
+        assert found == expected
+        [trace] = traced.traces(prompts=["nametrue"])
+        assert trace.prompt == "nametrue"
+        assert spelled(trace, made[2]) == up_to_end(found, made[2])
+        assert sg.Trace.from_json(trace.to_json()) == trace
+        guide, dropped = sg.Guide(index), trace.dropped
+        for number, step in enumerate(trace.steps):
+            allowed = sg.runtime.ids_of(guide.bitmask())
+            assert step.allowed == len(allowed)
+            if step.asked:
+                assert step.candidates
+                best = max(step.candidates, key=lambda each: each.before)
+                assert (step.kind == "steered") <= (best.token_id not in allowed)
+            if number in dropped:
+                assert step.kind == "refused"
+                assert step.token_id not in allowed
+                refused += 1
+            else:
+                assert guide.advance(step.token_id)
+    assert bool(refused) == (LOOPS[how].get("mode") == "optimistic")
+
+
+def test_forced_tokens_of_a_loop_were_not_asked_for(made: Any) -> None:
+    traced, text = TracedGenerate(), '{"name":true}'
+    tokens, _ = looped(made, "the", traced, r"\{\"name\":(true|b[ab])\}", 0, do_sample=False)
+    [trace] = traced.traces()
+    assert {step.kind for step in trace.steps if not step.asked} == {"forced"}
+    assert 0 < trace.calls_saved < len(tokens)
+    assert trace.text in (text, '{"name":ba}', '{"name":bb}')
+
+
+def test_rows_without_a_definition_have_no_record(made: Any) -> None:
+    tokenizer, model, vocabulary, index = made
+    if not hasattr(transformers.GenerationMixin, "_prefill"):
+        pytest.skip("the loop is for transformers 5")
+    traced = TracedGenerate()
+    with pytest.raises(BatchError, match="nothing was generated"):
+        traced.traces()
+    inputs = prompts(tokenizer)
+    output = model.generate(
+        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], custom_generate=traced,
+        index=[None, index], max_new_tokens=20,
+    )  # fmt: skip
+    [trace] = traced.traces()
+    assert spelled(trace, vocabulary) == up_to_end(output[1, inputs["input_ids"].shape[1] :].tolist(), vocabulary)

@@ -164,6 +164,31 @@ def test_a_refused_token_is_no_step(index: sg.Index) -> None:
     assert (guide.trace().steps, guide.trace().rollbacks) == ((), ())
 
 
+@pytest.mark.parametrize("most", [1000, 3, 0])
+def test_a_token_that_was_chosen_without_the_mask_is_taken_back(index: sg.Index, most: int) -> None:
+    """Between any two steps: what is written, and where, is the same as without."""
+    rng = random.Random(3)
+    tried, plain = sg.TracedGuide(index, max_steps=most), sg.TracedGuide(index, max_steps=most)
+    wrong = written = 0
+    while written < 12 and not tried.is_finished():
+        allowed = ids_of(sg.Guide.bitmask(tried)).tolist()
+        refused = [i for i in range(VOCABULARY.size + 2) if i not in allowed]  # ids of padded scores, too
+        tried.see([0.0] * (VOCABULARY.size + 2))
+        if rng.random() < 0.5:
+            tried.refuse(rng.choice(refused))
+            wrong += 1
+        token = rng.choice(allowed)
+        written += tried.advance(token) and plain.advance(token)
+    trace, other = tried.trace(), plain.trace()
+    assert len(trace.steps) + trace.omitted == written + wrong
+    assert {n for n, step in enumerate(trace.steps) if step.kind == "refused"} == trace.dropped
+    kept = [step for n, step in enumerate(trace.steps) if n not in trace.dropped]
+    assert all(step.asked and step.candidates for step in kept)
+    assert [(s.token_id, s.path) for s in kept] == [(s.token_id, s.path) for s in other.steps[: len(kept)]]
+    assert sg.Trace.from_json(json.dumps(trace.to_json())) == trace
+    assert most < 1000 or (wrong and trace.text == other.text)
+
+
 def test_forks_are_plain_and_resets_forget(index: sg.Index) -> None:
     guide = sg.TracedGuide(index)
     guide.advance(int(ids_of(guide.bitmask())[0]))

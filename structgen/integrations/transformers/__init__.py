@@ -3,7 +3,8 @@
 Comes in: an `Index`, or one for each prompt. Goes out: scores. Each name loads its module when it is first used.
 
 Read `processor`, `custom_generate` (what must follow is appended without asking the model) with `loops`,
-`tracing` (what the first did, to be looked at), `batching`, `serve`.
+`optimistic` and `caches` (choosing without masks, and going back), `batching`, `serve`. `tracing`, `traced_generate`
+and `traced_batching` record what these do, to be looked at.
 """
 
 from __future__ import annotations
@@ -16,13 +17,24 @@ if TYPE_CHECKING:
     from .batching import ContinuousBatchingLogitsProcessor as ContinuousBatchingLogitsProcessor
     from .custom_generate import generate as generate
     from .processor import LogitsProcessor as LogitsProcessor
+    from .traced_batching import TracedBatchingProcessor as TracedBatchingProcessor
+    from .traced_generate import TracedGenerate as TracedGenerate
     from .tracing import TracingProcessor as TracingProcessor
 
-__all__ = ["ContinuousBatchingLogitsProcessor", "LogitsProcessor", "TracingProcessor", "generate"]
+__all__ = [
+    "ContinuousBatchingLogitsProcessor",
+    "LogitsProcessor",
+    "TracedBatchingProcessor",
+    "TracedGenerate",
+    "TracingProcessor",
+    "generate",
+]
 
 _HOMES = {
     "ContinuousBatchingLogitsProcessor": ".batching",
     "LogitsProcessor": ".processor",
+    "TracedBatchingProcessor": ".traced_batching",
+    "TracedGenerate": ".traced_generate",
     "TracingProcessor": ".tracing",
     "generate": ".custom_generate",
 }

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from types import FrameType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 
@@ -54,14 +55,15 @@ def generate(
     mode: Literal["masked", "optimistic"] = "masked",
     distribution: Distribution = "exact",
     ahead: int | None = None,
+    parts: Parts | None = None,
     **model_kwargs: Foreign,
 ) -> Foreign:
     """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
 
-    All parameters but the last five come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
-    attentions or hidden states of every step are asked for, and for models that keep a state instead of a cache,
-    every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say in tokens that must
-    follow.
+    Those described below are the loop's own; all others come from ``model.generate`` itself, as does ``streamer=``.
+    Where scores, logits, attentions or hidden states of every step are asked for, and for models that keep a state
+    instead of a cache, every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say
+    in tokens that must follow.
 
     Parameters
     ----------
@@ -75,6 +77,8 @@ def generate(
         Of optimistic decoding: ``"exact"`` is that of masks at each step, ``"lenient"`` nearly that of the model.
     ahead:
         In optimistic decoding, tokens between two checks at most; None for 16 on a device, and 1 on the processor.
+    parts:
+        What the loop is made of, where it records; see `structgen.integrations.transformers.traced_generate`.
 
     Returns
     -------
@@ -92,6 +96,7 @@ def generate(
     TokenIdError
         For a token that was not allowed, as other processors can force it; names the row.
     """
+    parts = parts or PLAIN
     check_engine("transformers.generate")
     check_attributes("transformers.generate", generation_config)
     indexes = tuple(index) if isinstance(index, Sequence) else (index,)
@@ -104,7 +109,7 @@ def generate(
     streamer = _streamer()
     asked = generation_config.return_dict_in_generate and any(getattr(generation_config, o) for o in _OF_EVERY_STEP)
     if asked or getattr(model, "_is_stateful", False):
-        masks: Foreign = LogitsProcessor(indexes, prompt_length=input_ids.shape[1])
+        masks = parts.masks(indexes, input_ids.shape[1])
         return model._sample(
             input_ids, _with(logits_processor, masks), stopping_criteria, generation_config, streamer=streamer,
             **model_kwargs,
@@ -112,7 +117,7 @@ def generate(
     reader = _Reader(model, generation_config, model_kwargs, input_ids.shape[1])
     if mode == "optimistic":
         ids = _optimistic(
-            reader, input_ids, indexes[0], logits_processor, stopping_criteria, streamer,
+            parts, reader, input_ids, indexes[0], logits_processor, stopping_criteria, streamer,
             samples=generation_config.do_sample, distribution=distribution, ahead=ahead,
         )  # fmt: skip
         return reader.answer(ids) if generation_config.return_dict_in_generate else ids
@@ -122,8 +127,8 @@ def generate(
             remedy="Pass encode=, or make the vocabulary from the tokenizer.",
         )
     share = len(input_ids) // len(indexes)
-    each = [index for index in indexes for _ in range(share)]
-    rows = _Rows(input_ids, each, encode, stopping_criteria, generation_config, streamer)
+    guides = [None if index is None else parts.guide(index) for index in indexes for _ in range(share)]
+    rows = parts.rows(input_ids, guides, encode, stopping_criteria, generation_config, streamer)
     processors = _with(logits_processor, rows)
     with reader:
         while True:
@@ -143,14 +148,14 @@ def generate(
 
 
 def _optimistic(
-    reader: _Reader, ids: torch.Tensor, index: Index | None, processors: Foreign, criteria: Foreign,
+    parts: Parts, reader: _Reader, ids: torch.Tensor, index: Index | None, processors: Foreign, criteria: Foreign,
     streamer: Foreign, *, samples: bool, distribution: Distribution, ahead: int | None,
 ) -> torch.Tensor:  # fmt: skip
     if len(ids) != 1 or index is None:
         raise ValueError("optimistic decoding is for one sequence, with an index")
     place = place_for_masks(processors)
-    optimist = Optimist(
-        reader, Guide(index, max_rollback=0), processors[:place], processors[place:], criteria, streamer,
+    optimist = parts.optimist(
+        reader, parts.guide(index), processors[:place], processors[place:], criteria, streamer,
         samples=samples, distribution=distribution, ahead=ahead,
     )  # fmt: skip
     with reader:
@@ -163,8 +168,10 @@ def _optimistic(
 
 def _streamer() -> Foreign:
     """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.23)."""
-    caller = sys._getframe(2)
-    return caller.f_locals.get("streamer") if caller.f_code.co_name == "generate" else None
+    caller: FrameType | None = sys._getframe(1)
+    while caller is not None and caller.f_globals["__name__"].startswith(__package__):
+        caller = caller.f_back
+    return caller.f_locals.get("streamer") if caller is not None and caller.f_code.co_name == "generate" else None
 
 
 def _with(processors: Foreign, masks: Foreign) -> Foreign:
@@ -174,24 +181,24 @@ def _with(processors: Foreign, masks: Foreign) -> Foreign:
     return longer
 
 
-class _Rows:
+class WrittenRows:
     """The ids of all rows, prompt included, with a guide for each, and the tokens that must follow there.
 
     It is also the processor that masks the scores.
     """
 
     def __init__(
-        self, ids: torch.Tensor, indexes: Sequence[Index | None], encode: Encode | None, criteria: Foreign,
+        self, ids: torch.Tensor, guides: Sequence[Guide | None], encode: Encode | None, criteria: Foreign,
         config: Foreign, streamer: Foreign,
     ) -> None:  # fmt: skip
         #: ``int64[rows, length]``
         self.ids = ids
         self._running = [True] * len(ids)
         self.done = False
-        self._guides = [None if index is None else Guide(index, max_rollback=0) for index in indexes]
+        self._guides = guides
         self._encode, self._criteria, self._streamer = encode, criteria, streamer
-        self._forced: list[deque[int]] = [deque() for _ in indexes]
-        for row in range(len(indexes)):
+        self._forced: list[deque[int]] = [deque() for _ in guides]
+        for row in range(len(guides)):
             self._look_ahead(row)
         self._unfinished = torch.ones(len(ids), dtype=torch.bool, device=ids.device)
         pad = config._pad_token_tensor
@@ -236,8 +243,39 @@ class _Rows:
         self._look_ahead(row)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        apply_masks(scores, {row: guide.bitmask() for row, guide in enumerate(self._guides) if guide is not None})
+        """Mask the scores of the rows that choose by them."""
+        apply_masks(scores, {row: guide.bitmask() for row, guide in self._asking()})
         return scores
+
+    def _asking(self) -> list[tuple[int, Guide]]:
+        """The rows whose next token is the model's choice, and the definition's."""
+        pairs = enumerate(zip(self._guides, self._forced, strict=True))
+        return [(row, guide) for row, (guide, forced) in pairs if guide is not None and not forced]
+
+
+class Parts(NamedTuple):
+    """What a loop is made of.
+
+    Parameters
+    ----------
+    guide:
+        Makes the guide of a row.
+    rows, optimist:
+        Decode with masks, and optimistically.
+    masks:
+        Makes the processor for transformers' own loop, of indexes and the prompt's length.
+    """
+
+    guide: Callable[[Index], Guide]
+    rows: type[WrittenRows]
+    optimist: type[Optimist]
+    masks: Callable[[Sequence[Index | None], int], Foreign]
+
+
+PLAIN = Parts(
+    lambda index: Guide(index, max_rollback=0), WrittenRows, Optimist,
+    lambda indexes, length: LogitsProcessor(indexes, prompt_length=length),
+)  # fmt: skip
 
 
 class _Reader:

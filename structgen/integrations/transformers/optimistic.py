@@ -75,7 +75,7 @@ class Optimist:
         self._before, self._behind, self._samples = before, behind, samples
         self._is_exact = distribution == "exact"
         self._masks_always = self._is_exact and any(type(each).__name__ not in _COMMUTES for each in behind)
-        self._most = ahead
+        self._most, self._size = ahead, guide.index.vocabulary.size
         #: Tokens that were not allowed.
         self.mistakes = 0
 
@@ -122,11 +122,14 @@ class Optimist:
 
     def _allowed(self, tokens: list[int]) -> int:
         """How many tokens the guide accepts."""
-        size = self._guide.index.vocabulary.size
         for count, token in enumerate(tokens):
-            if token >= size or not self._guide.advance(token):
+            if not self._takes(token):
                 return count
         return len(tokens)
+
+    def _takes(self, token: int) -> bool:
+        """Go on with a token, where the guide accepts it."""
+        return token < self._size and self._guide.advance(token)
 
     def _go_back(self, step: _Step) -> None:
         """To where a choice was wrong."""
@@ -135,8 +138,7 @@ class Optimist:
             _set_numbers(step.scores, step.numbers)
 
     def _masked(self, ids: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, bool]:
-        """A step with the mask."""
-        scores = scores.clone()
+        """A step with the mask, which is written into the scores."""
         apply_masks(scores, {0: self._guide.bitmask()})
         ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
         if not self._allowed(ids[0, -1:].tolist()):
