@@ -20,7 +20,7 @@ from .json_places import JsonPlace, UnfinishedJson, pointers
 from .keywords import KeywordTexts
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
 from .values import Reason
-from .verdicts import Piece, verdict
+from .verdicts import TextPiece, verdict
 
 #: Values that are looked at with the subschemas that apply to them, alternatives of one place, keywords that are
 #: taken together, conflicts at one place; and seconds.
@@ -406,7 +406,7 @@ class SchemaReasons:
         """What can be read off the text."""
         if self._probes.definition.excludes:
             return None
-        piece = Piece(place, self._is_whole(place), self._data[place.start : self._end(place)])
+        piece = TextPiece(place, self._is_whole(place), self._data[place.start : self._end(place)])
         ordered = ordered and self._probes.definition.property_order != "any"
         return verdict(piece, atoms, self._probes.schemas, ordered=ordered)
 

@@ -35,11 +35,11 @@ _WORDS: dict[bytes, tuple[str, bool | None]] = {
 }  # fmt: skip
 _PLAIN = re.compile(rb"-?[0-9]{1,300}(\.[0-9]{1,300})?")
 
-#: Stands for a name that nothing is said of.
-_FRESH = object()
+#: Stands for a name that nothing is said of: no text in UTF-8 has such a one.
+_FRESH = "\ud800"
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A value's place in a text, whether it is whole, and its bytes as far as they are there."""
 
     place: JsonPlace
@@ -55,7 +55,7 @@ class _Said(NamedTuple):
     schema: Schema
 
 
-def verdict(piece: Piece, atoms: Collection[Atom], schemas: Sequence[Schema], *, ordered: bool) -> bool | None:
+def verdict(piece: TextPiece, atoms: Collection[Atom], schemas: Sequence[Schema], *, ordered: bool) -> bool | None:
     """Whether some keywords together take a value, or where it breaks off, what it begins with.
 
     Values within it are not looked at. None where that takes more than is read here.
@@ -87,7 +87,7 @@ def _all(*verdicts: bool | None) -> bool | None:
     return False if False in verdicts else None if None in verdicts else True
 
 
-def _of_type(piece: Piece, said: list[_Said]) -> bool | None:
+def _of_type(piece: TextPiece, said: list[_Said]) -> bool | None:
     """What ``type`` says, and ``enum`` where no value in it is of that type."""
     kind, found = piece.place.kind, True
     types = [each.schema.types or frozenset() for each in said if each.field == "types"]
@@ -102,7 +102,7 @@ def _of_type(piece: Piece, said: list[_Said]) -> bool | None:
     return found or None
 
 
-def _string(piece: Piece, said: list[_Said]) -> bool | None:
+def _string(piece: TextPiece, said: list[_Said]) -> bool | None:
     if b"\\" in piece.data:
         return None
     try:
@@ -126,7 +126,7 @@ def _string(piece: Piece, said: list[_Said]) -> bool | None:
     return None if found and any(each.field in ("pattern", "format") for each in said) else found
 
 
-def _number(piece: Piece, said: list[_Said]) -> bool | None:
+def _number(piece: TextPiece, said: list[_Said]) -> bool | None:
     if not said:
         return True
     if not piece.whole or not _PLAIN.fullmatch(piece.data):
@@ -145,7 +145,7 @@ def _number(piece: Piece, said: list[_Said]) -> bool | None:
     return True
 
 
-def _array(piece: Piece, said: list[_Said]) -> bool | None:
+def _array(piece: TextPiece, said: list[_Said]) -> bool | None:
     if any(each.field == "enum" for each in said):
         return None if all(_has(each, list) for each in said if each.field == "enum") else False
     count = len(piece.place.children) + _is_pending(piece)
@@ -163,7 +163,7 @@ def _has(said: _Said, kind: type) -> bool:
     return any(isinstance(value, kind) for value in said.schema.enum or ())
 
 
-def _is_pending(piece: Piece) -> bool:
+def _is_pending(piece: TextPiece) -> bool:
     """Whether a comma was written that something must follow."""
     last = piece.place.children[-1:]
     return not piece.whole and bool(last) and last[0].end >= 0 and piece.data.rstrip(b" \t\n\r").endswith(b",")
@@ -186,9 +186,9 @@ class _Members:
                          for each in said if each.field == "max_properties"), default=inf)  # fmt: skip
         in_order = {name: None for each in said if each.field in _DECLARING for name in each.schema.properties}
         in_order |= {name: None for each in said if each.field == "required" for name in each.schema.required}
-        self.declared: dict[object, int] = {name: place for place, name in enumerate(in_order)} if ordered else {}
+        self.declared = {name: place for place, name in enumerate(in_order)} if ordered else {}
 
-    def follow(self, names: Sequence[object]) -> bool | None:
+    def follow(self, names: Sequence[str]) -> bool | None:
         """Whether names in an order can be those that an object begins with."""
         found = set(names)
         todo = [name for name in self.required if name not in found]
@@ -214,7 +214,7 @@ class _Members:
             return True
         return self.low <= self.high if self.allowed is None else None
 
-    def next_names(self, begun: str, names: Sequence[str]) -> Iterator[object]:
+    def next_names(self, begun: str, names: Sequence[str]) -> Iterator[str]:
         """The names that can come with a beginning, of those that nothing is said of one for all."""
         if self.allowed is None:
             yield _FRESH
@@ -228,7 +228,7 @@ class _Members:
 _DECLARING = frozenset({"properties", "required", "additional_properties"})
 
 
-def _object(piece: Piece, said: list[_Said], ordered: bool) -> bool | None:
+def _object(piece: TextPiece, said: list[_Said], ordered: bool) -> bool | None:
     if any(each.field == "enum" for each in said):
         return None if all(_has(each, dict) for each in said if each.field == "enum") else False
     if any(each.field == "additional_properties" and each.schema.pattern_properties for each in said):
@@ -254,7 +254,7 @@ def _object(piece: Piece, said: list[_Said], ordered: bool) -> bool | None:
     return True if True in verdicts else None if None in verdicts else False
 
 
-def _begun(piece: Piece) -> str | None:
+def _begun(piece: TextPiece) -> str | None:
     """The name that a piece ends within, as far as it is there; None where that can't be told."""
     start = piece.place.name_start
     if start < 0 or len(piece.place.names) > len(piece.place.children):
