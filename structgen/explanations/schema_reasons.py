@@ -13,6 +13,7 @@ import codecs
 import time
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from ..compiler.json_schema.read.document import SchemaId
@@ -42,6 +43,9 @@ class _Goal(NamedTuple):
     made: frozenset[_Choice] = _NO_CHOICES
     is_all: bool = False
 
+
+#: Fields that say which members there are, in which order.
+_MEMBERS = {"properties", "required", "additional_properties", "pattern_properties", "dependent_required"}
 
 #: Fields of any value.
 _FIELDS = frozenset().union(*FIELDS.values(), *DEEP_FIELDS.values())
@@ -214,17 +218,20 @@ class SchemaReasons:
             Reason("keyword", (self._keywords.pointer(Atom(each, "never")),), "no value may stand here", path)
             for each in schemas if self._probes.schemas[each].never
         ]  # fmt: skip
-        if goal.is_all and not goal.made:
+        if goal.is_all and is_trusted and not goal.made:
             self._schemas_of.setdefault(id(place), schemas)
         alone = self._alone(self._atoms(schemas, place, is_trusted), place)
         found += (reason for reason, _ in alone)
-        for each, field in self._choices(schemas, goal):
-            branches = yield from self._branches([_Goal(frozenset({b})) for b in self._of(each, field)], place)
+        choices = self._choices(schemas, goal)
+        is_all = goal.is_all and len(choices) == 1 and not any(self._probes.said[each] & _MEMBERS for each in schemas)
+        for each, field in choices:
+            goals = [_Goal(frozenset({branch}), is_all=is_all) for branch in self._of(each, field)]
+            branches = yield from self._branches(goals, place)
             if branches:
                 if goal.is_all:
                     together = (self._applied(goal.schemas | {branch}) for branch in self._of(each, field))
                     orders = (self._disordered(schemas, place) for schemas in together)
-                    branches = [(*reasons, *order) for reasons, order in zip(branches, orders, strict=True)]
+                    branches = [tuple(dict.fromkeys(both)) for both in map(chain, branches, orders)]
                 found.append(self._alternatives(each, field, branches, path))
                 goal = goal._replace(made=goal.made | {(each, field)})
         for child in self._children(place, is_trusted):
