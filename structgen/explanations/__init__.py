@@ -5,7 +5,8 @@ machine's. The reason is read from the definition's own text, which every index 
 tables, a step costs what it did, and files written before this room was built explain themselves, too.
 
 Read `values` (what goes out, and how it is shown), `explain` (the call),
-then a reader for each kind. Of schemas: `json_places` (an unfinished JSON text), `probes` (what a few keywords
-alone make of a piece of it), `keywords` (their names), `schema_reasons` and `schema_findings`. Of others:
+then a reader for each kind. Of schemas: `json_places` (an unfinished JSON text), `verdicts` (what keywords make of a
+piece of it, read off the piece), `probes` (the same asked of an automaton), `keywords` (their names),
+`schema_reasons` and `schema_findings`. Of others:
 `grammar_findings`; `characters` with `pattern_findings` and `gbnf_findings`; `tag_findings`.
 """

@@ -13,9 +13,7 @@ from ..definitions.canonical import definition_of
 from ..errors import ArgumentError, StructgenError
 from ..runtime.core.machine import Config
 from ..runtime.guide.guide import Guide
-from ..runtime.index.healing import HealedIndex
 from ..runtime.index.index import Index
-from ..runtime.index.token_budget import LimitedMachine
 from ..system.byteranges import describe
 from ..system.types import Foreign
 from .values import Explanation, Findings, Reason
@@ -79,7 +77,7 @@ def explain(
     question = _question(guide, index, asked, _bytes(before))
     if guide is not None and guide.config is None:
         return _after_the_end(index, question)
-    machine, start = index.machine, _behind(index, question.before) if guide is None else _config_of(guide)
+    machine, start = index.machine, _behind(index, question.before) if guide is None else guide.index_config
     if start is None:
         return explain(index, before, definition=definition, completion=completion)
     is_accepted, died_at, config = _verdict(guide, index, start, question)
@@ -87,7 +85,7 @@ def explain(
     consumed = len(data) if died_at is None else len(question.before) + died_at
     findings = Findings()
     if not is_accepted:
-        findings = _findings(guide, index, question, data, consumed, config, died_at, definition)
+        findings = _findings(_Refused(guide, index, question, data, consumed, config, died_at, definition))
     line, column = _line_and_column(data[:consumed])
     ending = _ending(index, config, completion)
     return Explanation(
@@ -153,12 +151,6 @@ def _text_of(guide: Guide) -> bytes:
     return b"".join(vocabulary.token(t) or names.get(t, b"") for part in reversed(parts) for t in part)
 
 
-def _config_of(guide: Guide) -> Config:
-    """Where a guide is, as a configuration of its index, whether or not its tokens are counted."""
-    config = guide.config
-    return guide.machine.inner(config) if isinstance(guide.machine, LimitedMachine) and config else config
-
-
 def _verdict(guide: Guide | None, index: Index, config: Config, asked: _Asked) -> tuple[bool, int | None, Config]:
     """Whether it is accepted; which byte is refused, None for none; the configuration before that."""
     if asked.token_id is not None and _allows(guide, index, config, asked.token_id):
@@ -210,53 +202,55 @@ def _line_and_column(data: bytes) -> tuple[int, int]:
 # -- the reasons ----------------------------------------------------------------------------------------------
 
 
-def _findings(
-    guide: Guide | None,
-    index: Index,
-    asked: _Asked,
-    data: bytes,
-    consumed: int,
-    config: Config,
-    died_at: int | None,
-    definition: object,
-) -> Findings:
-    if died_at is None and asked.token_id is not None and not asked.ends:
-        return _of_token(guide, index, asked)
-    if isinstance(index, HealedIndex):
-        return _of_healed(guide, index, asked, data, consumed, config, died_at, definition)
-    if consumed > _LONGEST:
+class _Refused(NamedTuple):
+    """What is refused: who was asked what, where it dies, and what the index was compiled from, if that is given.
+
+    ``data`` is the whole text, ``consumed`` how many of its bytes are accepted, ``config`` the index's configuration
+    behind these.
+    """
+
+    guide: Guide | None
+    index: Index
+    asked: _Asked
+    data: bytes
+    consumed: int
+    config: Config
+    died_at: int | None
+    definition: object
+
+
+def _findings(refused: _Refused) -> Findings:
+    index, asked = refused.index, refused.asked
+    if refused.died_at is None and asked.token_id is not None and not asked.ends:
+        return _of_token(refused.guide, index, asked)
+    if index.kind == "healed":
+        return _of_healed(refused)
+    if refused.consumed > _LONGEST:
         note = f"the text is longer than {_LONGEST:,} bytes, whose reasons are not looked for"
         return Findings((_UNKNOWN,), "", (note,))
+    known: Definition | None = None
+    notes: tuple[str, ...] = ()
     try:
-        known = _definition(index, definition)
+        known = _definition(index, refused.definition)
     except ArgumentError:
         raise
     except StructgenError as error:
-        if index.kind != "grammar":
-            return Findings((_UNKNOWN,), "", (str(error),))
-        known, note = None, str(error)
-        found = _reader("grammar")(index, known, data[: consumed + 1], died_at is None, config)
-        return found._replace(notes=(*found.notes, note))
-    found = _reader(index.kind)(index, known, data[: consumed + 1], died_at is None, config)
-    return found if found.reasons else found._replace(reasons=(_UNKNOWN,))
+        notes = (str(error),)
+    if known is None and index.kind != "grammar":
+        return Findings((_UNKNOWN,), "", notes)
+    data = refused.data[: refused.consumed + 1]
+    found = _reader(index.kind)(index, known, data, refused.died_at is None, refused.config)
+    return found._replace(reasons=found.reasons or (_UNKNOWN,), notes=(*found.notes, *notes))
 
 
-def _of_healed(
-    guide: Guide | None,
-    index: HealedIndex,
-    asked: _Asked,
-    data: bytes,
-    consumed: int,
-    config: Config,
-    died_at: int | None,
-    definition: object,
-) -> Findings:
+def _of_healed(refused: _Refused) -> Findings:
     """The same of an index whose texts begin with the end of a prompt."""
-    length = len(index.prefix)
-    if index.inner is None or consumed < length:
-        what = f"the end of the prompt, {index.prefix.decode('utf-8', 'replace')!r}, is spelled anew first"
+    prefix, inner = refused.index.prefix, refused.index.inner
+    if inner is None or refused.consumed < len(prefix):
+        what = f"the end of the prompt, {prefix.decode('utf-8', 'replace')!r}, is spelled anew first"
         return Findings((Reason("token", (), what),))
-    return _findings(guide, index.inner, asked, data[length:], consumed - length, config, died_at, definition)
+    data, consumed = refused.data[len(prefix) :], refused.consumed - len(prefix)
+    return _findings(refused._replace(index=inner, data=data, consumed=consumed))
 
 
 _UNKNOWN = Reason("unknown", (), "nothing that alone stands against it could be named")

@@ -6,11 +6,12 @@ are one cell, so that sets of them are compared by numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
-from ..compiler.gbnf.reader import read
+from ..compiler.gbnf.reader import read_with_places
 from ..compiler.gbnf.syntax import (
     CharacterSet,
     Choice,
@@ -49,10 +50,19 @@ class _Frame(NamedTuple):
 
 
 class RuleStacks:
-    """Stacks of what is still to be read of a grammar's rules."""
+    """Stacks of what is still to be read of a grammar's rules.
 
-    def __init__(self, grammar: GbnfGrammar, start: int) -> None:
+    Parameters
+    ----------
+    grammar, start:
+        The rules, and the number of the first one.
+    places:
+        Lines and columns of nodes, as far as they are to be named.
+    """
+
+    def __init__(self, grammar: GbnfGrammar, start: int, places: Mapping[int, str] = MappingProxyType({})) -> None:
         self.grammar = grammar
+        self._places = places
         self._numbers: dict[tuple[_Frame, int], int] = {}
         self.cells: list[tuple[_Frame, int]] = [(_Frame(-1), -1)]
         self._texts = {
@@ -138,24 +148,28 @@ class RuleStacks:
         rule = self.grammar.rules[self.cells[below][0].ends]
         if frame.node in self._texts:
             text = self._texts[frame.node][frame.done :]
-            return rule, repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
-        return rule, _set(self.wanted(stack))
+            wanted = repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+        else:
+            wanted = _set(self.wanted(stack))
+        place = self._places.get(frame.node)
+        return rule, f"{wanted} ({place})" if place else wanted
 
 
 def find(index: Index, definition: Gbnf, data: bytes, ended: bool, _: Foreign = None) -> Findings:
     """Which rules could go on in place of a text's last character, or of its end."""
     meter = Meter(_BUDGET)
     try:
-        grammar = index.explanations.get(definition.text)
-        if grammar is None:
-            grammar = index.explanations[definition.text] = read(definition.text, meter)
+        known = index.explanations.get(definition.text)
+        if known is None:
+            known = index.explanations[definition.text] = read_with_places(definition.text, meter)
     except StructgenError as error:
         return Findings((), "", (f"the rules are not looked into: {error}",))
+    grammar, places = known
     start = next(number for number, rule in enumerate(grammar.rules) if rule.name == definition.start)
     text = characters(data)
     if text is None:
         return Findings((Reason("rule", (), "the text is not UTF-8"),))
-    rules = RuleStacks(grammar, start)
+    rules = RuleStacks(grammar, start, places)
     stacks = rules.closed([rules.start])
     for character in text if ended else text[:-1]:
         if stacks is None or rules.steps > _MOST_STEPS:

@@ -25,6 +25,7 @@ from ..runtime.core.machine import Config
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.grammar.parser.parser_driver import Parse
 from ..runtime.index.index import Index
+from ..system.types import Foreign
 from .values import Findings, Reason
 
 #: What loading a grammar for its names may cost.
@@ -50,8 +51,7 @@ class _Names(NamedTuple):
 
 def find(index: Index, definition: Grammar | None, data: bytes, ended: bool, config: Config) -> Findings:
     """What the grammar expects in place of a text's last byte, or of its end; ``config`` is that before it."""
-    machine = index.machine
-    assert isinstance(machine, GrammarMachine)
+    machine = _machine(index)
     names, notes = _names(index, definition)
     between, within = machine.readings(config)
     if between:
@@ -72,9 +72,16 @@ def find(index: Index, definition: Grammar | None, data: bytes, ended: bool, con
 
 def expected_terminals(index: Index, config: Config) -> frozenset[str]:
     """The names of the terminals that may come behind a configuration whose last lexeme is over, with ``$END``."""
-    assert isinstance(index.machine, GrammarMachine)
-    between, _ = index.machine.readings(config)
-    return frozenset(_named(index.machine, _accepted(index.machine, between)))
+    machine = _machine(index)
+    between, _ = machine.readings(config)
+    return frozenset(_named(machine, _accepted(machine, between)))
+
+
+def _machine(index: Index) -> GrammarMachine:
+    """The machine of an index whose kind is ``"grammar"``."""
+    machine: Foreign = index.machine
+    known: GrammarMachine = machine
+    return known
 
 
 def _accepted(machine: GrammarMachine, parses: Iterable[Parse]) -> int:

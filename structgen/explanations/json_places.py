@@ -63,7 +63,7 @@ class UnfinishedJson:
         Bytes that some JSON text begins with.
     path:
         The values that the text breaks off within, the outermost first; where it breaks off behind a value, that one
-        is the last, though it is over.
+        is the last, though it is over, and so is a number that a bracket has ended.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -77,6 +77,8 @@ class UnfinishedJson:
         self.path = [*self._open]
         last = self.path[-1].children[-1:] if self.path else [self.root] if self.root else []
         self.path += [each for each in last if each not in self.path and not self._in_name(each)]
+        closed = [each for each in self.path[-1:] if each.end == len(data)]
+        self.path += [number for each in closed for number in each.children[-1:] if number.kind == "number"]
 
     @property
     def is_whole(self) -> bool:

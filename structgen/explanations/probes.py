@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
@@ -25,8 +25,8 @@ from ..runtime.pushdown.machine import PushdownMachine
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 
-#: What is remembered: compiled keywords, and answers.
-_MOST_MACHINES, _MOST_ANSWERS = 1 << 9, 1 << 14
+#: What is remembered: compiled keywords, and answers about pieces of so many bytes.
+_MOST_MACHINES, _MOST_ANSWERS, _LONGEST = 1 << 9, 1 << 13, 1 << 11
 
 #: What compiling some keywords may cost.
 _BUDGET = Budget(states=50_000, memory=256 << 20, seconds=0.5)
@@ -151,12 +151,14 @@ class SchemaProbes:
         if known is None:
             machine = self._machine(atoms, option, depth)
             known = machine if isinstance(machine, bool) else self._takes(machine, data, whole, depth)
-            self._answers[key] = known
+            if len(data) <= _LONGEST:
+                self._answers[key] = known
         return known
 
     def written(self, data: bytes, *, whole: bool, deepest: int, option: str = "") -> bool:
         """Whether a text, or its beginning, is written as the options have it, whatever value it is."""
-        return self.alive(frozenset(), data, whole=whole, deepest=deepest, option=option)
+        probes = _of_any_value(_with(self.definition, text="true", additional_properties=True))
+        return probes.alive(frozenset(), data, whole=whole, deepest=deepest, option=option)
 
     def revived(self, removed: frozenset[Atom], data: bytes, *, whole: bool, option: str = "") -> bool:
         """Whether the whole schema takes a text when some keywords are taken out of it."""
@@ -264,6 +266,12 @@ class SchemaProbes:
 
 
 _WITH_CHILDREN = frozenset({"properties", "pattern_properties", "additional_properties", "prefix_items", "items"})
+
+
+@lru_cache(maxsize=32)
+def _of_any_value(definition: JsonSchema) -> SchemaProbes:
+    """What all schemas with the same options share."""
+    return SchemaProbes(definition)
 
 
 def _as_json(definition: JsonSchema) -> JsonSchema:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import codecs
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from ..compiler.json_schema.read.document import SchemaId
@@ -20,6 +21,7 @@ from .json_places import JsonPlace, UnfinishedJson, pointers
 from .keywords import KeywordTexts
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
 from .values import Reason
+from .verdicts import TextPiece, verdict
 
 #: Values that are looked at with the subschemas that apply to them, alternatives of one place, keywords that are
 #: taken together, conflicts at one place; and seconds.
@@ -40,6 +42,13 @@ class _Goal(NamedTuple):
     schemas: frozenset[SchemaId]
     made: frozenset[_Choice] = _NO_CHOICES
     is_all: bool = False
+
+
+#: Fields that say which members there are, in which order.
+_MEMBERS = {"properties", "required", "additional_properties", "pattern_properties", "dependent_required"}
+
+#: Fields of any value.
+_FIELDS = frozenset().union(*FIELDS.values(), *DEEP_FIELDS.values())
 
 
 class OutOfBounds(Exception):
@@ -97,6 +106,8 @@ class SchemaReasons:
             return ()
         try:
             found = self._solved(_Goal(frozenset({self._probes.root}), is_all=True), root)
+            if not found:
+                self._meet_pending()
             return found or self._of_order() or self._by_leaving_out()
         except OutOfBounds:
             self.notes.append("the schema has more alternatives than were looked at; the reason may be among them")
@@ -151,6 +162,15 @@ class SchemaReasons:
                 left = rest
         return (self._conflict(left, self._met[left[0]]),)
 
+    def _meet_pending(self) -> None:
+        """Note the keywords of a member whose name is over, and that may have no value at all."""
+        place = self.json.path[-1]
+        if len(place.names) > len(place.children):
+            name, around = place.names[-1], self._schemas_of.get(id(place), [])
+            schemas = self._applied(frozenset(child for each in around for child in self._of_member(each, name)))
+            path = f"{self._path(place)}/{_segment(name)}"
+            self._met |= {Atom(each, field): path for each in schemas for field in _FIELDS & self._probes.said[each]}
+
     def _of_order(self) -> _Found:
         """Whether it is the order of members alone."""
         if self._probes.definition.property_order == "any" or not self._revived((), "property_order"):
@@ -198,13 +218,20 @@ class SchemaReasons:
             Reason("keyword", (self._keywords.pointer(Atom(each, "never")),), "no value may stand here", path)
             for each in schemas if self._probes.schemas[each].never
         ]  # fmt: skip
-        if goal.is_all and not goal.made:
+        if goal.is_all and is_trusted and not goal.made:
             self._schemas_of.setdefault(id(place), schemas)
         alone = self._alone(self._atoms(schemas, place, is_trusted), place)
         found += (reason for reason, _ in alone)
-        for each, field in self._choices(schemas, goal):
-            branches = yield from self._branches([_Goal(frozenset({b})) for b in self._of(each, field)], place)
+        choices = self._choices(schemas, goal)
+        is_all = goal.is_all and len(choices) == 1 and not any(self._probes.said[each] & _MEMBERS for each in schemas)
+        for each, field in choices:
+            goals = [_Goal(frozenset({branch}), is_all=is_all) for branch in self._of(each, field)]
+            branches = yield from self._branches(goals, place)
             if branches:
+                if goal.is_all:
+                    together = (self._applied(goal.schemas | {branch}) for branch in self._of(each, field))
+                    orders = (self._disordered(schemas, place) for schemas in together)
+                    branches = [tuple(dict.fromkeys(both)) for both in map(chain, branches, orders)]
                 found.append(self._alternatives(each, field, branches, path))
                 goal = goal._replace(made=goal.made | {(each, field)})
         for child in self._children(place, is_trusted):
@@ -219,6 +246,7 @@ class SchemaReasons:
         """What stands against a value of keywords that look into it, and of several together."""
         deep = self._deep_atoms(schemas, place, goal)
         found: list[Reason] = []
+        named: set[Atom] = set()
         for reason, atom in self._alone(deep, place):
             deep.remove(atom)
             found.append((yield from self._branch_of_if(reason, atom, place)) if atom.field == "if_" else reason)
@@ -228,18 +256,26 @@ class SchemaReasons:
                 if not conflict:
                     break
                 found.append(self._conflict(conflict, self._path(place)))
+                named |= set(conflict)
                 together = [atom for atom in together if atom not in conflict]
-        if not found and goal.is_all and place.kind == "object" and self._probes.definition.property_order != "any":
-            ordering = self._ordering(schemas)
-            if ordering and not self._takes(ordering, place, ordered=True):
-                return (self._keywords.order(self._path(place)),)
-            conflict = self._minimal([*ordering, *left], place, ordered=True)
-            needed = [atom for atom in conflict if atom.field != "properties"]
-            if needed:
-                found.append(self._conflict(needed, self._path(place), place.names))
-            elif conflict:
-                found.append(self._keywords.order(self._path(place)))
+        if goal.is_all:
+            found += self._disordered(schemas, place, named)
         return tuple(found)
+
+    def _disordered(self, schemas: list[SchemaId], place: JsonPlace, named: Collection[Atom] = ()) -> _Found:
+        """What stands against the order of an object's members, but for keywords that are dead alone or named."""
+        if place.kind != "object" or self._probes.definition.property_order == "any":
+            return ()
+        ordering, path = self._ordering(schemas), self._path(place)
+        if ordering and not self._takes(ordering, place, ordered=True):
+            return (self._keywords.order(path),)
+        atoms = (atom for atom in self._atoms(schemas, place, is_trusted=True) if atom not in named)
+        left = [atom for atom in atoms if self._takes([atom], place)]
+        conflict = self._minimal([*ordering, *left], place, ordered=True)
+        needed = [atom for atom in conflict if atom.field != "properties"]
+        if needed:
+            return (self._conflict(needed, path, place.names),)
+        return (self._keywords.order(path),) if conflict else ()
 
     def _in_context(self, schemas: list[SchemaId], goal: _Goal, place: JsonPlace) -> _Work:
         """What stands against each alternative of a choice together with what applies beside it."""
@@ -369,30 +405,47 @@ class SchemaReasons:
         ]  # fmt: skip
 
     def _takes(self, atoms: Iterable[Atom], place: JsonPlace, *, ordered: bool = False) -> bool:
-        asked, probes = frozenset(atoms), self._probes
-        is_deep = any(atom.field in DEEP for atom in asked)
+        asked = frozenset(atoms)
+        known = self._read(asked, place, ordered)
+        return self._asked(asked, place, ordered) if known is None else known
+
+    def _read(self, atoms: frozenset[Atom], place: JsonPlace, ordered: bool) -> bool | None:
+        """What can be read off the text."""
+        if self._probes.definition.excludes:
+            return None
+        piece = TextPiece(place, self._is_whole(place), self._data[place.start : self._end(place)])
+        ordered = ordered and self._probes.definition.property_order != "any"
+        return verdict(piece, atoms, self._probes.schemas, ordered=ordered)
+
+    def _asked(self, atoms: frozenset[Atom], place: JsonPlace, ordered: bool) -> bool:
+        """What an automaton says."""
+        is_deep = any(atom.field in DEEP for atom in atoms)
         text, option = self._text(place, deep=is_deep), ""
         if place.kind == "object" and not ordered:
             option = "property_order"
         elif place.kind not in ("object", "array"):
             option = "whitespace"  # there is none in it, and an indentation would need a bound of the nesting
         deepest = self.json.deepest if is_deep else 1
-        return probes.alive(asked, text.data, whole=text.whole, depth=text.depth, deepest=deepest, option=option)
+        whole, depth = text.whole, text.depth
+        return self._probes.alive(atoms, text.data, whole=whole, depth=depth, deepest=deepest, option=option)
+
+    def _is_whole(self, place: JsonPlace) -> bool:
+        return place.end >= 0 or (self._ended and self.json.is_whole and place is self.json.root)
+
+    def _end(self, place: JsonPlace) -> int:
+        return place.end if place.end >= 0 else len(self._data)
 
     def _text(self, place: JsonPlace, *, deep: bool) -> _Text:
-        """A value's text; unless it is ``deep``, a 0 stands for each value in it, without one that breaks off."""
-        whole = place.end >= 0 or (self._ended and self.json.is_whole and place is self.json.root)
-        end = place.end if place.end >= 0 else len(self._data)
+        """A value's text; unless it is ``deep``, a 0 stands for each value in it, also for one that breaks off."""
+        whole, end = self._is_whole(place), self._end(place)
         _, depth = self._places[id(place)]
         if deep or not place.children:
             return _Text(self._data[place.start : end], whole, depth)
-        parts, at = [], place.start
+        parts: list[bytes] = []
+        at = place.start
         for child in place.children:
-            parts.append(self._data[at : child.start])
-            at = child.end
-            if at < 0:
-                return _Text(b"".join(parts), False, depth)
-            parts.append(b"0")
+            parts += self._data[at : child.start], b"0"
+            at = self._end(child)
         parts.append(self._data[at:end])
         return _Text(b"".join(parts), whole, depth)
 

@@ -11,28 +11,49 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
-from ..building import marked_tag_machine
-from ..definitions import Definition, Gbnf, JsonSchema, Regex, StructuralTag
+from ..building import build, marked_tag_machine
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions.grammar_text import is_larks
 from ..definitions.json_text import loads
 from ..definitions.values import TAG_OPTIONS
 from ..errors import StructgenError
 from ..replies.spans import Opened, Spans
 from ..runtime.index.index import Index
 from ..system.types import Foreign
-from . import gbnf_findings, pattern_findings, schema_findings
+from ..vocabulary.vocabulary import Vocabulary
+from . import gbnf_findings, grammar_findings, pattern_findings, schema_findings
 from .values import Findings, Reason
 
 #: Ways to read a text, and formats around the innermost one, that are described; characters of a tag that are shown.
 _MOST_WAYS, _LONGEST = 6, 40
 
-#: What labelling and following a tag may cost.
+#: What labelling a tag, or compiling a grammar within it, may cost.
 _BUDGET = Budget(seconds=1.0)
 
 #: Keys of formats that hold values of other kinds.
 _OTHER = frozenset({"json_schema", "options", "grammar", "pattern"})
 
+
+def _of_grammar(index: Index, definition: Grammar, data: bytes, ended: bool) -> Findings:
+    """What a grammar says of its own text, which is followed by a machine of its own."""
+    key = definition.canonical()
+    inner = index.explanations.get(key)
+    if inner is None:
+        try:
+            machine, _ = build(definition, Vocabulary.bytewise(), Meter(_BUDGET), on_demand=True)
+        except StructgenError as error:
+            return Findings((), "", (f"the grammar is not looked into: {error}",))
+        inner = index.explanations[key] = Index("grammar", key, machine, origin="compiled")
+    config = inner.machine.start
+    for byte in data if ended else data[:-1]:
+        config = inner.machine.follow_byte(config, byte)
+        if config is None:
+            return Findings((), "", ("the grammar alone reads the text otherwise, and is not looked into",))
+    return grammar_findings.find(inner, definition, data, ended, config)
+
+
 _READERS: dict[type, Callable[[Index, Foreign, bytes, bool], Findings]] = {
-    JsonSchema: schema_findings.find, Regex: pattern_findings.find, Gbnf: gbnf_findings.find,
+    JsonSchema: schema_findings.find, Regex: pattern_findings.find, Gbnf: gbnf_findings.find, Grammar: _of_grammar,
 }  # fmt: skip
 
 
@@ -116,8 +137,11 @@ def _inner(definition: StructuralTag, format_: dict[str, Foreign]) -> Definition
             return definition.schema(format_["json_schema"], **style, **format_.get("options", {}))
         if kind == "regex":
             return Regex(format_["pattern"], format_.get("flags", 0))
-        if kind == "grammar" and format_.get("syntax", "gbnf") in ("gbnf", "ebnf"):
-            return Gbnf(format_["grammar"], start=format_.get("start", "root"))
+        if kind == "grammar":
+            text = format_["grammar"]
+            if format_.get("syntax") == "lark" or (not format_.get("syntax") and is_larks(text)):
+                return Grammar(text, **{"start": format_.get("start", "start"), **format_.get("options", {})})
+            return Gbnf(text, start=format_.get("start", "root"))
     except (StructgenError, KeyError, TypeError):
         return None
     return None

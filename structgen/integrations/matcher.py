@@ -18,6 +18,7 @@ from ..runtime.guide.forced import whole_characters
 from ..runtime.guide.guide import Guide
 from ..system.arguments import integer
 from ..system.types import Foreign
+from .refusals import RefusedTokenError
 
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
@@ -70,10 +71,15 @@ class Matcher:
         return self._stopped
 
     def require(self, token_id: int, where: str = "") -> None:
-        """Append a token that has to be allowed. Raises `TokenIdError`, which says where, otherwise."""
+        """Append a token that has to be allowed. Raises `TokenIdError`, which says where, and why not, otherwise."""
         if not self.accept(token_id):
-            why = "the text has ended" if self.is_terminated() else "the definition does not allow it"
-            raise TokenIdError(f"token {token_id} cannot be accepted: {why}", where=where)
+            raise self.refusal(token_id, where)
+
+    def refusal(self, token_id: int, where: str = "") -> TokenIdError:
+        """The error for a token that is not allowed; its text says why."""
+        if self.is_terminated():
+            return TokenIdError(f"token {token_id} cannot be accepted: the text has ended", where=where)
+        return RefusedTokenError(self._guide, token_id, where)
 
     def accepted_prefix(self, tokens: Sequence[int]) -> list[int]:
         """As many of the tokens as could be accepted one after the other; none is."""

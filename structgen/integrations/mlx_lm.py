@@ -21,6 +21,7 @@ from ..runtime.rows.bitmask import BITS, check_width
 from ..system.arguments import describe
 from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
+from .refusals import RefusedTokenError
 
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
@@ -44,7 +45,7 @@ class LogitsProcessor:
     """
 
     def __init__(self, index: Index, *, prompt_length: int | None = None) -> None:
-        self._tracker = SequenceTracker(index, prompt_length=prompt_length)
+        self._tracker = SequenceTracker(index, prompt_length=prompt_length, refuse=RefusedTokenError)
 
     def reset(self) -> None:
         """Forget the generations in progress: the next call is the first of a new one."""

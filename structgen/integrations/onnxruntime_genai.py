@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..errors import BitmaskError, RollbackError, TokenIdError
+from ..errors import BitmaskError, RollbackError
 from ..runtime.guide.tracker import Rows, Text
 from ..runtime.logits.array_logits import apply_bitmask
 from ..system.arguments import describe
 from ..system.types import Array
+from .refusals import RefusedTokenError
 
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
@@ -81,7 +82,7 @@ class GuidedGenerator:
         self._generator = generator
         self._count = len(indexes)
         self._prompt_length = generator.token_count() if prompt_length is None else prompt_length
-        self._rows = Rows(indexes, prompt_length=self._prompt_length, strict=strict)
+        self._rows = Rows(indexes, prompt_length=self._prompt_length, strict=strict, refuse=RefusedTokenError)
 
     def generate_next_token(self) -> None:
         """Mask the logits, and have the generator choose a token for each row. Nothing, once it is done.
@@ -119,7 +120,7 @@ class GuidedGenerator:
         text = text.rewound(0)
         for i, token in enumerate(tokens):
             if not text.advance(token):
-                raise TokenIdError(f"token {token} is not allowed by the definition", where=f"token {i} of these")
+                raise text.refusal(token, RefusedTokenError, f"token {i} of these", "")
         self._generator.append_tokens(np.asarray(tokens, np.int32))
 
     def rewind_to(self, length: int) -> None:

@@ -234,7 +234,7 @@ class _Text:
                     self._accepted += 1
                 else:
                     reason = _NOT_TOLD if token < 0 else "another processor may have forced it"
-                    _log.error("structgen: %s ends: token %d is not allowed, %s", self._where, token, reason)
+                    _log.error("structgen: %s ends, %s: %s", self._where, reason, matcher.refusal(token))
             seen.append(token)
         if matcher is None or (self._accepted < len(seen) and not matcher.is_terminated()):
             return self._last_resort

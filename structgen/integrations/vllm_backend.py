@@ -126,7 +126,7 @@ class StructgenGrammar(StructuredOutputGrammar):
             if self._matcher.is_terminated():
                 break
             if not self._matcher.accept(token):
-                _log.error("structgen: request %s has a token that is not allowed, %d", request_id, token)
+                _log.error("structgen: request %s: %s", request_id, self._matcher.refusal(token))
                 return False
         return True
 

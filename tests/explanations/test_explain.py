@@ -81,6 +81,18 @@ def test_formats_are_named_with_what_is_in_them() -> None:
     assert reason.alternatives[0][0].where == ("/properties/a/maximum",)
 
 
+def test_a_grammar_within_a_tag_names_its_terminals() -> None:
+    source = 'start: list\nlist: "[" ITEM ("," ITEM)* "]"\nITEM: /[a-z]+/'
+    for syntax in ({}, {"syntax": "lark"}):
+        content = {"type": "grammar", "grammar": source, **syntax}
+        tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<", "content": content, "end": ">"}}
+        (reason,) = sg.explain(sg.compile(sg.StructuralTag(tag), VOCABULARY), "<[a,]").reasons
+        assert (reason.kind, reason.where) == ("tag", ("/content",))
+        (inner,) = reason.alternatives[0]
+        assert (inner.kind, inner.where) == ("terminal", ("ITEM",))
+        assert "line 3, column 1" in inner.what
+
+
 def test_an_automaton_without_a_source() -> None:
     import interegular
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -64,8 +65,18 @@ def test_rules_are_named_with_their_lines() -> None:
     index = sg.compile(sg.Gbnf('root ::= "[" item "]"\n\nitem ::= [a-c] | "xy"'), VOCABULARY)
     found = sg.explain(index, "[d")
     assert found.reasons[0].where == ("item (line 3, column 1)",)
-    assert found.reasons[0].what == "the rule item (line 3, column 1) goes on with [a-c] or 'xy'"
+    what = "the rule item (line 3, column 1) goes on with [a-c] (line 3, column 10) or 'xy' (line 3, column 18)"
+    assert found.reasons[0].what == what
     assert sg.explain(index, "[ab").reasons[0].where == ("root (line 1, column 1)",)
+
+
+@pytest.mark.parametrize(("text", "begins"), [("é?", ['"b"', "[0-", '"zz']), ("éb?", ['"b"']), ("ézzz?", ['"zz'])])
+def test_pieces_are_named_with_their_places(text: str, begins: list[str]) -> None:
+    source = 'root ::= "é" ("b"{2,3} |\n [0-9]* other)+\nother ::= "zz"'
+    (reason,) = sg.explain(sg.compile(sg.Gbnf(source), VOCABULARY), text).reasons
+    places = re.findall(r"[\]'] \(line (\d+), column (\d+)\)", reason.what)
+    lines = source.split("\n")
+    assert [lines[int(line) - 1][int(column) - 1 :][:3] for line, column in places] == begins
 
 
 def test_rules_in_too_many_ways_are_left_out_aloud(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from pathlib import Path as FilePath
-from typing import Any
 
 import pytest
-from judges.lark_judge import changed, judge, parses
+from judges.lark_judge import changed, judge, parses, refused
 from judges.random_lark import LETTERS, random_grammar
 from lark import Lark
-from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken
+from lark.exceptions import LarkError
 
 import structgen as sg
 from structgen import grammars
@@ -26,30 +25,6 @@ int main(void) { point_t p = { 1, { 2.0, 3e1 } }; p.x += sizeof(int) ? f("abc", 
 """
 
 QUERIES = "SELECT a, count(*) FROM t WHERE a > 3 AND b LIKE 'x%' GROUP BY a ORDER BY 1 DESC LIMIT 5;"
-
-
-def refused(parser: Lark, text: str) -> tuple[int, set[str], set[str]] | None:
-    """Where Lark refuses a token; what it accepts there, before and after that token had it reduce rules.
-
-    None where it refuses no token. (LALR(1) may reduce rules before a token that it finds to be wrong then, and some
-    of what it would have taken is forgotten: ``UnexpectedToken.accepts`` is that.)
-    """
-    interactive: Any = parser.parse_interactive(text)  # some of it has no types
-    before = interactive.copy()
-    try:
-        for token in interactive.lexer_thread.lex(interactive.parser_state):
-            before = interactive.copy()
-            interactive.feed_token(token)
-            before = interactive  # what the lexer refuses reduces nothing
-        before = interactive.copy()
-        interactive.feed_eof()
-    except UnexpectedToken as error:
-        at = len(text) if error.token.type == "$END" else error.token.start_pos
-        assert at is not None
-        return at, before.accepts(), interactive.accepts()
-    except UnexpectedInput:
-        pass
-    return None
 
 
 def compare(index: sg.Index, parser: Lark, text: str, found: dict[str, int]) -> None:

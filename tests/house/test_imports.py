@@ -128,8 +128,8 @@ ROOMS = {
         " storage traces vocabulary"
     ),
     "integrations": (
-        "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide"
-        " runtime.index runtime.logits runtime.rows tools traces vocabulary"
+        "api cache definitions explanations index_store replies runtime.batch runtime.core runtime.grammar"
+        " runtime.guide runtime.index runtime.logits runtime.rows tools traces vocabulary"
     ),
 }
 

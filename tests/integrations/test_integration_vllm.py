@@ -262,7 +262,7 @@ def test_a_token_that_is_not_allowed_ends_the_request(
     assert ("async_scheduling" in caplog.text) == (token < 0)
     request.output.append(97)
     assert allowed(processor.apply(torch.zeros(1, WIDTH))) == [[EOS]]
-    assert caplog.text.count("not allowed") == 1
+    assert caplog.text.count("is not allowed by the definition") == 1
     request.output[:] = [97, 98]
     request.check(allowed(processor.apply(torch.zeros(1, WIDTH)))[0])
 

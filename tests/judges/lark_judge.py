@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from lark import Lark
-from lark.exceptions import LarkError
+from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken
 
 import structgen as sg
 from judges.guides import allowed, with_end
@@ -29,6 +29,30 @@ def parses(parser: Lark, text: str) -> bool:
     except LarkError:
         return False
     return True
+
+
+def refused(parser: Lark, text: str) -> tuple[int, set[str], set[str]] | None:
+    """Where Lark refuses a token; what it accepts there, before and after that token had it reduce rules.
+
+    None where it refuses no token. (LALR(1) may reduce rules before a token that it finds to be wrong then, and some
+    of what it would have taken is forgotten: ``UnexpectedToken.accepts`` is that.)
+    """
+    interactive: Any = parser.parse_interactive(text)  # some of it has no types
+    before = interactive.copy()
+    try:
+        for token in interactive.lexer_thread.lex(interactive.parser_state):
+            before = interactive.copy()
+            interactive.feed_token(token)
+            before = interactive  # what the lexer refuses reduces nothing
+        before = interactive.copy()
+        interactive.feed_eof()
+    except UnexpectedToken as error:
+        at = len(text) if error.token.type == "$END" else error.token.start_pos
+        assert at is not None
+        return at, before.accepts(), interactive.accepts()
+    except UnexpectedInput:
+        pass
+    return None
 
 
 def vocabulary_of(letters: str, random: Random, texts: tuple[str, ...] = (), size: int = 120) -> sg.Vocabulary:

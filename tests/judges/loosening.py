@@ -46,6 +46,37 @@ def without(schema: Any, pointers: set[str]) -> Any:
     return schema
 
 
+def with_any_of(schema: Any, pointers: set[str]) -> Any:
+    """A schema whose ``oneOf`` is an ``anyOf`` wherever a pointer leads into one."""
+    schema = copy.deepcopy(schema)
+    for pointer in pointers:
+        node = schema
+        for segment in pointer.split("/")[1:]:
+            name = segment.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, dict) and name == "oneOf" and isinstance(node.get(name), list):
+                any_of = node["oneOf"] = _AnyOf(node["oneOf"])
+                node = any_of
+            else:
+                node = node[int(name)] if isinstance(node, list) else node[name]
+    return _renamed(schema)
+
+
+class _AnyOf(list[Any]):
+    """Alternatives of which any number may match."""
+
+
+def _renamed(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_renamed(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    found = {name: _renamed(value) for name, value in node.items() if not isinstance(value, _AnyOf)}
+    for value in node.values():
+        if isinstance(value, _AnyOf):
+            found["allOf"] = [*found.get("allOf", []), {"anyOf": _renamed([*value])}]
+    return found
+
+
 def revivals(reasons: tuple[Reason, ...]) -> Iterator[tuple[Reason, ...]]:
     """The sets of reasons that must each be enough: all of them, of alternatives each branch in turn."""
     choices = [
@@ -61,18 +92,41 @@ def revivals(reasons: tuple[Reason, ...]) -> Iterator[tuple[Reason, ...]]:
 def is_revived(
     schema: Any, options: dict[str, Any], reasons: tuple[Reason, ...], data: bytes, *, whole: bool
 ) -> bool:
-    """Whether a text, or its beginning, is taken when some reasons are taken out."""
-    pointers = {place for reason in reasons if reason.kind in ("keyword", "conflict") for place in reason.where}
-    pointers |= {place for reason in reasons if reason.kind == "alternatives" for place in reason.where}
+    """Whether a text, or its beginning, is taken when some reasons are taken out.
+
+    What is taken out of a branch of ``oneOf`` has that branch match elsewhere in the text, too, where another one
+    matches. Then the same is asked of ``anyOf``, which alone must not be enough.
+    """
+    named = [reason for reason in reasons if reason.kind in ("keyword", "conflict", "alternatives")]
+    pointers = {place for reason in named for place in reason.where}
     loose = dict(options)
     for reason in reasons:
         if reason.kind == "option":
             for name in reason.where:
                 loose |= LOOSE[name]
+    if _takes(without(schema, pointers), loose, data, whole):
+        return True
+    inner = {pointer for pointer in pointers if "/oneOf/" in pointer}
+    if not inner or _takes(with_any_of(schema, inner), options, data, whole):
+        return False
+    left = with_any_of(without(schema, pointers), {pointer.rpartition("/")[0] for pointer in inner})
+    return _takes(left, loose, data, whole)
+
+
+def _takes(schema: Any, options: dict[str, Any], data: bytes, whole: bool) -> bool:
     try:
-        found = sg.compile(
-            sg.JsonSchema(without(schema, pointers), **loose), sg.Vocabulary.bytewise(), eager=False, base_rows=False
-        ).match(data)
+        index = sg.compile(sg.JsonSchema(schema, **options), sg.Vocabulary.bytewise(), eager=False, base_rows=False)
     except sg.errors.UnsupportedError:
         return True  # not to be judged
+    found = index.match(data)
     return found.accepted if whole else found.consumed == len(data)
+
+
+def is_right(schema: Any, options: dict[str, Any], found: sg.Explanation) -> bool | None:
+    """Whether what is named of a refusal stands against it; None where nothing of a schema is named."""
+    kinds = {reason.kind for reason in found.reasons}
+    if kinds & {"json", "incomplete"} or ("option" in kinds and not found.reasons[0].where):
+        return None
+    whole, data = found.consumed == len(found.data), found.data[: found.consumed + 1]
+    ways = revivals(found.reasons)
+    return "unknown" not in kinds and all(is_revived(schema, options, way, data, whole=whole) for way in ways)

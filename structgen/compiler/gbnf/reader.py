@@ -62,6 +62,13 @@ def read(text: str, meter: Meter) -> GbnfGrammar:
     return _Reader(text, meter).read()
 
 
+def read_with_places(text: str, meter: Meter) -> tuple[GbnfGrammar, dict[NodeId, str]]:
+    """The same, and the line and column of each text, class and name of a rule. Raises as `read` does."""
+    reader = _Reader(text, meter)
+    grammar = reader.read()
+    return grammar, {node: reader.where(offset) for node, offset in reader.offsets.items()}
+
+
 class _Reader:
     """Reads rule after rule; open groups are a list."""
 
@@ -74,6 +81,8 @@ class _Reader:
         self._numbers: dict[str, int] = {}
         self._mentioned: list[int] = []  # the offset at which each rule is named first
         self._rules: dict[int, Rule] = {}
+        #: Where each text, class and name of a rule begins.
+        self.offsets: dict[NodeId, int] = {}
 
     def read(self) -> GbnfGrammar:
         """All rules."""
@@ -91,12 +100,13 @@ class _Reader:
 
     # -- places ----------------------------------------------------------------------------------------
 
-    def _where(self, offset: int) -> str:
+    def where(self, offset: int) -> str:
+        """Line and column of an offset."""
         line = bisect_right(self._lines, offset)
         return f"line {line}, column {offset - self._lines[line - 1] + 1}"
 
     def _error(self, what: str, remedy: str, offset: int | None = None) -> DefinitionError:
-        return DefinitionError(what, where=self._where(self._at if offset is None else offset), remedy=remedy)
+        return DefinitionError(what, where=self.where(self._at if offset is None else offset), remedy=remedy)
 
     def _found(self) -> str:
         """What stands here, for a message."""
@@ -133,7 +143,7 @@ class _Reader:
         self._at += 3
         self._skip(lines=True)
         root = self._alternates()
-        self._rules[number] = Rule(name[0], self._where(begin), first, root)
+        self._rules[number] = Rule(name[0], self.where(begin), first, root)
         self._skip(lines=True)
 
     def _number(self, name: str, offset: int) -> int:
@@ -174,7 +184,7 @@ class _Reader:
         if len(groups) > depth + 1:
             raise BudgetExceededError(
                 f"the grammar nests more than depth={depth:,} groups",
-                where=self._where(self._at),
+                where=self.where(self._at),
                 remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
             )
         self._at += 1
@@ -197,6 +207,7 @@ class _Reader:
 
     def _item(self, group: _Group, character: str) -> None:
         """What is neither ``|`` nor a parenthesis."""
+        begin, before = self._at, len(group.items)
         if character == '"':
             group.items.append(self._literal())
         elif character == "[":
@@ -212,7 +223,7 @@ class _Reader:
         elif character in "<!":
             raise UnsupportedError(
                 "special tokens in GBNF are not supported",
-                where=self._where(self._at),
+                where=self.where(self._at),
                 remedy="Describe text only; quote a < or ! that is meant as such.",
             )
         else:
@@ -220,6 +231,8 @@ class _Reader:
                 f"found {self._found()} where a rule goes on or ends",
                 'Text goes between quotes: "...". Each rule needs a line of its own.',
             )
+        if len(group.items) > before:
+            self.offsets[group.items[-1]] = begin
 
     def _literal(self) -> NodeId:
         begin = self._at
@@ -319,6 +332,6 @@ class _Reader:
     def _too_many(self, place: int) -> BudgetExceededError:
         return BudgetExceededError(
             f"a repeat counts further than {_MAX_COUNT:,}",
-            where=self._where(place),
+            where=self.where(place),
             remedy="Use * or + where any number will do.",
         )

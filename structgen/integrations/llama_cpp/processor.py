@@ -29,6 +29,7 @@ from ...system.arguments import describe
 from ...system.types import Array, Foreign
 from ..checks import check_vocabulary
 from ..engine_names import check_attributes
+from ..refusals import RefusedTokenError
 from .tokens import vocabulary
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class LogitsProcessor:
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
         self._llama = llama
-        self._tracker = SequenceTracker(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
+        # A Llama has one sequence.
+        self._tracker = SequenceTracker(index, prompt_length=prompt_length, most=2, refuse=RefusedTokenError)
         self._sampler: weakref.ref[object] | None = None
         self._position = 0
         #: What went wrong since the last `reset` or `check`; the text was ended there.

@@ -27,6 +27,7 @@ from ...runtime.rows.row_store import ALL_IDS, EOS_IDS
 from ...system.arguments import checked_token
 from ...system.types import Foreign
 from ..engine_names import check_engine
+from ..refusals import RefusedTokenError
 from .loops import place_for_masks
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class ContinuousBatchingLogitsProcessor:
         requests = [self._request(future.state) for future in requests_with_new_token]
         self._catch_up(requests)
         numbers = self._batch.row_ids()[[request.row for request in requests]]
-        self._note_errors()
+        self._note_errors({})
         numbers[[request.failed for request in requests]] = EOS_IDS
         return rows.slots(numbers)
 
@@ -217,8 +218,9 @@ class ContinuousBatchingLogitsProcessor:
         moving = [request for request in requests if request.pending and not request.failed]
         while moving:
             known = [request for request in moving if self._knows(request)]
-            self._batch.advance([request.pending.pop(0) for request in known], [request.row for request in known])
-            self._note_errors()
+            tokens = {request.row: request.pending.pop(0) for request in known}
+            self._batch.advance([*tokens.values()], [*tokens])
+            self._note_errors(tokens)
             moving = [request for request in moving if request.pending and not request.failed]
 
     def _knows(self, request: _Request) -> bool:
@@ -229,8 +231,11 @@ class ContinuousBatchingLogitsProcessor:
             request.fail(error)
         return not request.failed
 
-    def _note_errors(self) -> None:
+    def _note_errors(self, tokens: Mapping[int, int]) -> None:
+        """Fail the requests of rows with errors, by the tokens that were appended to them."""
         for row, error in self._batch.errors.items():
+            if row in tokens and isinstance(error, TokenIdError) and (guide := self._batch.guide(row)) is not None:
+                error = RefusedTokenError(guide, tokens[row], error.where)
             self._requests[row].fail(error)
 
     def _forget(self) -> None:

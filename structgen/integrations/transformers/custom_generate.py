@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 
-from ...errors import TokenIdError, VocabularyError
+from ...errors import VocabularyError
 from ...runtime.guide.guide import Guide
 from ...runtime.guide.tracker import check_shares, vocabulary_of
 from ...runtime.logits.logits import apply_masks
 from ...system.types import Foreign
 from ...vocabulary.token_table import Encode
 from ..engine_names import check_attributes, check_engine
+from ..refusals import RefusedTokenError
 from . import LogitsProcessor, caches
 from .loops import place_for_masks
 from .optimistic import Distribution, Optimist
@@ -235,11 +236,10 @@ class WrittenRows:
     def _advance(self, row: int, token: int) -> None:
         guide = self._guides[row]
         if guide is not None and not (0 <= token < guide.index.vocabulary.size and guide.advance(token)):
-            raise TokenIdError(
-                f"token {token} is not allowed by the definition of its row",
-                where=f"row {row}",
+            raise RefusedTokenError(
+                guide, token, where=f"row {row}",
                 remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
-            )
+            )  # fmt: skip
         self._look_ahead(row)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:

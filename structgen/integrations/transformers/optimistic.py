@@ -21,11 +21,11 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from ...errors import TokenIdError
 from ...runtime.guide.guide import Guide
 from ...runtime.logits.logits import apply_masks
 from ...system.types import Foreign
 from ..local.pace import Pace
+from ..refusals import RefusedTokenError
 
 #: How the result is distributed.
 Distribution = Literal["exact", "lenient"]
@@ -142,11 +142,10 @@ class Optimist:
         apply_masks(scores, {0: self._guide.bitmask()})
         ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
         if not self._allowed(ids[0, -1:].tolist()):
-            raise TokenIdError(
-                f"token {int(ids[0, -1])} is not allowed by the definition of its row",
-                where="row 0",
+            raise RefusedTokenError(
+                self._guide, int(ids[0, -1]), where="row 0",
                 remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
-            )
+            )  # fmt: skip
         self._put(ids[:, -1:])
         return ids, bool(self._criteria(ids, None)[0])
 

@@ -27,6 +27,7 @@ from ...runtime.logits.logits import apply_masks, masked_copy
 from ...system.arguments import describe
 from ...system.types import Array
 from ..engine_names import check_engine
+from ..refusals import RefusedTokenError
 from .loops import LOOPS, Loop, calling_loop
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class LogitsProcessor:
             check_engine("transformers.processor")
         indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
         self._rows = _TensorRows(
-            indexes, prompt_length=prompt_length, strict=bool(strict), max_tokens=max_tokens
+            indexes, prompt_length=prompt_length, strict=bool(strict), max_tokens=max_tokens,
+            refuse=RefusedTokenError,
         )  # fmt: skip
         self._strict = strict
 
@@ -159,8 +161,9 @@ class LogitsProcessor:
         for row, count in outside.items():
             position = input_ids.shape[1] - count
             if not loop.drops(row, position, set(outside)):
+                text = self._rows.texts[row]
                 self._rows.reset()
-                raise self._rows.refusal(int(input_ids[row, position]), row, position)
+                raise self._rows.refusal(text, int(input_ids[row, position]), row, position)
 
 
 class _TensorRows(Rows):

@@ -99,6 +99,12 @@ class Guide:
         return None if self._config is _END else self._config
 
     @property
+    def index_config(self) -> Config | None:
+        """The same of the index's own machine, which counts no tokens; None once an EOS id was accepted."""
+        config = self.config
+        return config if config is None or self._machine is self._index.machine else config[0]
+
+    @property
     def machine(self) -> Machine:
         """What the guide's configurations belong to: the index's machine, or with ``max_tokens`` one of its own."""
         return self._machine

@@ -12,7 +12,7 @@ which it shares the longest prefix: fork that guide, roll it back, advance over 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -33,6 +33,15 @@ Ids: TypeAlias = Foreign
 
 #: So many lines are remembered by default; the one that was not asked for longest is forgotten.
 MOST_LINES = 1024
+
+
+#: Makes the error for a token: of the guide before it, the token, where it is, and what to do.
+Refuse: TypeAlias = Callable[[Guide, int, str, str], TokenIdError]
+
+
+def refused(guide: Guide, token: int, where: str, remedy: str) -> TokenIdError:
+    """An error that does not say why the token is refused."""
+    return TokenIdError(f"token {token} is not allowed by the definition", where=where, remedy=remedy)
 
 
 class Text:
@@ -60,6 +69,11 @@ class Text:
             self._surplus += 1
             return True
         return 0 <= token < guide.index.vocabulary.size and guide.advance(token)
+
+    def refusal(self, token: int, refuse: Refuse, where: str, remedy: str) -> TokenIdError:
+        """The error for a token that was not allowed where the text was before it, or before it was abandoned."""
+        assert self._guide is not None  # without one every token is allowed
+        return refuse(self._guide, token, where, remedy)
 
     def abandon(self) -> None:
         """Append a token that is not allowed: the text has ended."""
@@ -102,6 +116,8 @@ class Rows:
         Whether a token that is not allowed raises `TokenIdError`, or ends its text.
     max_tokens:
         Of each text, as for a `Guide`.
+    refuse:
+        Makes the error for a token that is not allowed.
     """
 
     def __init__(
@@ -111,11 +127,13 @@ class Rows:
         prompt_length: int | None = None,
         strict: bool = True,
         max_tokens: int | None = None,
+        refuse: Refuse = refused,
     ) -> None:
         _check_prompt_length(prompt_length)
         self.vocabulary = vocabulary_of(indexes)
         self._indexes = tuple(indexes)
         self._prompt_length, self._strict, self._max_tokens = prompt_length, strict, max_tokens
+        self._refuse = refuse
         if max_tokens is not None:
             for index in indexes:
                 Text(index, max_tokens)  # an error now, not in the middle of a generation
@@ -155,17 +173,17 @@ class Rows:
         self._last = self._copied(ids), texts
         return texts
 
-    def refusal(self, token: int, row: int, position: int) -> TokenIdError:
-        """The error for a token that was not allowed, at ``position`` of a row's ids."""
-        return TokenIdError(
-            f"token {token} is not allowed by the definition of its row",
+    def refusal(self, text: Text, token: int, row: int, position: int) -> TokenIdError:
+        """The error for a token that a text did not allow, at ``position`` of a row's ids."""
+        return text.refusal(
+            token, self._refuse,
             where=f"row {row}, {position - self.prompt} tokens after a prompt of {self.prompt}",
             remedy=(
                 "Another logits processor may have forbidden or forced tokens (min_new_tokens, bad_words_ids, ...). "
                 "A loop that draws impossible tokens needs strict=False. Before a prompt that is the last one plus a "
                 "token, call reset()."
             ),
-        )
+        )  # fmt: skip
 
     def _gone_on(self, ids: Ids, known: Ids, texts: list[Text]) -> list[Text] | None:
         """The texts of ``ids``, taken up from those of the ids that were ``known``; None for a new generation."""
@@ -206,7 +224,7 @@ class Rows:
         for position, token in enumerate(tokens, start):
             if not text.advance(token):
                 if self._strict:
-                    raise self.refusal(token, row, position)
+                    raise self.refusal(text, token, row, position)
                 text.abandon()
 
     # -- what depends on the kind of array: `structgen.integrations.transformers` has tensors ----------------
@@ -243,14 +261,18 @@ class SequenceTracker:
         How many leading ids of each row are no part of the text; ``None`` finds it out.
     most:
         How many lines are remembered: as many as sequences take turns, at least.
+    refuse:
+        Makes the error for a token that is not allowed.
     """
 
-    def __init__(self, index: Index, *, prompt_length: int | None = None, most: int = MOST_LINES) -> None:
+    def __init__(
+        self, index: Index, *, prompt_length: int | None = None, most: int = MOST_LINES, refuse: Refuse = refused
+    ) -> None:
         vocabulary_of([index])
         _check_prompt_length(prompt_length)
         self._index = index
         self._prompt_length = prompt_length
-        self._most = most
+        self._most, self._refuse = most, refuse
         #: In the order of their last use.
         self._lines: list[_Line] = []
 
@@ -283,7 +305,7 @@ class SequenceTracker:
         if line is None:
             prompt = len(ids) if self._prompt_length is None else self._prompt_length
             line = _Line(ids[:prompt], prompt, Text(self._index))
-        line.extend(ids[line.length :].tolist())
+        line.extend(ids[line.length :].tolist(), self._refuse)
         self._lines.append(line)
         if len(self._lines) > self._most:
             del self._lines[0]
@@ -351,18 +373,18 @@ class _Line:
         """An independent line of the first ``length`` ids."""
         return _Line(self._ids[:length], self.prompt, self.text.rewound(self.length - length))
 
-    def extend(self, tokens: list[int]) -> None:
+    def extend(self, tokens: list[int], refuse: Refuse) -> None:
         """Append tokens to the text; `TokenIdError` for one that is not allowed."""
         for token in tokens:
             if not self.text.advance(token):
-                raise TokenIdError(
-                    f"token {token} is not allowed by the definition",
+                raise self.text.refusal(
+                    token, refuse,
                     where=f"{self.length - self.prompt} tokens after a prompt of {self.prompt}",
                     remedy=(
                         "Another logits processor may have forbidden or forced tokens. Before a prompt that is a "
                         "known one plus a token, call reset()."
                     ),
-                )
+                )  # fmt: skip
             if self.length == len(self._ids):
                 self._ids = np.concatenate([self._ids, np.zeros(self.length + 64, np.int64)])
             self._ids[self.length] = token

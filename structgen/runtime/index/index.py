@@ -98,6 +98,9 @@ class Index:
     ) -> None:
         self.kind = kind
         self.definition = definition
+        #: What texts begin with, and the index of what follows; see `structgen.runtime.index.healing`.
+        self.prefix: bytes = b""
+        self.inner: Index | None = None
         self.machine = machine
         self.origin = origin
         self.compile_seconds = compile_seconds

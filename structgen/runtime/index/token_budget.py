@@ -80,10 +80,6 @@ class LimitedMachine:
         """A configuration with so many tokens left."""
         return config, left, self.distances.near(config, left)
 
-    def inner(self, limited: LimitedConfig) -> Config:
-        """The configuration of the index, without the number of tokens."""
-        return limited[0]
-
     def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = limited

@@ -27,8 +27,8 @@ from .json_values import describe, parse_json
 _METASCHEMA = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/20(?:19-09|20-12))/(schema|meta/[a-z-]+)")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
-#: A longer name is cut where a pointer is shown.
-_SHOWN_NAME = 100
+#: A longer name is cut in a message, and as a part of a pointer, which explanations follow.
+_SHOWN_NAME, _SHOWN_SEGMENT = 100, 1_000
 
 _SEARCHING = "looking for $id and $anchor"
 
@@ -248,8 +248,8 @@ class References:
 
 def shown_segment(name: str) -> str:
     """A member's name as a segment of a JSON pointer for messages: escaped, and cut where it is long."""
-    if len(name) > _SHOWN_NAME:
-        name = _shown(name)
+    if len(name) > _SHOWN_SEGMENT:
+        name = name[:_SHOWN_SEGMENT] + "…"
     if not name.isascii():
         name = name.encode("utf-8", "backslashreplace").decode()  # a lone surrogate can't be printed
     if "~" in name or "/" in name:

@@ -1,0 +1,183 @@
+"""Explanations of refusals: how many name what stands against a text, by outside judges, and what asking takes.
+
+    python -m benchmarks.explain                      # 400 schemas and the C grammar: some minutes
+    python -m benchmarks.explain --schemas 2000 --wrong
+
+Texts are MaskBench's instances, half of them with an edit at a random place, and C programs with a word too many.
+Of schemas `judges.loosening` takes out what is named: the text must go on then. Of C the terminals that are named
+must be those that Lark's parser accepts. Without the shared data or gcc's headers their part is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import structgen as sg
+from structgen import grammars
+from structgen.correction.path import Path as IndexPath
+from structgen.explanations.grammar_findings import expected_terminals
+
+from . import report, run
+from .grammar import corpora
+from .json_schema import instances
+
+sys.path.append(str(run.ROOT / "tests"))  # where judges are
+
+from judges.lark_judge import judge, refused
+from judges.loosening import is_right
+
+#: What is put into a text; edits of an instance, beside the instance itself; instances of a schema.
+EDITS, CHANGES, INSTANCES = [b"1", b'"', b"}", b"]", b",", b"a", b"null", b"{", b"", b"-"], 2, 4
+
+#: The times of a question: the first of an index, one about another text, the same again.
+TIMES = ("first", "later", "again")
+
+#: What is wanted.
+RIGHT, MILLISECONDS = 0.99, 5.0
+
+
+@dataclass
+class Outcomes:
+    """What came of the questions about definitions of a kind.
+
+    Parameters
+    ----------
+    milliseconds:
+        By `TIMES`, each with the name of what was asked.
+    judged, wrong:
+        How many refusals, and those whose reasons are not right: names, texts and what was said of them.
+    """
+
+    milliseconds: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: {name: [] for name in TIMES})
+    judged: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def ask(self, index: sg.Index, name: str, data: bytes, *, first: bool) -> sg.Explanation:
+        """Ask twice, with the clock."""
+        for time_of in ("first" if first else "later", "again"):
+            began = time.thread_time()
+            found = sg.explain(index, data, completion=False)
+            self.milliseconds[time_of].append((1e3 * (time.thread_time() - began), name))
+        return found
+
+    def judge(self, name: str, found: sg.Explanation, right: bool) -> None:
+        self.judged += 1
+        if not right:
+            said = [(reason.kind, reason.where) for reason in found.reasons]
+            self.wrong.append(f"{name}: {found.data[: found.consumed + 1][-70:]!r}: {said} {found.notes}")
+
+
+def of_schemas(path: Path, schemas: int, seed: int) -> Outcomes:
+    """Of MaskBench's schemas."""
+    outcomes, draw = Outcomes(), random.Random(seed)
+    for line in instances.read(path, limit=schemas, seed=seed):
+        definition = sg.JsonSchema(line["schema"])
+        try:
+            index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+        except sg.Error:
+            continue
+        first = True
+        for data in _texts(line["tests"][:INSTANCES], draw):
+            match = index.match(data)
+            if match.accepted:
+                continue
+            found = outcomes.ask(index, line["id"], data, first=first)
+            assert (found.accepted, found.consumed) == (False, match.consumed)
+            first = False
+            right = is_right(line["schema"], {}, found)
+            if right is not None:
+                outcomes.judge(line["id"], found, right)
+    return outcomes
+
+
+def _texts(tests: list[dict[str, Any]], draw: random.Random) -> Iterator[bytes]:
+    """Instances, each as it is and edited."""
+    for test in tests:
+        text = json.dumps(test["data"], ensure_ascii=False).encode()
+        yield text
+        for _ in range(CHANGES):
+            data, at = bytearray(text), draw.randrange(len(text) + 1)
+            data[at : at + draw.randrange(3)] = draw.choice(EDITS)
+            yield bytes(data)
+
+
+def of_c(texts: int, seed: int) -> Outcomes:
+    """Of the shipped grammar of C."""
+    outcomes, draw = Outcomes(), random.Random(seed)
+    file = grammars.path("c")
+    index = sg.compile(sg.Grammar(file), sg.Vocabulary.bytewise(), eager=False)
+    parser = judge(file, "contextual")
+    found, _ = corpora.c_texts(corpora.Sources(limit=texts, seed=seed))
+    for number, each in enumerate(found):
+        words = each.text.split()[:400]
+        at = draw.randrange(len(words))
+        text = " ".join([*words[:at], draw.choice(words), *words[at:]])
+        error = refused(parser, text)
+        if error is None or index.match(text.encode()).accepted:
+            continue
+        explanation = outcomes.ask(index, each.name, text.encode(), first=not number)
+        path, data = IndexPath(index), text[: error[0]].encode()
+        if path.extend(data) == len(data) == explanation.consumed:
+            named = set(explanation.reasons[0].where)
+            alike = named <= error[1] == expected_terminals(index, path.config)
+            outcomes.judge(each.name, explanation, bool(named) and alike)
+    return outcomes
+
+
+def show(console: Console, name: str, outcomes: Outcomes, *, wrong: bool) -> list[report.Figure]:
+    """The tables of a kind, and its figures."""
+    rows = []
+    for times, found in outcomes.milliseconds.items():
+        if found:
+            measured = sorted(value for value, _ in found)
+            shown = (statistics.median(measured), measured[int(0.99 * (len(measured) - 1))])
+            worst = ", ".join(f"{value:.0f} {of}" for value, of in sorted(found, reverse=True)[:3])
+            rows.append([times, str(len(found)), *(f"{value:.2f}" for value in shown), worst])
+    report.show_rows(console, f"{name}: milliseconds", ["asked", "questions", "median", "p99", "worst"], rows)
+    for line in outcomes.wrong if wrong else ():
+        console.print(line, markup=False)
+    if not outcomes.judged:
+        return []
+    right = 1 - len(outcomes.wrong) / outcomes.judged
+    first = [value for value, _ in outcomes.milliseconds["first"]]
+    return [
+        report.Figure(f"{name}: reasons that are right", 100 * right, 100 * RIGHT, True, "%", outcomes.judged),
+        report.Figure(f"{name}: the first question", statistics.median(first), MILLISECONDS, False, "ms", len(first)),
+    ]
+
+
+def main() -> None:
+    """Measure, show, and keep the result where asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schemas", type=int, default=400, help="MaskBench's schemas, drawn at random")
+    parser.add_argument("--texts", type=int, default=60, help="C files")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--data", type=Path, default=run.MASKBENCH)
+    parser.add_argument("--wrong", action="store_true", help="list the refusals whose reasons are not right")
+    parser.add_argument("--save", type=Path, help="a JSON file for the result")
+    options = parser.parse_args()
+    console = run.console()
+    kept = run.begin(console, vars(options))
+    figures = []
+    if options.schemas and options.data.is_file():
+        outcomes = of_schemas(options.data, options.schemas, options.seed)
+        figures += show(console, "JSON Schema", outcomes, wrong=options.wrong)
+    if options.texts:
+        figures += show(console, "C", of_c(options.texts, options.seed), wrong=options.wrong)
+    report.show_figures(console, figures)
+    run.end(console, kept | {"figures": [figure.as_json() for figure in figures]}, options.save)
+
+
+if __name__ == "__main__":
+    main()
