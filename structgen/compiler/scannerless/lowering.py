@@ -76,6 +76,11 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
                 f"the grammar is part of another definition and has {terminal.name}, which nothing lexes",
                 remedy="Put special tokens and schemas beside the grammar, in a sequence, or compile it alone.",
             )
+    if grammar.captures or any(terminal.temperature is not None for terminal in grammar.terminals):
+        raise UnsupportedError(
+            "the grammar is part of another definition, where captures and temperatures are not known",
+            remedy="Leave these attributes out, or compile it alone, as a Grammar.",
+        )
     table = parser_of(grammar, meter, definition.ambiguity, definition.strict)
     ignored = ignored_by(grammar)
     contexts = contexts_of(grammar, table, definition.lexer, ignored)

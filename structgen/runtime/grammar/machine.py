@@ -23,6 +23,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
+from ..core.machine import Captured
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
 from .embedded import Embedded, row_of
@@ -92,7 +93,7 @@ class GrammarMachine(InternedMachine[Thread]):
     ) -> None:
         self.tables: GrammarTables = tables
         self.states = tables.states
-        futures = LexemeFutures(tables, self._pause)
+        self._futures = futures = LexemeFutures(tables, self._pause)
         self.lexeme_masks = LexemeMasks(tables, vocabulary, futures, stored, self._give_way)
         self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
@@ -123,6 +124,30 @@ class GrammarMachine(InternedMachine[Thread]):
         if self.embedded.definitions or not self.tables.is_deterministic:
             return None
         return self._completion_search.find(config.threads)
+
+    def captured(self, pieces: Sequence[bytes | int]) -> tuple[Captured, ...]:
+        """What is captured of an accepted text, by its tokens: the text is parsed once more."""
+        if not self.tables.attributes.captures:
+            return ()
+        from .captures.recording import Recording, RecordingDriver
+
+        driver = RecordingDriver(self.tables, self._reader.parses.parser)
+        reader = LexerThreads(driver, self.tables, self._futures, self.embedded, self._pause, self._completions)
+        recording = Recording(driver, reader, self.tables, self._reader.is_alive)
+        recording.read(pieces)
+        return recording.captured()
+
+    def temperature(self, config: Configuration[Thread]) -> float | None:
+        """The highest one of the terminals that the next byte may belong to; None where none has one."""
+        if not self.tables.attributes.temperatures:
+            return None
+        found = 0
+        for parse, at, _ in self._reader.closed(config.threads):
+            if not isinstance(at, tuple):
+                accepted = self._reader.parses.accepted(parse).terminals
+                found |= accepted if at in self._reader.fresh else accepted & self.tables.futures[at]
+        said = (each.temperature for each in self.tables.attributes.temperatures if found >> each.terminal & 1)
+        return max(said, default=None)
 
     def keywords(self, byte_state: tuple[Thread, ...]) -> Iterator[bytes]:
         """Words that may come right behind a byte state, as the parser knows."""

@@ -27,6 +27,7 @@ from ...patterns.empty_texts import NOTHING, without_empty
 from ...patterns.parser import parse
 from ..load.rules import Terminal
 from .leftmost_dfa import LeftmostDfa
+from .lengths import bounded
 from .ordered import preferred
 from .positions import ProductStates
 from .program import LexerProgram
@@ -48,7 +49,7 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
         except DefinitionError as error:
             raise _of(terminal, error) from error
     automata = iter(preferred(made, meter))
-    found = [None if terminal.pattern is None else next(automata) for terminal in terminals]
+    found = [None if terminal.pattern is None else bounded(terminal, next(automata), meter) for terminal in terminals]
     for terminal, matcher in zip(terminals, found, strict=True):
         if matcher is not None and not matcher.states:
             raise DefinitionError(
@@ -118,7 +119,7 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
         for k, terminal in enumerate(terminals) if terminal.text is not None
     ]  # fmt: skip
     for t, (regex, matcher) in enumerate(zip(terminals, matchers, strict=True)):
-        if regex.text is not None or matcher is None:
+        if regex.text is not None or matcher is None or regex.is_shortest:
             continue
         for i, (k, string, text) in enumerate(texts):
             if i % 256 == 0:

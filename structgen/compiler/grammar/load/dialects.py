@@ -18,19 +18,16 @@ class Notation(NamedTuple):
 
 _OPTIONS = "Say options as arguments of sg.Grammar and sg.JsonSchema."
 _DECLARE = "Declare a terminal, and give its definition by name: sg.Grammar(definitions={...})."
-_ATTRIBUTES = r"(?<=\w)\[[^\]:\n]{0,80}\b(?:%s)\b[^\]:\n]{0,80}\]\s{0,8}:"
+_ATTRIBUTES = (
+    r"(?<=[\w}])\[[^\]:\n]{0,80}\b(?:lazy|suffix|stop|max_tokens|max_chars|temperature|capture)\b[^\]:\n]{0,80}\]\s{0,8}:"
+)
 
 #: The one that stands first in a text is told.
 NOTATIONS = (
     Notation(r"::=", "the ::= of GBNF and EBNF", "Use sg.Gbnf for such grammars, or write name: ... as Lark has it."),
     Notation(
-        _ATTRIBUTES % "lazy|suffix|stop", "llguidance's attribute lazy, suffix or stop",
-        "Write a regex that ends there: /[^;]*;/ in place of /.*/ with [stop=\";\"].",
-    ),
-    Notation(
-        _ATTRIBUTES % "max_tokens|max_chars|temperature|capture",
-        "llguidance's attribute max_tokens, max_chars, temperature or capture",
-        "Leave it out; bound a text by its regex, as in /[^\\n]{0,200}/, and all of it by sg.Guide(max_tokens=...).",
+        _ATTRIBUTES, "an attribute of llguidance's where it can't be",
+        "Give attributes to rules of the grammar's own text, not to terminals, templates and what is imported.",
     ),
     Notation(r"%regex\b", "llguidance's %regex", _DECLARE),
     Notation(r"%lark\b", "llguidance's %lark", _DECLARE),
