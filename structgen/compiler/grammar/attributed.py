@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -29,12 +30,12 @@ def with_attributes(
         return grammar
     nonterminals = set(grammar.nonterminals)
     attributes = tuple(each for each in attributes if each.rule in nonterminals)
-    _check_rules(attributes)
+    _check_rules(attributes, grammar)
     by_name = {terminal.name: terminal for terminal in grammar.terminals}
     hidden = {each.rule: _hidden(each, by_name, meter) for each in attributes if each.ending is not None}
     bounds = {each.lexeme: _bounded(by_name[each.lexeme], each, by_name) for each in attributes if each.lexeme}
     added = {name for each in attributes for name in (each.plain, each.ending)}
-    names = _same(bounds.values()) | _same(
+    names = _same(terminal for terminal in bounds.values() if terminal.pattern is not None) | _same(
         sorted((t for t in grammar.terminals if t.name not in bounds), key=lambda t: t.name in added), added
     )
     used = {names.get(name, name) for rule in grammar.rules for name in rule.expansion} | set(grammar.ignored)
@@ -49,9 +50,17 @@ def with_attributes(
     return without_stops(found, {rule: end.text for rule, end in ended if end.text and not end.flags})
 
 
-def _check_rules(attributes: Iterable[RuleAttributes]) -> None:
+def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGrammar) -> None:
+    """Raise `DefinitionError` for rules that are there twice, and for temperatures of what other rules have, too."""
+    uses = Counter(name for rule in grammar.rules for name in rule.expansion)
     seen = set[str]()
     for each in attributes:
+        if each.lexeme and not each.plain and uses[each.lexeme] > 1:
+            raise UnsupportedError(
+                f"several rules have {each.lexeme}, and one of them a temperature",
+                where=f"rule {each.rule}",
+                remedy="Name that rule wherever it is meant, or give the definition another name.",
+            )
         if each.rule in seen:
             raise DefinitionError(f"the rule {each.rule} is defined twice", remedy="Give it one definition.")
         seen.add(each.rule)

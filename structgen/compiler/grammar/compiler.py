@@ -222,7 +222,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    text, attributes = read_attributes(marked.text)
+    text, attributes = read_attributes(marked.text, {*marked.schemas, *names})
     grammar = load(
         spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,

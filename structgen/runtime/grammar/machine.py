@@ -143,9 +143,11 @@ class GrammarMachine(InternedMachine[Thread]):
             return None
         found = 0
         for parse, at, _ in self._reader.closed(config.threads):
-            if not isinstance(at, tuple):
-                accepted = self._reader.parses.accepted(parse).terminals
-                found |= accepted if at in self._reader.fresh else accepted & self.tables.futures[at]
+            if isinstance(at, tuple):
+                found |= 1 << self.embedded.definitions[at[0]][0]
+                continue
+            accepted = self._reader.parses.accepted(parse).terminals
+            found |= accepted if at in self._reader.fresh else accepted & self.tables.futures[at]
         said = (each.temperature for each in self.tables.attributes.temperatures if found >> each.terminal & 1)
         return max(said, default=None)
 

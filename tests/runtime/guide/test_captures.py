@@ -37,6 +37,10 @@ def spans(parser: Lark, text: str) -> Spans:
     return found
 
 
+def compile_text(grammar: str) -> sg.Index:
+    return sg.compile(sg.Grammar(grammar), BYTES, eager=False)
+
+
 def captured(guide: sg.Guide) -> Spans:
     return [(capture.name, *capture.span) for capture in guide.captures()]
 
@@ -177,3 +181,16 @@ def test_temperatures_are_those_of_the_lexemes_that_may_come() -> None:
         assert guide.advance(byte)
         found.append(guide.temperature)
     assert found == [None, 1.5, 1.5, 1.5, 0.0, 0.0, 0.0, None]
+
+
+def test_temperatures_of_definitions() -> None:
+    grammar = 'start: "x" j "y" k?\nj[temperature=0.5, capture]: %json {"type": "array"}\nk: %json {"type": "null"}'
+    guide = sg.Guide(sg.compile(sg.Grammar(grammar), BYTES, eager=False))
+    found = [guide.temperature]
+    for byte in b"x[1]ynu":
+        assert guide.advance(byte)
+        found.append(guide.temperature)
+    assert found == [None, 0.5, 0.5, 0.5, 0.5, None, None, None]
+    assert captured(guide) == [("j", 1, 4)]
+    with pytest.raises(UnsupportedError, match="several rules have JSON"):
+        compile_text('start: j %json {"type": "null"}\nj[temperature=0.5]: %json {"type": "null"}')

@@ -109,10 +109,13 @@ def test_optimistic_generation_has_the_temperatures_of_masked_generation() -> No
     differs = 0
     for seed in range(20):
         found = [
-            list(generate(FakeLlama(7), [1], each, mode=mode, temperature=0.7, seed=seed, ahead=ahead, max_tokens=12))
-            for each, mode, ahead in (
-                (index, "masked", 1), (index, "optimistic", 1), (index, "optimistic", 5), (plain, "masked", 1)
+            list(
+                generate(
+                    FakeLlama(7), [1], each, mode="optimistic" if ahead else "masked", temperature=0.7, seed=seed,
+                    ahead=max(1, ahead), max_tokens=12,
+                )
             )
+            for each, ahead in ((index, 0), (index, 1), (index, 5), (plain, 0))
         ]  # fmt: skip
         assert found[0] == found[1] == found[2]
         differs += found[0] != found[3]

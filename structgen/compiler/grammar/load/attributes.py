@@ -15,6 +15,7 @@ the grammar when Lark has loaded it, by these names (`structgen.compiler.grammar
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ....errors import BudgetExceededError, DefinitionError, UnsupportedError
@@ -32,6 +33,9 @@ _HEAD = re.compile(
 _ATTRIBUTE = re.compile(
     rf"\s*(?P<key>\w+)\s*(?:=\s*(?P<value>{_VALUE}|-?\d+(?:\.\d+)?|\w+)\s*)?(?:,|$)", re.ASCII
 )
+
+#: A rule that is one symbol.
+_ALONE = re.compile(r"\s*(\w+)[ \t]*(?:\n(?!\s*\|)|\Z)")
 
 _NAME = r'"[^"\\\n]+"'
 _TERMINAL = rf"{_VALUE}|_?[A-Z]\w*"
@@ -102,8 +106,11 @@ class AttributedText(NamedTuple):
     attributes: tuple[RuleAttributes, ...]
 
 
-def read_attributes(text: str) -> AttributedText:
+def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
     """Take the attributes of rules out of a grammar's text.
+
+    A rule that is one of the ``given`` terminals, which are not lexed, may have a temperature; that terminal is its
+    lexeme.
 
     Raises `DefinitionError` for an attribute that there is not, or with a value that it can't have,
     `UnsupportedError` for what can't be honoured, and `BudgetExceededError` for thousands of them.
@@ -122,8 +129,10 @@ def read_attributes(text: str) -> AttributedText:
         at = head.end()
         said = _read(head["attributes"], f"line {line + 1}, rule {head['name']}")
         rule = f"{head['signs']}{head['name']}{head['priority'] or ''}"
-        if said.keys() == {"capture"}:
-            found.append(_of(head["name"], said))
+        alone = _ALONE.match(text, at)
+        body = alone[1] if alone is not None and alone[1] in given and "temperature" in said else None
+        if said.keys() - {"temperature"} <= {"capture"} and (body is not None or "temperature" not in said):
+            found.append(_of(head["name"], said, body))
             parts.append(f"{head['before']}{rule}:")
             continue
         stem = head["name"].strip("_").upper()
