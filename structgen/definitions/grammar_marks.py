@@ -28,17 +28,23 @@ _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
 #: A mark, or what looks like one within a string or a comment.
 _MARK = re.compile(r'<[^<>\s"/]+>|%json\b')
 
-_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
-_COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+#: How a string, a regex, and a count in braces are written.
+STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
+REGEX = r"/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*"
+COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
 
 #: A count, or the empty string, or what looks like one of these.
-_SPELLED = re.compile(rf'{_COUNT}|(?<![\\"])""(?!")')
+_SPELLED = re.compile(rf'{COUNT}|(?<![\\"])""(?!")')
 
 #: What may be counted, and counts; what stands between the two without being part of either.
 _COUNTED = re.compile(
-    rf"(?P<atom>{_STRING}(?:\s*\.\.\s*{_STRING})?|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*|\w+)"
-    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{_COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
+    rf"(?P<atom>{STRING}(?:\s*\.\.\s*{STRING})?|{REGEX}|\w+)"
+    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
 )
+
+#: Noncharacters of Unicode that stand for operators in regexes; see `structgen.compiler.grammar.load.operators`.
+MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5"
+MARKED = frozenset(MARKS)
 
 #: Characters that are written for counts, those of counts within counts each time.
 _MOST_WRITTEN = 1 << 23

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
-from ...definitions.grammar_marks import spelled
+from ...definitions.grammar_marks import MARKED, spelled
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
@@ -20,11 +20,12 @@ from ...runtime.grammar.tables import GrammarTables
 from .completion.endings import with_endings
 from .diagnostics import preferences
 from .diagnostics.foresight import unforeseen
+from .lexer import algebra, scanner
 from .lexer import minimise as merging
-from .lexer import scanner
 from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
 from .load.loading import is_named, load
+from .load.operators import without_operators
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
@@ -206,15 +207,32 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
+    text = without_operators(marked.text, definition.imports)
     grammar = load(
-        spelled(marked.text) + declares, definition.start, meter,
+        spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
             *marked.tokens, *marked.schemas, *names,
         ),
     )  # fmt: skip
+    if text != marked.text:
+        grammar = _with_automata(grammar, meter)
     return _with_optional_terminals(grammar, meter)
+
+
+def _with_automata(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
+    """The grammar with automata of terminals that no regex says, which come first among those of their priority.
+
+    Raises the errors of `algebra.automaton`.
+    """
+    terminals = (
+        replace(each, automaton=algebra.automaton(each.pattern, meter))
+        if each.pattern is not None and not MARKED.isdisjoint(each.pattern) else each
+        for each in grammar.terminals
+    )  # fmt: skip
+    in_order = sorted(terminals, key=lambda each: (-each.priority, each.automaton is None))
+    return replace(grammar, terminals=tuple(in_order))
 
 
 def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:

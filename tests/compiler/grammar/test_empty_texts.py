@@ -157,8 +157,6 @@ def test_conflicts_that_lark_has_are_decided_as_before() -> None:
         ('start: A\n\nA: %regex {"substring_words": "a"}', r"%regex is not read \(line 3, column 4\)\. Declare"),
         ("start: x\nx[lazy]: /a+/", r"attribute lazy, suffix or stop is not read \(line 2, column 2\)"),
         ("start: x\nx[max_tokens=5]: /a+/", "attribute max_tokens"),
-        ('start: A // @ &\nA: B & C\nB: "b"\nC: "c"', r"intersection of terminals is not read \(line 2, column 6\)"),
-        ('start: A\nA: ~B\nB: "b"', "complement of a terminal is not read"),
         ("start: @other", "reference to another grammar"),
         ('start: x::0\nx::0: "::="', "parametric rule"),
         ('root ::= "a"', r"::= of GBNF and EBNF is not read \(line 1, column 6\)\. Use sg\.Gbnf"),

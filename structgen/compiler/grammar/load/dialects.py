@@ -18,6 +18,7 @@ class Notation(NamedTuple):
 
 _OPTIONS = "Say options as arguments of sg.Grammar and sg.JsonSchema."
 _DECLARE = "Declare a terminal, and give its definition by name: sg.Grammar(definitions={...})."
+_NAME = "Give it a name in capital letters, A: B & ~C, and use that."
 _ATTRIBUTES = r"(?<=\w)\[[^\]:\n]{0,80}\b(?:%s)\b[^\]:\n]{0,80}\]\s{0,8}:"
 
 #: The one that stands first in a text is told.
@@ -38,8 +39,8 @@ NOTATIONS = (
     Notation(r"%grammar_options\b", "%grammar_options", _OPTIONS),
     Notation(r"\w::\w", "llguidance's parametric rule", "Spell its cases out as rules, or use a template."),
     Notation(r"@\w", "llguidance's reference to another grammar", _DECLARE),
-    Notation(r"&", "llguidance's intersection of terminals", "Write one regex with a look-ahead: /(?=A)B/."),
-    Notation(r"~\s{0,8}[A-Z_(/\".]", "llguidance's complement of a terminal", "Use a negative look-ahead: /(?!A).*/"),
+    Notation(r"&", "& outside of a terminal", _NAME),
+    Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
 )  # fmt: skip
 
 _OTHER = re.compile(r"""//[^\n]*|#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/[imslux]*""")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....system.properties import cached_property
+from ...automata.dfa import Dfa
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Terminal:
         Whether the widths of what the pattern is made of say that it may match nothing at all.
     is_optional:
         Whether rules say where the terminal may be left out, and only its other matches are the lexer's.
+    automaton:
+        Of what it matches, where that takes more than a regex; then the pattern is none that `re` could read.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Terminal:
     priority: int = 0
     has_no_width: bool = False
     is_optional: bool = False
+    automaton: Dfa | None = None
 
 
 @dataclass(frozen=True)
