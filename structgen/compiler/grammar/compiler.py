@@ -207,7 +207,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    text = without_operators(marked.text, definition.imports)
+    text = without_operators(marked.text, definition.text, definition.imports)
     grammar = load(
         spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
@@ -216,18 +216,18 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
             *marked.tokens, *marked.schemas, *names,
         ),
     )  # fmt: skip
-    if text != marked.text:
-        grammar = _with_automata(grammar, meter)
+    if text != marked.text or marked.structured:
+        grammar = _with_automata(grammar, marked.structured, meter)
     return _with_optional_terminals(grammar, meter)
 
 
-def _with_automata(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
+def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], meter: Meter) -> ContextFreeGrammar:
     """The grammar with automata of terminals that no regex says, which come first among those of their priority.
 
     Raises the errors of `algebra.automaton`.
     """
     terminals = (
-        replace(each, automaton=algebra.automaton(each.pattern, meter))
+        replace(each, automaton=algebra.automaton(each.pattern, structured, meter))
         if each.pattern is not None and not MARKED.isdisjoint(each.pattern) else each
         for each in grammar.terminals
     )  # fmt: skip

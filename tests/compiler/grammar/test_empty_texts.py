@@ -154,7 +154,6 @@ def test_conflicts_that_lark_has_are_decided_as_before() -> None:
         ("start: FOO\nFOO: <|x|>", "the terminal FOO holds TOKEN_X"),
         ("start: /a/l", r"has a flag that is none: .* \(/a/l of start\)"),
         ('start: A\nA: "d".."a"', r"ends before it begins \(A, line 2, column 4\)"),
-        ('start: A\n\nA: %regex {"substring_words": "a"}', r"%regex is not read \(line 3, column 4\)\. Declare"),
         ("start: x\nx[lazy]: /a+/", r"attribute lazy, suffix or stop is not read \(line 2, column 2\)"),
         ("start: x\nx[max_tokens=5]: /a+/", "attribute max_tokens"),
         ("start: @other", "reference to another grammar"),

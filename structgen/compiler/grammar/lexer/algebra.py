@@ -15,30 +15,33 @@ from functools import reduce
 import numpy as np
 
 from ....budget import Meter
+from ....definitions.structured_regexes import units_of
 from ....errors import UnsupportedError
 from ...automata.dfa import Dfa, complement, intersect, minimize, trim
+from ...automata.factors import factors_dfa
 from ...patterns.lower import language
 from ...patterns.measures import WordList, WordLists, children, post_order
 from ...patterns.parser import parse
 from ...patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
-from ..load.operators import AND, BOTH, END, NOT
+from ..load.operators import AND, BOTH, END, LAST, NOT, NUMBER
 
 _DOING = "working out the operators of a terminal"
 
 
-def automaton(pattern: str, meter: Meter) -> Dfa:
+def automaton(pattern: str, structured: Sequence[str], meter: Meter) -> Dfa:
     """The automaton of a terminal's regex with operators in it, possibly without states.
 
-    Raises `DefinitionError` for a regex that can't be read, `UnsupportedError` for look-around, and
-    `BudgetExceededError`.
+    ``structured`` are the regexes in JSON that it may name. Raises `DefinitionError` for what can't be read,
+    `UnsupportedError` for look-around, and `BudgetExceededError`.
     """
-    return _Evaluation(meter).run(parse(pattern, 0, meter))
+    return _Evaluation(structured, meter).run(parse(pattern, 0, meter))
 
 
 class _Evaluation:
     """A tree without operators for one with them."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, structured: Sequence[str], meter: Meter) -> None:
+        self._structured = structured
         self._meter = meter
         #: Nodes that stand for automata, which are kept, so that their ids remain theirs.
         self._known: WordLists = {}
@@ -68,7 +71,7 @@ class _Evaluation:
 
     def _sequence(self, parts: list[Node]) -> Node:
         #: Of each bracket that is open: what it comes to, and its operands; of the sequence itself, first.
-        todo: list[tuple[Callable[[list[Dfa]], Dfa], list[list[Node]]]] = [(self._all_of, [[]])]
+        todo: list[tuple[Callable[[list[list[Node]]], Dfa], list[list[Node]]]] = [(self._all_of, [[]])]
         for part in parts:
             mark = _mark(part)
             operands = todo[-1][1]
@@ -78,9 +81,11 @@ class _Evaluation:
                 todo.append((self._other_than, [[]]))
             elif mark == AND:
                 operands.append([])
-            elif mark == END:
+            elif mark == NUMBER:
+                todo.append((self._structured_regex, [[]]))
+            elif mark in (END, LAST):
                 combine, operands = todo.pop()
-                found = combine([self._language(_joined(each)) for each in operands])
+                found = combine(operands)
                 todo[-1][1][-1].append(self.node(found))
             else:
                 operands[-1].append(part)
@@ -97,12 +102,18 @@ class _Evaluation:
         known = self._known.get(id(node))
         return known.words if known else language(node, self._meter, edges=False, count=False, known=self._known)
 
-    def _all_of(self, operands: Sequence[Dfa]) -> Dfa:
-        return reduce(lambda a, b: intersect(a, b, self._meter, _DOING), operands)
+    def _all_of(self, operands: list[list[Node]]) -> Dfa:
+        return reduce(
+            lambda a, b: intersect(a, b, self._meter, _DOING), [self._language(_joined(each)) for each in operands]
+        )
 
-    def _other_than(self, operands: Sequence[Dfa]) -> Dfa:
-        (dfa,) = operands
-        return intersect(complement(dfa), self._texts, self._meter, _DOING)
+    def _other_than(self, operands: list[list[Node]]) -> Dfa:
+        (parts,) = operands
+        return intersect(complement(self._language(_joined(parts))), self._texts, self._meter, _DOING)
+
+    def _structured_regex(self, operands: list[list[Node]]) -> Dfa:
+        number = int("".join(map(_mark, operands[0])))
+        return factors_dfa(units_of(self._structured[number]), self._meter)
 
 
 def _joined(parts: list[Node]) -> Node:

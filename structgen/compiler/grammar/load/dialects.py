@@ -33,7 +33,6 @@ NOTATIONS = (
         "llguidance's attribute max_tokens, max_chars, temperature or capture",
         "Leave it out; bound a text by its regex, as in /[^\\n]{0,200}/, and all of it by sg.Guide(max_tokens=...).",
     ),
-    Notation(r"%regex\b", "llguidance's %regex", _DECLARE),
     Notation(r"%lark\b", "llguidance's %lark", _DECLARE),
     Notation(r"%llguidance\b", "llguidance's %llguidance", _OPTIONS),
     Notation(r"%grammar_options\b", "%grammar_options", _OPTIONS),

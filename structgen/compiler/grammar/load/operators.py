@@ -14,8 +14,9 @@ from ....definitions.grammar_marks import COUNT, MARKS, REGEX, STRING
 from ....definitions.grammar_text import Imports
 from ....errors import DefinitionError
 
-#: Begins an intersection, stands between what is intersected, begins a complement, ends either.
-BOTH, AND, NOT, END, *_ = [*MARKS]
+#: Begins an intersection, stands between what is intersected, begins a complement, ends either; what stands before
+#: and behind the number of a regex in JSON.
+BOTH, AND, NOT, END, NUMBER, LAST = [*MARKS]
 
 #: A noncharacter that stands for something here, by itself or as an escape.
 _MARKED = re.compile(rf"[{MARKS}]|\\[uU]0*[fF][dD][dD][0-5]")
@@ -31,10 +32,11 @@ _PIECES = re.compile(
 )
 
 
-def without_operators(text: str, imports: Imports) -> str:
+def without_operators(text: str, written: str, imports: Imports) -> str:
     """A grammar's text with brackets in place of the operators in its terminals, the same where it has none.
 
-    Raises `DefinitionError` where it, or what it imports, has characters that are written for the brackets.
+    ``written`` is the text as its author has it. Raises `DefinitionError` where that, or what it imports, has
+    characters that are written for the brackets.
     """
     bodies = _Bodies()
     if _OPERATOR.search(text) is not None:
@@ -42,9 +44,10 @@ def without_operators(text: str, imports: Imports) -> str:
             bodies.add(found.lastgroup, found[0])
         bodies.end()
     imported = (data.decode("utf-8", "replace") for _, data in imports.files)
-    if bodies.has_operators and any(map(_MARKED.search, (text, *imported))):
+    is_marked = bodies.has_operators or f"/{NUMBER}" in text
+    if is_marked and any(map(_MARKED.search, (written, *imported))):
         raise DefinitionError(
-            "the grammar has the operator & or ~, and a character from U+FDD0 to U+FDD5, which stand for operators",
+            "the grammar has %regex, & or ~, and a character from U+FDD0 to U+FDD5, which stand for these",
             remedy="Leave the character out: it stands for nothing in any text.",
         )
     return "".join(bodies.parts) if bodies.has_operators else text
