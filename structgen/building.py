@@ -10,11 +10,11 @@ import numpy as np
 
 from .budget import Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from .definitions.grammar_marks import special_token
+from .definitions.token_sets import tokens_of
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
 from .runtime.core.machine import CompiledMachine
-from .runtime.grammar.embedded import Embedded, by_id
+from .runtime.grammar.embedded import Embedded, TokenRange
 from .runtime.grammar.machine import GrammarMachine
 from .runtime.grammar.tables import GrammarTables
 from .runtime.pushdown.machine import PushdownMachine
@@ -226,7 +226,9 @@ def _embedded(
             )
         machines.append((number[name], machine))
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
-    tokens = [
-        [special_token(mark, vocabulary), number[name]] for name, mark in marked.tokens.items() if name in number
-    ]
-    return Embedded(tuple(machines), by_id(tokens)), tuple(relaxed)
+    tokens = (
+        TokenRange(*each, number[name])
+        for name, mark in marked.tokens.items() if name in number
+        for each in tokens_of(mark, vocabulary)
+    )  # fmt: skip
+    return Embedded(tuple(machines), tuple(tokens)), tuple(relaxed)

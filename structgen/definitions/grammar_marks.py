@@ -1,44 +1,48 @@
 """What a grammar's text may hold besides Lark's syntax: special tokens, JSON Schemas, counts, and nothing at all.
 
-``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
-Lark doesn't know any of these, so each becomes the name of a terminal that is only declared. ``x{2,5}`` is ``x~2..5``
-to Lark, and ``""`` an empty group. (The notation is llguidance's.)
+``<|eom_id|>`` is a special token by its name, ``<[128008]>`` any token by its id (see `token_sets`), ``%json {...}``
+any text of a schema, ``%regex {...}`` a regex (see `structured_regexes`). Lark doesn't know these, so each becomes
+the name of a terminal that is only declared, or a regex of noncharacters. ``x{2,5}`` is ``x~2..5`` to Lark, and
+``""`` an empty group. (The notation is llguidance's.)
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..errors import BudgetExceededError, DefinitionError, VocabularyError
-
-if TYPE_CHECKING:
-    from ..vocabulary.vocabulary import Vocabulary
+from ..errors import BudgetExceededError, DefinitionError
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
     r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
-    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)|(?P<unclosed>["/])"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%(?:json|regex)\b\s*)|(?P<unclosed>["/])"""
 )
 
 #: Characters of a text with marks, and marks in it: a quarter of a second's work.
 _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
 
 #: A mark, or what looks like one within a string or a comment.
-_MARK = re.compile(r'<[^<>\s"/]+>|%json\b')
+_MARK = re.compile(r'<[^<>\s"/]+>|%(?:json|regex)\b')
 
-_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
-_COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+#: How a string, a regex, and a count in braces are written.
+STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
+REGEX = r"/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*"
+COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
 
 #: A count, or the empty string, or what looks like one of these.
-_SPELLED = re.compile(rf'{_COUNT}|(?<![\\"])""(?!")')
+_SPELLED = re.compile(rf'{COUNT}|(?<![\\"])""(?!")')
 
 #: What may be counted, and counts; what stands between the two without being part of either.
 _COUNTED = re.compile(
-    rf"(?P<atom>{_STRING}(?:\s*\.\.\s*{_STRING})?|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*|\w+)"
-    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{_COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
+    rf"(?P<atom>{STRING}(?:\s*\.\.\s*{STRING})?|{REGEX}|\w+)"
+    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
 )
+
+#: Noncharacters of Unicode that stand for operators in regexes; see `structgen.compiler.grammar.load.operators`.
+MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5"
+MARKED = frozenset(MARKS)
 
 #: Characters that are written for counts, those of counts within counts each time.
 _MOST_WRITTEN = 1 << 23
@@ -54,14 +58,17 @@ class MarkedText(NamedTuple):
     text:
         With names in place of the marks, which it declares.
     tokens:
-        By name of a terminal: the special token as it is written, ``<|eom_id|>`` or ``<[128008]>``.
+        By name of a terminal: the tokens as they are written, ``<|eom_id|>``, ``<[128008]>`` or ``<[^1-3,5]>``.
     schemas:
         By name of a terminal: the text of a schema.
+    structured:
+        Regexes in JSON, by what stands for them in the text: a number between two noncharacters.
     """
 
     text: str
     tokens: dict[str, str]
     schemas: dict[str, str]
+    structured: tuple[str, ...] = ()
 
 
 def read_marks(text: str) -> MarkedText:
@@ -71,6 +78,7 @@ def read_marks(text: str) -> MarkedText:
     """
     tokens: dict[str, str] = {}
     schemas: dict[str, str] = {}
+    structured: list[str] = []
     parts: list[str] = []
     if _MARK.search(text) is None:
         return MarkedText(text, tokens, schemas)
@@ -92,18 +100,22 @@ def read_marks(text: str) -> MarkedText:
             raise _too_large()
         names = names or _Names(text)
         if found["token"] is not None:
-            name = names.of("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), found[0])
+            name = names.of("TOKEN_" + (_UNNAMED.sub("_", found[0]).strip("_").upper() or "ANY"), found[0])
             tokens[name] = found[0]
             parts.append(name)
+        elif found["json"].startswith("%regex"):
+            value, at = _json(text, at, "%regex")
+            parts.append(f" /{MARKS[4]}{len(structured)}{MARKS[5]}/ ")
+            structured.append(value)
         else:
-            value, at = _schema(text, at)
+            value, at = _json(text, at, "%json")
             name = names.of("JSON", value)
             schemas[name] = value
             parts.append(f" {name} ")
     parts.append(text[at:])
     declared = [*tokens, *schemas]
     declares = f"\n%declare {' '.join(declared)}\n" if declared else ""
-    return MarkedText("".join(parts) + declares, tokens, schemas)
+    return MarkedText("".join(parts) + declares, tokens, schemas, tuple(structured))
 
 
 def spelled(text: str) -> str:
@@ -157,16 +169,17 @@ def _too_large() -> BudgetExceededError:
     )
 
 
-def _schema(text: str, at: int) -> tuple[str, int]:
-    """The text of a schema that begins at a place, and where it ends."""
+def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
+    """The text of what stands behind a keyword, a schema or an object of options, and where it ends."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
         line = text.count("\n", 0, at) + 1
-        raise DefinitionError(f"%json is followed by no JSON: {error}", where=f"line {line}") from error
+        raise DefinitionError(f"{keyword} is followed by no JSON: {error}", where=f"line {line}") from error
     if not isinstance(value, dict | bool):
         line = text.count("\n", 0, at) + 1
-        raise DefinitionError("%json is followed by no schema", where=f"line {line}", remedy="Use an object.")
+        what = "schema" if keyword == "%json" else "object"
+        raise DefinitionError(f"{keyword} is followed by no {what}", where=f"line {line}", remedy="Use an object.")
     return text[at:end], end
 
 
@@ -190,32 +203,3 @@ class _Names:
         self._known[stem, content] = name
         self._taken.add(name)
         return name
-
-
-def special_token(mark: str, vocabulary: Vocabulary) -> int:
-    """The id of a special token as a grammar has it. Raises `VocabularyError` where there is none such."""
-    by_id = re.fullmatch(r"<\[(\d{1,9})\]>", mark)
-    if by_id is None:
-        found = _named(mark, vocabulary)
-        if found is None:
-            raise VocabularyError(
-                f"the vocabulary has no special token {mark}",
-                remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
-            )
-        return found
-    token_id = int(by_id[1])
-    if token_id >= vocabulary.size or vocabulary.token(token_id) is not None:
-        raise VocabularyError(
-            f"{mark} is no special token of the vocabulary", remedy="Write a token that has bytes as a string."
-        )
-    return token_id
-
-
-def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
-    """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
-    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marked.tokens.values()))]
-
-
-def _named(mark: str, vocabulary: Vocabulary) -> int | None:
-    """The id of a special token by its name, which may have the brackets or do without."""
-    return vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))

@@ -67,8 +67,10 @@ ROOMS = {
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
         " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
     ),
-    "compiler.grammar.load": "definitions",
-    "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
+    "compiler.grammar.load": "compiler.automata definitions",
+    "compiler.grammar.lexer": (
+        "compiler.automata compiler.grammar.load compiler.patterns definitions kernels runtime.core"
+    ),
     "compiler.grammar.parser": "compiler.grammar.load grammars kernels runtime.core runtime.grammar",
     "compiler.grammar.completion": (
         "compiler.grammar.lexer compiler.grammar.parser kernels runtime.core runtime.grammar"

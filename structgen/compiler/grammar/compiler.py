@@ -10,7 +10,7 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
-from ...definitions.grammar_marks import spelled
+from ...definitions.grammar_marks import MARKED, spelled
 from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
@@ -22,12 +22,13 @@ from .attributed import with_attributes
 from .completion.endings import with_endings
 from .diagnostics import preferences
 from .diagnostics.foresight import unforeseen
+from .lexer import algebra, scanner
 from .lexer import minimise as merging
-from .lexer import scanner
 from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
 from .load.attributes import read_attributes
 from .load.loading import is_named, load
+from .load.operators import without_operators
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
@@ -222,7 +223,8 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    text, attributes = read_attributes(marked.text, {*marked.schemas, *names})
+    attributed, attributes = read_attributes(marked.text, {*marked.schemas, *names})
+    text = without_operators(attributed, definition.text, definition.imports)
     grammar = load(
         spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
@@ -238,7 +240,24 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
             where=f"rule {next(each.rule for each in attributes if each.captures)}",
             remedy="Leave the attribute capture out.",
         )
-    return _with_optional_terminals(with_attributes(grammar, attributes, meter), meter)
+    grammar = with_attributes(grammar, attributes, meter)
+    if text != attributed or marked.structured:
+        grammar = _with_automata(grammar, marked.structured, meter)
+    return _with_optional_terminals(grammar, meter)
+
+
+def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], meter: Meter) -> ContextFreeGrammar:
+    """The grammar with automata of terminals that no regex says, which come first among those of their priority.
+
+    Raises the errors of `algebra.automaton`.
+    """
+    terminals = (
+        replace(each, automaton=algebra.automaton(each.pattern, structured, meter))
+        if each.pattern is not None and not MARKED.isdisjoint(each.pattern) else each
+        for each in grammar.terminals
+    )  # fmt: skip
+    in_order = sorted(terminals, key=lambda each: (-each.priority, not each.is_shortest, each.automaton is None))
+    return replace(grammar, terminals=tuple(in_order))
 
 
 def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:

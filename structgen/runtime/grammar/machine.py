@@ -26,7 +26,7 @@ from ..core.interned_machine import Configuration, Grown, InternedMachine
 from ..core.machine import Captured
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
-from .embedded import Embedded, row_of
+from .embedded import Embedded
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
@@ -98,6 +98,10 @@ class GrammarMachine(InternedMachine[Thread]):
         self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
+        #: Whether tokens by their ids have bytes.
+        self._sees_tokens = any(
+            vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens
+        )
         self._meter: Meter | None = None
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
@@ -258,6 +262,10 @@ class GrammarMachine(InternedMachine[Thread]):
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         return self._reader.take(threads, token_id)
 
+    def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
+        read = self._follow(threads, data) if data else ()
+        return tuple(dict.fromkeys((*read, *self._take(threads, token_id))))
+
     def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
         return self._reader.tokens(threads)
 
@@ -345,7 +353,7 @@ class GrammarMachine(InternedMachine[Thread]):
         key = (accepting, tokens, *map(id, rows))
         known = self._unions.get(key)
         if known is None:
-            row = rows[0] | row_of(list(tokens), self.pool.words)
+            row = rows[0] | self.embedded.rows(tokens, self.pool.words)
             for other in rows[1:]:
                 row |= other
             if accepting:

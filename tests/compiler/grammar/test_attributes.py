@@ -145,6 +145,8 @@ f_bar: f_bar_hd "=bar>" /[0-9]+/ "</f>"
          ["1;;12;12"], ["1;12;12"]),
         (TOOLS, ["", "abc", "ab<f=foo>x</f>", "a<f=bar>12</f>x", "a<f=foo>x</f>b<f=bar>1</f>"],
          ["a<f", "a<f=bar>x</f>"]),
+        ('start: a b\na[lazy]: /[a-z]+;/ & ~/x.*/\nb[suffix=END]: /.*/ & ~/.*y.*/\nEND: "."', 
+         ["ab;c."], ["xb;c.", "a;y."]),
         ('start: a b\na[capture]: "x"\nb[temperature=0.5]: /[0-9]+/', ["x12"], ["x"]),
     ],
 )  # fmt: skip
@@ -168,6 +170,7 @@ def test_grammars(grammar: str, accepted: list[str], refused: list[str]) -> None
         ("A[lazy]: /x/", "can't be"),
         ("a[lazy]: /x(?=y)/", "looks ahead"),
         ("a[capture, suffix=/;+x/]: /x/", "several lengths"),
+        ("a[capture, suffix=END]: /x/\nEND: /y/ & /./", "several lengths"),
         ("a[max_chars=3, suffix=/;/]: /x/", "no string"),
     ],
 )

@@ -55,7 +55,7 @@ def in_regexes(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | Non
     whole = _part(meter, _ALL, meter.budget.seconds)
     for t in sorted(_plain(terminals, matchers)):
         terminal, matcher = terminals[t], matchers[t]
-        if terminal.text is not None or terminal.pattern is None or matcher is None or terminal.is_bounded:
+        if terminal.text is not None or terminal.pattern is None or terminal.automaton is not None or matcher is None:
             continue
         meter.check_time(_DOING)
         try:
@@ -146,7 +146,8 @@ def _plain(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]) 
     return {
         t for t, terminal in enumerate(terminals)
         if matchers[t] is not None and terminal.pattern is not None
-        and (terminal.text is not None or _is_plain(parse(terminal.pattern))) and not terminal.is_bounded
+        and (terminal.text is not None or terminal.automaton is not None or _is_plain(parse(terminal.pattern)))
+        and not terminal.is_bounded
     }  # fmt: skip
 
 

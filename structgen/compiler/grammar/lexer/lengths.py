@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....budget import Meter
+from ....definitions.grammar_marks import MARKED
 from ....errors import UnsupportedError
 from ...patterns.lower import language
 from ...patterns.parser import parse
@@ -77,8 +78,12 @@ def _within(matcher: LeftmostDfa, most: int, meter: Meter) -> LeftmostDfa:
 
 
 def byte_length(terminal: Terminal, meter: Meter) -> int | None:
-    """How many bytes all texts of a terminal have; None where they differ. Raises the errors of a regex."""
-    assert terminal.pattern is not None
+    """How many bytes all texts of a terminal have; None where they differ, or no regex says what they are.
+
+    Raises the errors of a regex.
+    """
+    if terminal.pattern is None or not MARKED.isdisjoint(terminal.pattern):
+        return None
     dfa = language(parse(terminal.pattern, 0, meter), meter, edges=False, count=False)
     depths = {dfa.start: 0}
     for state, depth in (todo := [*depths.items()]):  # grows as it goes

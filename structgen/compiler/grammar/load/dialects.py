@@ -18,6 +18,7 @@ class Notation(NamedTuple):
 
 _OPTIONS = "Say options as arguments of sg.Grammar and sg.JsonSchema."
 _DECLARE = "Declare a terminal, and give its definition by name: sg.Grammar(definitions={...})."
+_NAME = "Give it a name in capital letters, A: B & ~C, and use that."
 _ATTRIBUTES = (
     r"(?<=[\w}])\[[^\]:\n]{0,80}\b(?:lazy|suffix|stop|max_tokens|max_chars|temperature|capture)\b[^\]:\n]{0,80}\]\s{0,8}:"
 )
@@ -29,14 +30,13 @@ NOTATIONS = (
         _ATTRIBUTES, "an attribute of llguidance's where it can't be",
         "Give attributes to rules of the grammar's own text, not to terminals, templates and what is imported.",
     ),
-    Notation(r"%regex\b", "llguidance's %regex", _DECLARE),
     Notation(r"%lark\b", "llguidance's %lark", _DECLARE),
     Notation(r"%llguidance\b", "llguidance's %llguidance", _OPTIONS),
     Notation(r"%grammar_options\b", "%grammar_options", _OPTIONS),
     Notation(r"\w::\w", "llguidance's parametric rule", "Spell its cases out as rules, or use a template."),
     Notation(r"@\w", "llguidance's reference to another grammar", _DECLARE),
-    Notation(r"&", "llguidance's intersection of terminals", "Write one regex with a look-ahead: /(?=A)B/."),
-    Notation(r"~\s{0,8}[A-Z_(/\".]", "llguidance's complement of a terminal", "Use a negative look-ahead: /(?!A).*/"),
+    Notation(r"&", "& outside of a terminal", _NAME),
+    Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
 )  # fmt: skip
 
 _OTHER = re.compile(r"""//[^\n]*|#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/[imslux]*""")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ....system.properties import cached_property
+from ...automata.dfa import Dfa
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Terminal:
         Whether the widths of what the pattern is made of say that it may match nothing at all.
     is_optional:
         Whether rules say where the terminal may be left out, and only its other matches are the lexer's.
+    automaton:
+        Of what it matches, where that takes more than a regex; then the pattern is none that `re` could read.
     is_shortest:
         Whether it ends as soon as it may.
     max_chars:
@@ -48,6 +51,7 @@ class Terminal:
     priority: int = 0
     has_no_width: bool = False
     is_optional: bool = False
+    automaton: Dfa | None = None
     is_shortest: bool = False
     max_chars: int | None = None
     temperature: float | None = None
