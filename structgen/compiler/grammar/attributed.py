@@ -47,7 +47,7 @@ def with_attributes(
     captures = tuple(capture for each in attributes for capture in _captures(each, hidden))
     found = replace(grammar, rules=rules, terminals=tuple(terminals), captures=captures)
     ended = [(each.rule, by_name[each.ending]) for each in attributes if each.is_stop and each.ending is not None]
-    return without_stops(found, {rule: end.text for rule, end in ended if end.text and not end.flags})
+    return without_stops(found, {rule: end.text for rule, end in ended if end.text and not end.flags}, meter)
 
 
 def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGrammar) -> None:

@@ -13,7 +13,8 @@ import pytest
 from judges.guides import BYTES
 
 import structgen as sg
-from structgen.errors import DefinitionError, UnsupportedError
+from structgen.budget import Budget
+from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
 from structgen.runtime.index.index import Index
 
 LETTERS = "ab;"
@@ -145,7 +146,7 @@ f_bar: f_bar_hd "=bar>" /[0-9]+/ "</f>"
          ["1;;12;12"], ["1;12;12"]),
         (TOOLS, ["", "abc", "ab<f=foo>x</f>", "a<f=bar>12</f>x", "a<f=foo>x</f>b<f=bar>1</f>"],
          ["a<f", "a<f=bar>x</f>"]),
-        ('start: a b\na[lazy]: /[a-z]+;/ & ~/x.*/\nb[suffix=END]: /.*/ & ~/.*y.*/\nEND: "."', 
+        ('start: a b\na[lazy]: /[a-z]+;/ & ~/x.*/\nb[suffix=END]: /.*/ & ~/.*y.*/\nEND: "."',
          ["ab;c."], ["xb;c.", "a;y."]),
         ('start: a b\na[capture]: "x"\nb[temperature=0.5]: /[0-9]+/', ["x12"], ["x"]),
     ],
@@ -184,6 +185,21 @@ def test_what_is_refused(rule: str, what: str) -> None:
 def test_a_stop_that_may_be_there_twice_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="begins with its stop"):
         compiled('start: b "ab"\nb: a\na[stop="ab"]: /x*/')
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        "start: a\na[max_chars=999999999]: /[a-z]*/",
+        "start: r0\n" + "".join(f"r{i}[capture]: /a/\n" for i in range(20_000)),
+        "start: " + " ".join(f"r{i}" for i in range(3000)) + "\n"
+        + "".join(f'r{i}[stop="ab"]: /a{i}x*/ \n' for i in range(3000)),
+    ],
+    ids=["characters", "captures", "stops"],
+)  # fmt: skip
+def test_large_ones_keep_to_the_budget(grammar: str) -> None:
+    with pytest.raises(BudgetExceededError):
+        sg.compile(sg.Grammar(grammar), BYTES, eager=False, budget=Budget(seconds=0.3))
 
 
 # -- llguidance ---------------------------------------------------------------------------------------------------

@@ -52,20 +52,25 @@ def _within(matcher: LeftmostDfa, most: int, meter: Meter) -> LeftmostDfa:
     """The automaton of the preferred ones of the matches of so many characters at most."""
     begins = np.arange(256) & 0xC0 != 0x80  # of a character
     kinds, class_of = np.unique(2 * matcher.class_of.astype(np.int64) + begins, return_inverse=True)
-    number = {(0, 0): 0}
+    todo = [(0, 0)]
+    number = {todo[0]: 0}
     rows: list[list[int]] = []
 
     def intern(state: int, count: int) -> int:
-        return -1 if state < 0 or count > most else number.setdefault((state, count), len(number))
+        if state < 0 or count > most:
+            return -1
+        if (state, count) not in number:
+            number[state, count] = len(todo)
+            todo.append((state, count))
+        return number[state, count]
 
-    for state, count in (todo := [(0, 0)]):  # grows as it goes
+    for state, count in todo:  # grows as it goes
         if len(rows) % 64 == 0:
             meter.check_time(_DOING)
             meter.check_states(len(number), _DOING)
             meter.check_memory(len(number) * (_BYTES_OF_STATE + 12 * len(kinds)), _DOING)
         before = matcher.table[state].tolist()
         rows.append([intern(before[kind >> 1], count + (kind & 1)) for kind in kinds.tolist()])
-        todo += [*number][len(todo) :]
     old = [state for state, _ in todo]
     ends = [tuple(number[watch, count] for watch in matcher.ends[state]) for state, count in todo]
     return minimal(

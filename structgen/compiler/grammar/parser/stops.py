@@ -11,23 +11,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ....budget import Meter
 from ....errors import UnsupportedError
+from ....system.properties import cached_property
 from ..load.rules import CapturedRule, ContextFreeGrammar, Production, Terminal
 from .symbols import Symbols
+
+_DOING = "looking for what is behind stops"
 
 #: Rules within rules that are looked into for a stop.
 _DEEPEST = 40
 
 
-def without_stops(grammar: ContextFreeGrammar, stops: Mapping[str, str]) -> ContextFreeGrammar:
+def without_stops(grammar: ContextFreeGrammar, stops: Mapping[str, str], meter: Meter) -> ContextFreeGrammar:
     """A grammar in which stops are there once; ``stops`` are those of nonterminals, where they are one text.
 
-    Raises `UnsupportedError` where what follows begins with a stop and is not right behind it.
+    Raises `UnsupportedError` where what follows begins with a stop and is not right behind it, and
+    `BudgetExceededError`.
     """
     if not stops:
         return grammar
-    made = _HandingBack(grammar, stops)
-    rules = tuple(made.rule(rule) for rule in grammar.rules)
+    made = _HandingBack(grammar, stops, meter)
+    rules = tuple(made.rule(rule) for rule in meter.each(grammar.rules, _DOING))
     return replace(
         grammar,
         rules=_reachable((*rules, *made.rules), grammar.start),
@@ -42,17 +47,18 @@ def _reachable(rules: tuple[Production, ...], start: str) -> tuple[Production, .
         by_origin.setdefault(rule.origin, []).append(rule)
     found = {start}
     for name in (todo := [start]):  # grows as it goes
-        for rule in by_origin.get(name, ()):
-            new = {*rule.expansion} & by_origin.keys() - found
-            found |= new
-            todo += sorted(new)
+        for rule in by_origin[name]:
+            new = [each for each in dict.fromkeys(rule.expansion) if each in by_origin and each not in found]
+            found.update(new)
+            todo += new
     return tuple(rule for rule in rules if rule.origin in found)
 
 
 class _HandingBack:
     """Rules whose beginnings are taken off."""
 
-    def __init__(self, grammar: ContextFreeGrammar, stops: Mapping[str, str]) -> None:
+    def __init__(self, grammar: ContextFreeGrammar, stops: Mapping[str, str], meter: Meter) -> None:
+        self._meter = meter
         self._stops = stops
         self._grammar = grammar
         self._by_origin: dict[str, list[Production]] = {}
@@ -65,7 +71,10 @@ class _HandingBack:
         self.rules: list[Production] = []
         self.terminals: list[Terminal] = []
         self.captures: list[CapturedRule] = []
-        self._firsts = _Firsts(grammar)
+
+    @cached_property
+    def _firsts(self) -> _Firsts:
+        return _Firsts(self._grammar, self._meter)
 
     def rule(self, rule: Production) -> Production:
         """A rule in which no stop is there twice."""
@@ -122,6 +131,7 @@ class _HandingBack:
         if (origin, text) in self._known or depth > _DEEPEST or origin not in self._by_origin:
             known = self._known.get((origin, text))
             return None if known is None else known[0]
+        self._meter.check_time(_DOING)
         before = dict(self._known)
         name = self._new(f"{origin}_rest")
         rules: list[Production] = []
@@ -147,7 +157,7 @@ class _HandingBack:
 class _Firsts:
     """The terminals that symbols begin with, and those that may be behind a nonterminal; None for the end."""
 
-    def __init__(self, grammar: ContextFreeGrammar) -> None:
+    def __init__(self, grammar: ContextFreeGrammar, meter: Meter) -> None:
         symbols = Symbols.of(grammar)
         self._nullable = {name for name, is_empty in zip(symbols.names, symbols.nullable, strict=True) if is_empty}
         self._first: dict[str, set[str | None]] = {name: set() for name in grammar.nonterminals}
@@ -155,7 +165,7 @@ class _Firsts:
         self._follow[grammar.start].add(None)
         size = -1
         while size != (size := self._size()):
-            for rule in grammar.rules:
+            for rule in meter.each(grammar.rules, _DOING):
                 self._first[rule.origin] |= self._of(rule.expansion)[0]
                 for i, name in enumerate(rule.expansion):
                     if name in self._follow:

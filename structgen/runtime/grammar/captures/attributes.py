@@ -69,6 +69,6 @@ class GrammarAttributes:
     def from_section(cls, text: bytes, terminals: int, where: str) -> GrammarAttributes:
         """Read `to_sections`. Raises `FormatError`."""
         found = read_text(cls, text, where)
-        if any(each.terminal >= terminals for each in found.temperatures):
-            raise FormatError(f"section {SECTION!r} has what is no terminal", where=where)
+        if any(each.terminal >= terminals or each.temperature < 0 for each in found.temperatures):
+            raise FormatError(f"section {SECTION!r} has what is no terminal, or no temperature", where=where)
         return found

@@ -103,7 +103,7 @@ class SpanParser:
             raise FormatError("the parser's tables contradict themselves")
         for capture in self._of.get(origin, ()):
             if capture.before:
-                part = capture.of(here.upto - capture.before, max(end, here.upto))
+                part = capture.of(max(0, here.upto - capture.before), max(end, here.upto))
             elif end >= 0:
                 part = capture.of(start, end)
             else:  # what has no text is not captured
