@@ -26,6 +26,7 @@ from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
 from .load.loading import is_named, load
 from .load.operators import without_operators
+from .load.parametric import without_parameters
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
@@ -207,7 +208,8 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    text = without_operators(marked.text, definition.text, definition.imports)
+    plain = without_parameters(marked.text, meter)
+    text = without_operators(plain, definition.text, definition.imports)
     grammar = load(
         spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
@@ -216,7 +218,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
             *marked.tokens, *marked.schemas, *names,
         ),
     )  # fmt: skip
-    if text != marked.text or marked.structured:
+    if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
     return _with_optional_terminals(grammar, meter)
 

@@ -157,7 +157,6 @@ def test_conflicts_that_lark_has_are_decided_as_before() -> None:
         ("start: x\nx[lazy]: /a+/", r"attribute lazy, suffix or stop is not read \(line 2, column 2\)"),
         ("start: x\nx[max_tokens=5]: /a+/", "attribute max_tokens"),
         ("start: @other", "reference to another grammar"),
-        ('start: x::0\nx::0: "::="', "parametric rule"),
         ('root ::= "a"', r"::= of GBNF and EBNF is not read \(line 1, column 6\)\. Use sg\.Gbnf"),
         ('%llguidance {}\nstart: "a"', "%llguidance is not read"),
         ('start: "x"{3,2}', "Bad Range"),

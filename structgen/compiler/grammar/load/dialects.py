@@ -36,7 +36,6 @@ NOTATIONS = (
     Notation(r"%lark\b", "llguidance's %lark", _DECLARE),
     Notation(r"%llguidance\b", "llguidance's %llguidance", _OPTIONS),
     Notation(r"%grammar_options\b", "%grammar_options", _OPTIONS),
-    Notation(r"\w::\w", "llguidance's parametric rule", "Spell its cases out as rules, or use a template."),
     Notation(r"@\w", "llguidance's reference to another grammar", _DECLARE),
     Notation(r"&", "& outside of a terminal", _NAME),
     Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
