@@ -24,6 +24,7 @@ from .lexer import algebra, scanner
 from .lexer import minimise as merging
 from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
+from .load.dialects import check_options
 from .load.loading import is_named, load
 from .load.operators import without_operators
 from .load.parametric import without_parameters
@@ -205,6 +206,12 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     indentation = definition.postlex
     marked = definition.marked
     names = [name for name, _ in definition.definitions]
+    check_options(marked.options)
+    if unknown := next((name for name in marked.references if name not in names), None):
+        raise DefinitionError(
+            f"there is no grammar {marked.references[unknown]}",
+            remedy=f"Give its definition: sg.Grammar(..., definitions={{{unknown!r}: ...}}).",
+        )
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
@@ -215,7 +222,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
-            *marked.tokens, *marked.schemas, *names,
+            *marked.tokens, *marked.schemas, *marked.grammars, *names,
         ),
     )  # fmt: skip
     if text != plain or marked.structured:

@@ -46,7 +46,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 
-class Reader:
+class ParameterReader:
     """Reads a condition or a change within a text.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ....budget import Meter
 from ....definitions.grammar_marks import COUNT, REGEX, STRING
 from ....errors import BudgetExceededError, DefinitionError
-from .parameters import Change, Condition, Reader
+from .parameters import Change, Condition, ParameterReader
 
 _DOING = "spelling out rules with parameters"
 
@@ -106,7 +106,7 @@ class _Text:
         return DefinitionError(what, where=f"line {self.text.count(chr(10), 0, at) + 1}, column {column}")
 
     def _use(self, piece: str, at: int) -> tuple[_Use, int]:
-        reader = Reader(self.text, at, self._error)
+        reader = ParameterReader(self.text, at, self._error)
         change, depends = reader.change()
         return _Use(piece.split(":")[0].strip(), change, depends), reader.at
 
@@ -145,7 +145,7 @@ class _Text:
         elif kind == "choice":
             groups[-1].alternatives.append(([], []))
         elif kind == "if":
-            reader = Reader(self.text, at, self._error)
+            reader = ParameterReader(self.text, at, self._error)
             conditions.append(reader.condition())
             at = reader.at
         elif kind == "use":
