@@ -259,9 +259,16 @@ class JsonSchema(Composable):
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
+        from .guidance_options import options_of
         from .schema_sources import schema_text
 
         object.__setattr__(self, "text", schema_text(schema))
+        for name, value in options_of(self.text).items():
+            if getattr(self, name) not in (getattr(JsonSchema, name), value):
+                raise DefinitionError(
+                    f"{name} is {getattr(self, name)!r}, and x-guidance has {value!r}", remedy="Say it once."
+                )
+            object.__setattr__(self, name, value)
         if any(getattr(self, name) is not getattr(JsonSchema, name) for name in _SCHEMA_OPTIONS):
             self._check_options()
 
