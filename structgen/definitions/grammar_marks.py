@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..errors import BudgetExceededError, DefinitionError
@@ -17,19 +19,21 @@ from ..errors import BudgetExceededError, DefinitionError
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
     r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
-    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%(?:json|regex)\b\s*)|(?P<unclosed>["/])"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%(?:json|regex|llguidance)\b\s*)|(?P<lark>%lark\s*\{)|@(?P<name>[A-Za-z_][\w-]*)|(?P<unclosed>["/])"""
 )
-
-#: Characters of a text with marks, and marks in it: a quarter of a second's work.
-_MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
-
-#: A mark, or what looks like one within a string or a comment.
-_MARK = re.compile(r'<[^<>\s"/]+>|%(?:json|regex)\b')
 
 #: How a string, a regex, and a count in braces are written.
 STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
 REGEX = r"/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*"
 COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+
+_BRACES = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}|[{{}}]")
+
+#: Characters of a text with marks, and marks in it: a quarter of a second's work.
+_MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
+
+#: A mark, or what looks like one within a string or a comment.
+_MARK = re.compile(r'<[^<>\s"/]+>|%(?:json|regex|llguidance|lark)\b|@\w')
 
 #: A count, or the empty string, or what looks like one of these.
 _SPELLED = re.compile(rf'{COUNT}|(?<![\\"])""(?!")')
@@ -47,6 +51,8 @@ MARKED = frozenset(MARKS)
 #: Characters that are written for counts, those of counts within counts each time.
 _MOST_WRITTEN = 1 << 23
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
 
@@ -63,12 +69,21 @@ class MarkedText(NamedTuple):
         By name of a terminal: the text of a schema.
     structured:
         Regexes in JSON, by what stands for them in the text: a number between two noncharacters.
+    grammars:
+        By name of a terminal: the text of a grammar within the grammar.
+    references:
+        By name of a terminal: the definition that is named, ``@name``.
+    options:
+        Objects with llguidance's options, as JSON.
     """
 
     text: str
     tokens: dict[str, str]
     schemas: dict[str, str]
     structured: tuple[str, ...] = ()
+    grammars: Mapping[str, str] = _NONE
+    references: Mapping[str, str] = _NONE
+    options: tuple[str, ...] = ()
 
 
 def read_marks(text: str) -> MarkedText:
@@ -79,6 +94,9 @@ def read_marks(text: str) -> MarkedText:
     tokens: dict[str, str] = {}
     schemas: dict[str, str] = {}
     structured: list[str] = []
+    grammars: dict[str, str] = {}
+    references: dict[str, str] = {}
+    options: list[str] = []
     parts: list[str] = []
     if _MARK.search(text) is None:
         return MarkedText(text, tokens, schemas)
@@ -103,6 +121,18 @@ def read_marks(text: str) -> MarkedText:
             name = names.of("TOKEN_" + (_UNNAMED.sub("_", found[0]).strip("_").upper() or "ANY"), found[0])
             tokens[name] = found[0]
             parts.append(name)
+        elif found["name"] is not None:
+            name = found["name"].replace("-", "_").upper()
+            references[name] = found[0]
+            parts.append(name)
+        elif found["lark"] is not None:
+            inner, at = _braces(text, at)
+            name = names.of("LARK", inner)
+            grammars[name] = inner
+            parts.append(f" {name} ")
+        elif found["json"].startswith("%llguidance"):
+            value, at = _json(text, at, "%llguidance")
+            options.append(value)
         elif found["json"].startswith("%regex"):
             value, at = _json(text, at, "%regex")
             parts.append(f" /{MARKS[4]}{len(structured)}{MARKS[5]}/ ")
@@ -113,9 +143,11 @@ def read_marks(text: str) -> MarkedText:
             schemas[name] = value
             parts.append(f" {name} ")
     parts.append(text[at:])
-    declared = [*tokens, *schemas]
+    declared = [*tokens, *schemas, *grammars]
     declares = f"\n%declare {' '.join(declared)}\n" if declared else ""
-    return MarkedText("".join(parts) + declares, tokens, schemas, tuple(structured))
+    return MarkedText(
+        "".join(parts) + declares, tokens, schemas, tuple(structured), grammars, references, tuple(options)
+    )
 
 
 def spelled(text: str) -> str:
@@ -181,6 +213,17 @@ def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
         what = "schema" if keyword == "%json" else "object"
         raise DefinitionError(f"{keyword} is followed by no {what}", where=f"line {line}", remedy="Use an object.")
     return text[at:end], end
+
+
+def _braces(text: str, at: int) -> tuple[str, int]:
+    """The text up to the brace that closes one, and where it ends."""
+    depth, begin = 1, at
+    for found in _BRACES.finditer(text, at):
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        if not depth:
+            return text[begin : found.start()], found.end()
+    line = text.count("\n", 0, begin) + 1
+    raise DefinitionError("%lark { is never closed", where=f"line {line}", remedy="Close it with }")
 
 
 class _Names:

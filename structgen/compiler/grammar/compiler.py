@@ -27,8 +27,10 @@ from .lexer import minimise as merging
 from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
 from .load.attributes import read_attributes
+from .load.dialects import check_options
 from .load.loading import is_named, load
 from .load.operators import without_operators
+from .load.parametric import without_parameters
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
@@ -220,17 +222,24 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     indentation = definition.postlex
     marked = definition.marked
     names = [name for name, _ in definition.definitions]
+    check_options(marked.options)
+    if unknown := next((name for name in marked.references if name not in names), None):
+        raise DefinitionError(
+            f"there is no grammar {marked.references[unknown]}",
+            remedy=f"Give its definition: sg.Grammar(..., definitions={{{unknown!r}: ...}}).",
+        )
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
-    attributed, attributes = read_attributes(marked.text, {*marked.schemas, *names})
-    text = without_operators(attributed, definition.text, definition.imports)
+    attributed, attributes = read_attributes(marked.text, {*marked.schemas, *marked.grammars, *names})
+    plain = without_parameters(attributed, meter)
+    text = without_operators(plain, definition.text, definition.imports)
     grammar = load(
         spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
-            *marked.tokens, *marked.schemas, *names,
+            *marked.tokens, *marked.schemas, *marked.grammars, *names,
         ),
         kept=[each.ending for each in attributes if each.ending is not None],
     )  # fmt: skip
@@ -241,7 +250,7 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
             remedy="Leave the attribute capture out.",
         )
     grammar = with_attributes(grammar, attributes, meter)
-    if text != attributed or marked.structured:
+    if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
     return _with_optional_terminals(grammar, meter)
 

@@ -216,8 +216,8 @@ class CompiledMachine(Machine, Protocol):
         """
         return None
 
-    def captured(self, pieces: Sequence[bytes | int]) -> tuple[Captured, ...]:
-        """What is captured of an accepted text, by its tokens: their bytes, or the ids of those without."""
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
+        """What is captured of an accepted text, by its tokens with their bytes; an id of -1 is bytes alone."""
         return ()
 
     def keywords(self, byte_state: ByteState) -> Iterator[bytes]:

@@ -129,16 +129,16 @@ class GrammarMachine(InternedMachine[Thread]):
             return None
         return self._completion_search.find(config.threads)
 
-    def captured(self, pieces: Sequence[bytes | int]) -> tuple[Captured, ...]:
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
         """What is captured of an accepted text, by its tokens: the text is parsed once more."""
         if not self.tables.attributes.captures:
             return ()
         from .captures.recording import Recording, RecordingDriver
 
-        driver = RecordingDriver(self.tables, self._reader.parses.parser)
+        driver = RecordingDriver(self.tables, self._reader.parses.parser, self.embedded)
         reader = LexerThreads(driver, self.tables, self._futures, self.embedded, self._pause, self._completions)
         recording = Recording(driver, reader, self.tables, self._reader.is_alive)
-        recording.read(pieces)
+        recording.read(tokens)
         return recording.captured()
 
     def temperature(self, config: Configuration[Thread]) -> float | None:

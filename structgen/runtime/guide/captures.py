@@ -38,11 +38,11 @@ class Capture:
 def captures(index: Index, tokens: Iterable[int]) -> tuple[Capture, ...]:
     """What is captured of accepted tokens; an inner part before an outer one."""
     vocabulary = index.vocabulary
-    pieces = [vocabulary.token(token) or token for token in tokens]
-    while pieces and isinstance(pieces[-1], int) and pieces[-1] in vocabulary.eos_ids:
+    pieces = [(token, vocabulary.token(token) or b"") for token in tokens]
+    while pieces and pieces[-1][0] in vocabulary.eos_ids:
         pieces.pop()
-    ends = [*accumulate(0 if isinstance(piece, int) else len(piece) for piece in pieces)]
-    whole = b"".join(piece for piece in pieces if not isinstance(piece, int))
+    ends = [*accumulate(len(data) for _, data in pieces)]
+    whole = b"".join(data for _, data in pieces)
     return tuple(
         Capture(
             name, whole[start:end], (start, end),

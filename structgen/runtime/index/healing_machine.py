@@ -254,13 +254,13 @@ class HealingMachine(CompiledMachine):
         """The temperature that the definition says the next token is sampled at; none inside the prefix."""
         return None if type(config) is _Spelling else self._inner.temperature(config)
 
-    def captured(self, pieces: Sequence[bytes | int]) -> tuple[Captured, ...]:
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
         """What is captured of a text, by its tokens; bytes are counted from the beginning of the prefix."""
         if self._behind is not self._inner.start:
             raise UnsupportedError("what is captured is not known of a text whose beginning is not")
-        left, rest = len(self._prefix), list[bytes | int]()
-        for piece in pieces:
-            rest.append(piece if isinstance(piece, int) else piece[left:])
-            left -= 0 if isinstance(piece, int) else min(left, len(piece))
+        left, rest = len(self._prefix), list[tuple[int, bytes]]()
+        for token, data in tokens:
+            rest.append((-1 if left else token, data[left:]))
+            left -= min(left, len(data))
         found, n = self._inner.captured(rest) if not left else (), len(self._prefix)
         return tuple(each._replace(start=each.start + n, end=each.end + n) for each in found)

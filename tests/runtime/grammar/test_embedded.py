@@ -181,7 +181,7 @@ def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
         ),
         (
             "start: X",
-            {"definitions": {"X": sg.Grammar('start: "a"')}},
+            {"definitions": {"X": sg.StructuralTag({"type": "const_string", "value": "a"})}},
             sg.errors.DefinitionError,
             "cannot stand in a grammar",
         ),

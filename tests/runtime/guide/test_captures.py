@@ -144,6 +144,14 @@ def test_special_tokens_and_prefixes() -> None:
     ]  # fmt: skip
 
 
+def test_tokens_by_their_ids_have_bytes() -> None:
+    vocabulary = with_bytes("go")
+    grammar = "start: a b\na[capture]: word <[256]>\nb[capture]: word\nword[capture]: /[a-z]+/"
+    guide = sg.Guide(sg.compile(sg.Grammar(grammar), vocabulary, eager=False))
+    assert all(map(guide.advance, [*b"ab", 256, *b"cd"]))
+    assert captured(guide) == [("word", 0, 2), ("a", 0, 4), ("word", 4, 6), ("b", 4, 6)]
+
+
 def test_indexes_and_guides_keep_captures(tmp_path: Path) -> None:
     grammar = 'start: a+\na[capture, temperature=0.5, suffix=";"]: /[a-z]+/'
     index = sg.compile(sg.Grammar(grammar), BYTES, eager=False)

@@ -85,6 +85,8 @@ def among_terminals(
 
     Raises `BudgetExceededError` where the time is up.
     """
+    if not lexer.cuts:
+        return
     plain = sum(1 << t for t in _plain(terminals, places.matchers))
     texts = _texts_to(lexer, meter)
     told: set[tuple[int, int]] = set()

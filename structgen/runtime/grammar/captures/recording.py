@@ -8,6 +8,7 @@ from ....errors import FormatError
 from ...core.bitsets import set_at
 from ...core.digraph import bits
 from ...core.machine import Captured
+from ..embedded import Embedded
 from ..lexer_threads import LexerThreads, Thread
 from ..parser.parser_driver import Parse, ParserDriver, Parses
 from ..parser.stack import Parser
@@ -30,15 +31,16 @@ class RecordingDriver(ParserDriver):
 
     Parameters
     ----------
-    tables, parser:
-        Moves over stacks.
+    tables, parser, embedded:
+        Moves over stacks, and what is not lexed.
     """
 
-    def __init__(self, tables: GrammarTables, parser: Parser) -> None:
+    def __init__(self, tables: GrammarTables, parser: Parser, embedded: Embedded) -> None:
         super().__init__(tables, parser)
         self.spans = SpanParser(parser, tables.attributes.captures)
-        #: Where the lexeme ends that is handed over next.
-        self.at = 0
+        self._tokens = embedded.token_terminals
+        #: Where the lexeme ends that is handed over next, and how many bytes a token has that is one by its id.
+        self.at = self.width = 0
         self.start = RecordedParse(self.start, SpanStack(0), 0, None)
 
     def after(self, parse: Parse, terminal: int) -> Parses:
@@ -51,8 +53,9 @@ class RecordingDriver(ParserDriver):
         if before is None:
             return Parses((), depth_read)
         values, captured = before
-        values = self.spans.shifted(values, terminal, parse.end, self.at)
-        return Parses(tuple(RecordedParse(each, values, self.at, captured) for each in found), depth_read)
+        end = self.at + (self.width if self._tokens >> terminal & 1 else 0)
+        values = self.spans.shifted(values, terminal, parse.end, end)
+        return Parses(tuple(RecordedParse(each, values, end, captured) for each in found), depth_read)
 
     def plain(self, parse: Parse) -> Parse:
         """The same, as other parses are."""
@@ -76,17 +79,19 @@ class Recording:
         self._driver, self._reader, self._tables, self._is_alive = driver, reader, tables, is_alive
         self._threads: tuple[Thread, ...] = (reader.start,)
 
-    def read(self, pieces: Iterable[bytes | int]) -> None:
-        """Read on, bytes and special tokens. Raises `FormatError` where that is no beginning of a text."""
-        for piece in pieces:
-            if isinstance(piece, int):
-                self._threads = self._reader.take(self._threads, piece)
-            else:
-                for byte in piece:
-                    self._threads = self._reader.step(self._threads, byte)
-                    self._driver.at += 1
+    def read(self, tokens: Iterable[tuple[int, bytes]]) -> None:
+        """Read tokens by their bytes, and by their ids. Raises `FormatError` where that is no beginning of a text."""
+        for token, data in tokens:
+            self._driver.width = len(data)
+            taken = self._reader.take(self._threads, token) if token >= 0 else ()
+            read = self._threads if data else ()
+            for byte in data:
+                read = self._reader.step(read, byte)
+                self._driver.at += 1
+            if not data and token < 0:
+                continue
             alive: dict[object, Thread] = {}
-            for parse, at, watched in self._threads:
+            for parse, at, watched in (*read, *taken):
                 plain = self._driver.plain(parse), at, watched
                 if plain not in alive and self._is_alive(plain):
                     alive[plain] = parse, at, watched
