@@ -215,7 +215,8 @@ def _ready_kernels(definition: Definition, report: Progress) -> None:
     """Have the kernels compiled that a definition needs, before the clock of its budget starts."""
     needed = {"automata"}
     if isinstance(definition, Grammar):
-        holds_others = definition.definitions or definition.marked.schemas
+        marked = definition.marked
+        holds_others = definition.definitions or marked.schemas or marked.grammars
         needed = {"grammars", "automata"} if holds_others else {"grammars"}
     if not needed <= _kernels_ready:
         with _kernels_lock:

@@ -10,11 +10,11 @@ import numpy as np
 
 from .budget import Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from .definitions.grammar_marks import special_token
+from .definitions.token_sets import tokens_of
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
 from .runtime.core.machine import CompiledMachine
-from .runtime.grammar.embedded import Embedded, by_id
+from .runtime.grammar.embedded import Embedded, TokenRange
 from .runtime.grammar.machine import GrammarMachine
 from .runtime.grammar.tables import GrammarTables
 from .runtime.pushdown.machine import PushdownMachine
@@ -86,7 +86,7 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
 
 
 def stack_machine(
-    definition: JsonSchema | Gbnf | Regex,
+    definition: JsonSchema | Gbnf | Regex | Grammar,
     vocabulary: Vocabulary,
     meter: Meter,
     *,
@@ -102,7 +102,7 @@ def stack_machine(
 
     program, relaxations = _program(definition, vocabulary.special_tokens if whole_tokens else {}, meter)
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
-    if isinstance(definition, Gbnf):
+    if isinstance(definition, Gbnf | Grammar):
         check_ambiguity(machine, program, meter)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
@@ -157,7 +157,7 @@ def marked_tag_machine(
 
 
 def _program(
-    definition: JsonSchema | Gbnf | Regex, special: Mapping[str, int], meter: Meter
+    definition: JsonSchema | Gbnf | Regex | Grammar, special: Mapping[str, int], meter: Meter
 ) -> tuple[Program, tuple[str, ...]]:
     """The pushdown program of a definition, and what was relaxed."""
     if isinstance(definition, JsonSchema):
@@ -169,6 +169,10 @@ def _program(
         from .compiler.gbnf.compiler import compile_gbnf
 
         return compile_gbnf(definition, meter), ()
+    if isinstance(definition, Grammar):
+        from .compiler.scannerless.lowering import compile_rules_over_bytes
+
+        return compile_rules_over_bytes(definition, meter), ()
     from .compiler.patterns.compiler import regex_program
 
     return regex_program(definition, meter), ()
@@ -214,9 +218,11 @@ def _embedded(
     marked = definition.marked
     number = {name: t for t, name in enumerate(tables.terminals)}
     for name, _ in definition.definitions:
-        if name not in number or name in marked.schemas or name in marked.tokens:
+        if name not in number or name in marked.schemas or name in marked.tokens or name in marked.grammars:
             raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
-    inner = {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
+    inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
+    inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
+    inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
     machines, relaxed = [], []
     for name, each in (inner | dict(definition.definitions)).items():
         machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
@@ -226,7 +232,9 @@ def _embedded(
             )
         machines.append((number[name], machine))
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
-    tokens = [
-        [special_token(mark, vocabulary), number[name]] for name, mark in marked.tokens.items() if name in number
-    ]
-    return Embedded(tuple(machines), by_id(tokens)), tuple(relaxed)
+    tokens = (
+        TokenRange(*each, number[name])
+        for name, mark in marked.tokens.items() if name in number
+        for each in tokens_of(mark, vocabulary)
+    )  # fmt: skip
+    return Embedded(tuple(machines), tuple(tokens)), tuple(relaxed)

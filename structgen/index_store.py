@@ -36,7 +36,7 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     if isinstance(definition, JsonSchema | StructuralTag):
         named = definition.special_names(vocabulary)
     elif isinstance(definition, Grammar):
-        from .definitions.grammar_marks import special_names
+        from .definitions.token_sets import special_names
 
         named = special_names(definition.marked, vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)

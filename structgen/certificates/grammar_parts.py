@@ -16,6 +16,7 @@ from ..runtime.core.machine import CompiledMachine
 from ..runtime.grammar.machine import GrammarMachine
 from ..system.depth_first import post_order
 from .pattern_parts import unbounded_repeats
+from .schema_parts import is_endless
 from .values import Finding
 
 _DOING = "looking through the rules"
@@ -91,7 +92,11 @@ def unbounded(definition: Definition, meter: Meter) -> tuple[list[Finding], int]
         found[_rule_of(name), "a repetition" if name.startswith("__") else "a rule that can contain itself"] = None
     for terminal in meter.each(grammar.terminals, _DOING, every=1):
         if terminal.text is None and terminal.pattern is not None:
-            if unbounded_repeats(parse(terminal.pattern, 0, meter)):
+            if terminal.automaton is not None:
+                is_unbounded = is_endless(terminal.automaton, meter)
+            else:
+                is_unbounded = bool(unbounded_repeats(parse(terminal.pattern, 0, meter)))
+            if is_unbounded:
                 found[f"terminal {terminal.name}", "a repeat without a bound"] = None
             if terminal.name in grammar.ignored:
                 found[f"terminal {terminal.name}", "it is ignored, and may come any number of times"] = None

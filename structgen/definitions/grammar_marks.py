@@ -1,47 +1,57 @@
 """What a grammar's text may hold besides Lark's syntax: special tokens, JSON Schemas, counts, and nothing at all.
 
-``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
-Lark doesn't know any of these, so each becomes the name of a terminal that is only declared. ``x{2,5}`` is ``x~2..5``
-to Lark, and ``""`` an empty group. (The notation is llguidance's.)
+``<|eom_id|>`` is a special token by its name, ``<[128008]>`` any token by its id (see `token_sets`), ``%json {...}``
+any text of a schema, ``%regex {...}`` a regex (see `structured_regexes`). Lark doesn't know these, so each becomes
+the name of a terminal that is only declared, or a regex of noncharacters. ``x{2,5}`` is ``x~2..5`` to Lark, and
+``""`` an empty group. (The notation is llguidance's.)
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
-from ..errors import BudgetExceededError, DefinitionError, VocabularyError
-
-if TYPE_CHECKING:
-    from ..vocabulary.vocabulary import Vocabulary
+from ..errors import BudgetExceededError, DefinitionError
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
     r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
-    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)|(?P<unclosed>["/])"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%(?:json|regex|llguidance)\b\s*)|(?P<lark>%lark\s*\{)|@(?P<name>[A-Za-z_][\w-]*)|(?P<unclosed>["/])"""
 )
+
+#: How a string, a regex, and a count in braces are written.
+STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
+REGEX = r"/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*"
+COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+
+_BRACES = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}|[{{}}]")
 
 #: Characters of a text with marks, and marks in it: a quarter of a second's work.
 _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
 
 #: A mark, or what looks like one within a string or a comment.
-_MARK = re.compile(r'<[^<>\s"/]+>|%json\b')
-
-_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
-_COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+_MARK = re.compile(r'<[^<>\s"/]+>|%(?:json|regex|llguidance|lark)\b|@\w')
 
 #: A count, or the empty string, or what looks like one of these.
-_SPELLED = re.compile(rf'{_COUNT}|(?<![\\"])""(?!")')
+_SPELLED = re.compile(rf'{COUNT}|(?<![\\"])""(?!")')
 
 #: What may be counted, and counts; what stands between the two without being part of either.
 _COUNTED = re.compile(
-    rf"(?P<atom>{_STRING}(?:\s*\.\.\s*{_STRING})?|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*|\w+)"
-    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{_COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
+    rf"(?P<atom>{STRING}(?:\s*\.\.\s*{STRING})?|{REGEX}|\w+)"
+    rf"|(?P<between>\s+|//[^\n]*|\#[^\n]*)|(?P<count>{COUNT})|(?P<opening>[(\[{{])|(?P<closing>[)\]}}])|(?s:.)"
 )
+
+#: Noncharacters of Unicode that stand for operators in regexes; see `structgen.compiler.grammar.load.operators`.
+MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5"
+MARKED = frozenset(MARKS)
 
 #: Characters that are written for counts, those of counts within counts each time.
 _MOST_WRITTEN = 1 << 23
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
@@ -54,14 +64,26 @@ class MarkedText(NamedTuple):
     text:
         With names in place of the marks, which it declares.
     tokens:
-        By name of a terminal: the special token as it is written, ``<|eom_id|>`` or ``<[128008]>``.
+        By name of a terminal: the tokens as they are written, ``<|eom_id|>``, ``<[128008]>`` or ``<[^1-3,5]>``.
     schemas:
         By name of a terminal: the text of a schema.
+    structured:
+        Regexes in JSON, by what stands for them in the text: a number between two noncharacters.
+    grammars:
+        By name of a terminal: the text of a grammar within the grammar.
+    references:
+        By name of a terminal: the definition that is named, ``@name``.
+    options:
+        Objects with llguidance's options, as JSON.
     """
 
     text: str
     tokens: dict[str, str]
     schemas: dict[str, str]
+    structured: tuple[str, ...] = ()
+    grammars: Mapping[str, str] = _NONE
+    references: Mapping[str, str] = _NONE
+    options: tuple[str, ...] = ()
 
 
 def read_marks(text: str) -> MarkedText:
@@ -71,6 +93,10 @@ def read_marks(text: str) -> MarkedText:
     """
     tokens: dict[str, str] = {}
     schemas: dict[str, str] = {}
+    structured: list[str] = []
+    grammars: dict[str, str] = {}
+    references: dict[str, str] = {}
+    options: list[str] = []
     parts: list[str] = []
     if _MARK.search(text) is None:
         return MarkedText(text, tokens, schemas)
@@ -92,18 +118,36 @@ def read_marks(text: str) -> MarkedText:
             raise _too_large()
         names = names or _Names(text)
         if found["token"] is not None:
-            name = names.of("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), found[0])
+            name = names.of("TOKEN_" + (_UNNAMED.sub("_", found[0]).strip("_").upper() or "ANY"), found[0])
             tokens[name] = found[0]
             parts.append(name)
+        elif found["name"] is not None:
+            name = found["name"].replace("-", "_").upper()
+            references[name] = found[0]
+            parts.append(name)
+        elif found["lark"] is not None:
+            inner, at = _braces(text, at)
+            name = names.of("LARK", inner)
+            grammars[name] = inner
+            parts.append(f" {name} ")
+        elif found["json"].startswith("%llguidance"):
+            value, at = _json(text, at, "%llguidance")
+            options.append(value)
+        elif found["json"].startswith("%regex"):
+            value, at = _json(text, at, "%regex")
+            parts.append(f" /{MARKS[4]}{len(structured)}{MARKS[5]}/ ")
+            structured.append(value)
         else:
-            value, at = _schema(text, at)
+            value, at = _json(text, at, "%json")
             name = names.of("JSON", value)
             schemas[name] = value
             parts.append(f" {name} ")
     parts.append(text[at:])
-    declared = [*tokens, *schemas]
+    declared = [*tokens, *schemas, *grammars]
     declares = f"\n%declare {' '.join(declared)}\n" if declared else ""
-    return MarkedText("".join(parts) + declares, tokens, schemas)
+    return MarkedText(
+        "".join(parts) + declares, tokens, schemas, tuple(structured), grammars, references, tuple(options)
+    )
 
 
 def spelled(text: str) -> str:
@@ -157,17 +201,29 @@ def _too_large() -> BudgetExceededError:
     )
 
 
-def _schema(text: str, at: int) -> tuple[str, int]:
-    """The text of a schema that begins at a place, and where it ends."""
+def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
+    """The text of what stands behind a keyword, a schema or an object of options, and where it ends."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
         line = text.count("\n", 0, at) + 1
-        raise DefinitionError(f"%json is followed by no JSON: {error}", where=f"line {line}") from error
+        raise DefinitionError(f"{keyword} is followed by no JSON: {error}", where=f"line {line}") from error
     if not isinstance(value, dict | bool):
         line = text.count("\n", 0, at) + 1
-        raise DefinitionError("%json is followed by no schema", where=f"line {line}", remedy="Use an object.")
+        what = "schema" if keyword == "%json" else "object"
+        raise DefinitionError(f"{keyword} is followed by no {what}", where=f"line {line}", remedy="Use an object.")
     return text[at:end], end
+
+
+def _braces(text: str, at: int) -> tuple[str, int]:
+    """The text up to the brace that closes one, and where it ends."""
+    depth, begin = 1, at
+    for found in _BRACES.finditer(text, at):
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        if not depth:
+            return text[begin : found.start()], found.end()
+    line = text.count("\n", 0, begin) + 1
+    raise DefinitionError("%lark { is never closed", where=f"line {line}", remedy="Close it with }")
 
 
 class _Names:
@@ -190,32 +246,3 @@ class _Names:
         self._known[stem, content] = name
         self._taken.add(name)
         return name
-
-
-def special_token(mark: str, vocabulary: Vocabulary) -> int:
-    """The id of a special token as a grammar has it. Raises `VocabularyError` where there is none such."""
-    by_id = re.fullmatch(r"<\[(\d{1,9})\]>", mark)
-    if by_id is None:
-        found = _named(mark, vocabulary)
-        if found is None:
-            raise VocabularyError(
-                f"the vocabulary has no special token {mark}",
-                remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
-            )
-        return found
-    token_id = int(by_id[1])
-    if token_id >= vocabulary.size or vocabulary.token(token_id) is not None:
-        raise VocabularyError(
-            f"{mark} is no special token of the vocabulary", remedy="Write a token that has bytes as a string."
-        )
-    return token_id
-
-
-def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
-    """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
-    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marked.tokens.values()))]
-
-
-def _named(mark: str, vocabulary: Vocabulary) -> int | None:
-    """The id of a special token by its name, which may have the brackets or do without."""
-    return vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))

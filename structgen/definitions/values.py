@@ -259,9 +259,16 @@ class JsonSchema(Composable):
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
+        from .guidance_options import options_of
         from .schema_sources import schema_text
 
         object.__setattr__(self, "text", schema_text(schema))
+        for name, value in options_of(self.text).items():
+            if getattr(self, name) not in (getattr(JsonSchema, name), value):
+                raise DefinitionError(
+                    f"{name} is {getattr(self, name)!r}, and x-guidance has {value!r}", remedy="Say it once."
+                )
+            object.__setattr__(self, name, value)
         if any(getattr(self, name) is not getattr(JsonSchema, name) for name in _SCHEMA_OPTIONS):
             self._check_options()
 
@@ -407,8 +414,8 @@ class Grammar(Composable):
     postlex:
         An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
     definitions:
-        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex` or `Gbnf`, or what becomes a
-        `JsonSchema`.
+        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex`, `Gbnf` or `Grammar`, or what
+        becomes a `JsonSchema`.
     import_paths:
         Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
 
@@ -462,6 +469,12 @@ class Grammar(Composable):
         from .grammar_marks import read_marks
 
         return read_marks(self.text)
+
+    def within(self, text: str) -> Grammar:
+        """A grammar whose text stands in this one, which imports from the same folders, ``%lark {...}``."""
+        found = Grammar(text, import_paths=self.import_paths)
+        object.__setattr__(found, "imports", self.imports)  # as they were read with this one
+        return found
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
@@ -655,11 +668,11 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
         if not isinstance(name, str) or not re.fullmatch("_*[A-Z][_A-Z0-9]*", name):
             raise DefinitionError(f"{name!r} is no name of a terminal", remedy="Use capital letters, as in PERSON.")
         definition = as_definition(inner)
-        if not isinstance(definition, JsonSchema | Regex | Gbnf):
+        if not isinstance(definition, JsonSchema | Regex | Gbnf | Grammar):
             raise DefinitionError(
                 f"a {type(definition).__name__} cannot stand in a grammar",
                 where=name,
-                remedy="%import other grammars.",
+                remedy="Put the grammar into the structural tag.",
             )
         found.append((name, definition))
     return tuple(found)
@@ -793,10 +806,11 @@ def format_of(value: object) -> Foreign:
 
 def _format_of_grammar(definition: Grammar) -> Foreign:
     """The format of a grammar in Lark's syntax, whose text is all of it. Raises `UnsupportedError`."""
-    held = definition.definitions or definition.marked.tokens or definition.marked.schemas
+    marked = definition.marked
+    held = definition.definitions or marked.tokens or marked.schemas or marked.grammars
     for other, what in (
         (definition.postlex is not None, "indentation"),
-        (held, "special tokens or schemas"),
+        (held, "special tokens, schemas or other grammars"),
         (not definition.imports.are_known, "imports of files that come neither with structgen nor with Lark"),
     ):
         if other:

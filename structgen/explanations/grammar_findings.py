@@ -14,8 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
-from ..compiler.grammar.compiler import parser_of
-from ..compiler.grammar.load.loading import load
+from ..compiler.grammar.compiler import parser_of, read_rules
 from ..compiler.grammar.load.rules import ContextFreeGrammar, Terminal
 from ..compiler.grammar.parser.lalr import Lalr
 from ..definitions import Grammar
@@ -130,13 +129,8 @@ def _names(index: Index, definition: Grammar | None) -> tuple[_Names | None, lis
 
 
 def _load(definition: Grammar) -> _Names:
-    meter, marked = Meter(_BUDGET), definition.marked
-    declared = {*(name for name, _ in definition.definitions), *marked.tokens, *marked.schemas}
-    if definition.postlex is not None:
-        declared |= {definition.postlex.indent, definition.postlex.dedent}
-    grammar = load(
-        marked.text, definition.start, meter, source=definition.path, imports=definition.imports, declared=declared
-    )
+    meter = Meter(_BUDGET)
+    grammar = read_rules(definition, meter)
     parser = parser_of(grammar, meter, definition.ambiguity, definition.strict)
     return _Names(grammar, parser, _places(definition.text))
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from ..api import compile
 from ..budget import Budget
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions.token_sets import ids_of
 from ..errors import (
     CacheError,
     DefinitionError,
@@ -214,12 +215,14 @@ def _byte_vocabulary(definition: Definition) -> Vocabulary:
     if isinstance(definition, StructuralTag):
         named = definition.named_tokens()
         marks = sorted(name if isinstance(name, str) else f"<[{name}]>" for name in named)
-    ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d{1,9}\]>", mark)}
-    first = max(ids.values(), default=-1) + 1
+    ids = {mark: found for mark in marks if (found := ids_of(mark)) is not None}
+    first = max((last for each in ids.values() for _, last in each), default=-1) + 1
     if first > _MOST_IDS:
         raise DefinitionError(f"no vocabulary has the token {first - 1}", where="token", remedy="Name it.")
-    specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}
-    first += len(marks)
+    names = [mark for mark in marks if mark not in ids]
+    specials = {name: first + number for number, name in enumerate(names)}
+    specials |= {mark: each[0][0] for mark, each in ids.items() if each and mark[2] != "^"}
+    first += len(names)
     tokens = {first + byte: bytes([byte]) for byte in range(256)}
     return Vocabulary.from_bytes(tokens, eos_ids=[first + 256], special_tokens=specials)
 

@@ -57,6 +57,9 @@ class FakeMachine:
     def is_accepting(self, config: Hashable) -> bool:
         return config in self._fsm.finals
 
+    def temperature(self, config: Hashable) -> None:
+        return
+
 
 class FakeIndex:
     """A regex over a vocabulary; what `structgen.runtime.index.index.Index` is to a guide."""

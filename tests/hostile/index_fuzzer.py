@@ -45,9 +45,9 @@ HUNG = 120
 REPLY = r"""
 start: THOUGHT (call+ | answer) <|eom|>
 THOUGHT: /<t>(.|\n)*?<\/t>/
-call: "<c>" PERSON "</c>" | "<c>" "n" %json {"type": "integer", "minimum": 0} "</c>"
-answer: "A:" WORD+ | <[260]> DATE
-WORD: /[a-z]+/
+call[capture]: "<c>" PERSON "</c>" | "<c>" "n" %json {"type": "integer", "minimum": 0} "</c>"
+answer[capture="words"]: "A:" word+ | <[260]> DATE
+word[temperature=0.5, max_chars=9, capture]: /[a-z]+/
 %ignore /[ \n]+/
 """
 
@@ -309,6 +309,8 @@ def walk(index: sg.Index, random: Random, max_tokens: int | None = None) -> None
         ids = allowed(guide.bitmask(), index.vocabulary.size)
         if not ids or not guide.advance(random.choice(ids)):
             guide.advance(random.randrange(index.vocabulary.size))
+        assert (guide.temperature or 0) >= 0
+    assert all(0 <= part.span[0] <= part.span[1] for part in guide.captures())
     for text in (b'"abc\\n', b"if a then b = 1; aa(a)\n b", b'{"id": "abcd", "n": [1', b"aaxyb", b"<t>a</t><c>n 1"):
         index.match(text)
 

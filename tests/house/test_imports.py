@@ -67,8 +67,10 @@ ROOMS = {
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
         " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
     ),
-    "compiler.grammar.load": "definitions",
-    "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
+    "compiler.grammar.load": "compiler.automata definitions",
+    "compiler.grammar.lexer": (
+        "compiler.automata compiler.grammar.load compiler.patterns definitions kernels runtime.core"
+    ),
     "compiler.grammar.parser": "compiler.grammar.load grammars kernels runtime.core runtime.grammar",
     "compiler.grammar.completion": (
         "compiler.grammar.lexer compiler.grammar.parser kernels runtime.core runtime.grammar"
@@ -82,8 +84,8 @@ ROOMS = {
         " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
     ),
     "compiler.scannerless": (
-        "compiler.gbnf compiler.grammar compiler.grammar.lexer compiler.grammar.parser definitions runtime.core"
-        " runtime.grammar"
+        "compiler.gbnf compiler.grammar compiler.grammar.lexer compiler.grammar.parser compiler.programs definitions"
+        " runtime.core runtime.grammar"
     ),
     "compiler.structural_tags": (
         "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
@@ -94,8 +96,8 @@ ROOMS = {
     "index_store": "cache definitions runtime.index runtime.pushdown storage vocabulary",
     "building": (
         "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
-        " compiler.json_schema compiler.patterns compiler.programs compiler.structural_tags definitions grammar_store"
-        " runtime.automaton"
+        " compiler.json_schema compiler.patterns compiler.programs compiler.scannerless compiler.structural_tags"
+        " definitions grammar_store runtime.automaton"
         " runtime.core runtime.grammar runtime.pushdown runtime.rows vocabulary"
     ),
     "base_rows": (

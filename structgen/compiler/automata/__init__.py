@@ -5,5 +5,5 @@ automata, as `Tables`. Algorithms: Thompson's construction (1968), subset constr
 counters beside the states, minimisation (Hopcroft 1971).
 
 Read `nfa`, then `dfa`; `edge_lists` has automata as lists, `charset` sets of characters; `utf8` writes those as
-automata of their bytes, `fsm` takes interegular's.
+automata of their bytes, `words` sets of texts, `factors` what stands somewhere in a text; `fsm` takes interegular's.
 """

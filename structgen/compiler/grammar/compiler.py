@@ -10,21 +10,27 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
-from ...definitions.grammar_marks import spelled
-from ...errors import DefinitionError, EmptyLanguageError
+from ...definitions.grammar_marks import MARKED, spelled
+from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
+from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttributes, TemperedTerminal
 from ...runtime.grammar.indentation import IndentationTerminals
 from ...runtime.grammar.tables import GrammarTables
+from .attributed import with_attributes
 from .completion.endings import with_endings
 from .diagnostics import preferences
 from .diagnostics.foresight import unforeseen
+from .lexer import algebra, scanner
 from .lexer import minimise as merging
-from .lexer import scanner
 from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
+from .load.attributes import read_attributes
+from .load.dialects import check_options
 from .load.loading import is_named, load
+from .load.operators import without_operators
+from .load.parametric import without_parameters
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
@@ -111,6 +117,7 @@ def compile_rules(
         same=equivalent.table_of(same),
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
+        attributes=_attributes(grammar, table),
         notes=tuple(notes),
     )
     given = set_of(t for t, matcher in enumerate(matchers) if matcher is None)
@@ -167,6 +174,18 @@ def _without_conflicts_of_empty_rules(
     return (rules, found) if is_better else (grammar, table)
 
 
+def _attributes(grammar: ContextFreeGrammar, table: Lalr) -> GrammarAttributes:
+    """What is captured, and temperatures, by number."""
+    number = {name: symbol for symbol, name in enumerate(table.symbols.names)}
+    return GrammarAttributes(
+        tuple(CapturedSymbol(number[each.rule], *each[1:]) for each in grammar.captures if each.rule in number),
+        tuple(
+            TemperedTerminal(t, each.temperature)
+            for t, each in enumerate(grammar.terminals) if each.temperature is not None
+        ),
+    )  # fmt: skip
+
+
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> IndentationTerminals | None:
     """Names as numbers; those of this grammar come before those that it imported."""
     if indentation is None:
@@ -203,18 +222,51 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     indentation = definition.postlex
     marked = definition.marked
     names = [name for name, _ in definition.definitions]
+    check_options(marked.options)
+    if unknown := next((name for name in marked.references if name not in names), None):
+        raise DefinitionError(
+            f"there is no grammar {marked.references[unknown]}",
+            remedy=f"Give its definition: sg.Grammar(..., definitions={{{unknown!r}: ...}}).",
+        )
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
+    attributed, attributes = read_attributes(marked.text, {*marked.schemas, *marked.grammars, *names})
+    plain = without_parameters(attributed, meter)
+    text = without_operators(plain, definition.text, definition.imports)
     grammar = load(
-        spelled(marked.text) + declares, definition.start, meter,
+        spelled(text) + declares, definition.start, meter,
         source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
-            *marked.tokens, *marked.schemas, *names,
+            *marked.tokens, *marked.schemas, *marked.grammars, *names,
         ),
+        kept=[each.ending for each in attributes if each.ending is not None],
     )  # fmt: skip
+    if (indentation or definition.ambiguity == "all") and any(each.captures for each in attributes):
+        raise UnsupportedError(
+            'captures need one parse of a text: they are not known with indentation and with ambiguity="all"',
+            where=f"rule {next(each.rule for each in attributes if each.captures)}",
+            remedy="Leave the attribute capture out.",
+        )
+    grammar = with_attributes(grammar, attributes, meter)
+    if text != plain or marked.structured:
+        grammar = _with_automata(grammar, marked.structured, meter)
     return _with_optional_terminals(grammar, meter)
+
+
+def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], meter: Meter) -> ContextFreeGrammar:
+    """The grammar with automata of terminals that no regex says, which come first among those of their priority.
+
+    Raises the errors of `algebra.automaton`.
+    """
+    terminals = (
+        replace(each, automaton=algebra.automaton(each.pattern, structured, meter))
+        if each.pattern is not None and not MARKED.isdisjoint(each.pattern) else each
+        for each in grammar.terminals
+    )  # fmt: skip
+    in_order = sorted(terminals, key=lambda each: (-each.priority, not each.is_shortest, each.automaton is None))
+    return replace(grammar, terminals=tuple(in_order))
 
 
 def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:

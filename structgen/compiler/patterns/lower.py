@@ -48,15 +48,16 @@ def regex_to_dfa(tree: Node, meter: Meter) -> Dfa:
 
 
 def language(
-    tree: Node, meter: Meter, *, edges: bool = True, suffix: bool = False, prefix: bool = False, count: bool = True
-) -> Dfa:
+    tree: Node, meter: Meter, *, edges: bool = True, suffix: bool = False, prefix: bool = False, count: bool = True,
+    known: WordLists | None = None,
+) -> Dfa:  # fmt: skip
     """The minimal automaton of a tree, possibly without states.
 
     ``edges``: the tree stands for the whole text, so that look-around at its ends is decided here.
     ``suffix`` and ``prefix``: any bytes may follow, or come before. ``count``: large repeats may become counted
-    loops, with which the algebra of automata can't go on.
+    loops, with which the algebra of automata can't go on. ``known``: alternatives that have automata already.
     """
-    words = word_lists(tree, meter)
+    words = word_lists(tree, meter) | (known or {})
     facts = measure(tree, meter, words)
     counted = countable(tree, facts, words, meter) if count and not facts[id(tree)].has_looks else set()
     while True:

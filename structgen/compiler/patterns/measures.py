@@ -30,11 +30,14 @@ class TreeFacts:
 
 @dataclass(frozen=True)
 class WordList:
-    """Alternatives that include many words: the automaton of these, their widths in characters, and the others."""
+    """Alternatives that include many words: the automaton of these, their widths in characters, and the others.
+
+    Or texts of which there is an automaton already; ``longest`` is None where they have no longest.
+    """
 
     words: Dfa
     shortest: int
-    longest: int
+    longest: int | None
     others: tuple[Node, ...]
 
 

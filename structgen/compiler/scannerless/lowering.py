@@ -21,11 +21,15 @@ from ...budget import Meter
 from ...definitions import Grammar
 from ...errors import EmptyLanguageError, UnsupportedError
 from ...runtime.core.digraph import solve
+from ..gbnf.compiler import rules_of
+from ..gbnf.facts import establish
+from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar, Network, Node, NodeId, Reference, Rule
 from ..grammar.compiler import contexts_of, ignored_by, parser_of, read_rules
 from ..grammar.lexer import minimise as merging
 from ..grammar.lexer import scanner
 from ..grammar.lexer.positions import ProductStates
+from ..programs.program import Program
 from . import controls
 from .annotated import AnnotatedGrammar, AnnotatedRule, Step, accepted, annotated
 from .controls import Control, LexerStates
@@ -76,6 +80,11 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
                 f"the grammar is part of another definition and has {terminal.name}, which nothing lexes",
                 remedy="Put special tokens and schemas beside the grammar, in a sequence, or compile it alone.",
             )
+    if grammar.captures or any(terminal.temperature is not None for terminal in grammar.terminals):
+        raise UnsupportedError(
+            "the grammar is part of another definition, where captures and temperatures are not known",
+            remedy="Leave these attributes out, or compile it alone, as a Grammar.",
+        )
     table = parser_of(grammar, meter, definition.ambiguity, definition.strict)
     ignored = ignored_by(grammar)
     contexts = contexts_of(grammar, table, definition.lexer, ignored)
@@ -90,6 +99,12 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
     starts = controls.contexts(states, [start_of[context] for context in contexts], follow)
     rules = annotated(table, starts, follow, meter)
     return _Construction(rules, Lexemes(states, rules.follow, meter), meter).run(Control(starts[0]))
+
+
+def compile_rules_over_bytes(definition: Grammar, meter: Meter) -> Program:
+    """The program of a grammar's texts. Raises the errors of `lower_grammar`."""
+    facts = establish(lower_grammar(definition, meter), meter)
+    return Lowering(*rules_of(facts, 0, meter), meter).run(0)
 
 
 class _Construction:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ...errors import BitmaskError, StructgenError
 from ...runtime.guide.tracker import SequenceTracker
 from ...runtime.logits.array_logits import apply_bitmask
+from ...runtime.logits.temperatures import checked_temperature, temper
 from ...system.arguments import describe
 from ...system.types import Array, Foreign
 from ..checks import check_vocabulary
@@ -51,6 +52,9 @@ class LogitsProcessor:
         The ``llama_cpp.Llama`` that generates.
     prompt_length:
         How many leading ids are no part of the text; ``None`` finds it out.
+    temperature:
+        That of the call, 0.8 where it says none. Where a grammar's rule has one, ``name[temperature=0.7]: ...``,
+        scores are changed so that the rule's is sampled at; with 0 in the call the likeliest token is taken anyway.
 
     Raises
     ------
@@ -62,7 +66,10 @@ class LogitsProcessor:
         For a version of llama-cpp-python that lacks what is relied on.
     """
 
-    def __init__(self, index: Index, llama: Foreign, *, prompt_length: int | None = None) -> None:
+    def __init__(
+        self, index: Index, llama: Foreign, *, prompt_length: int | None = None, temperature: float = 0.8
+    ) -> None:
+        self._temperature = checked_temperature(temperature)
         check_attributes("llama_cpp", llama)
         remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
@@ -135,10 +142,13 @@ class LogitsProcessor:
         self._called = True
         try:
             begins = self._look(input_ids)
-            row = self._tracker.follow(input_ids[: self._position], may_begin=begins).bitmask()
+            text = self._tracker.follow(input_ids[: self._position], may_begin=begins)
+            row = text.bitmask()
             if row is None or scores.ndim != 1:
                 raise BitmaskError(f"scores are float32[width], got {describe(scores)}")
             apply_bitmask(scores, row)
+            if (wanted := text.temperature) is not None:
+                temper(scores, wanted, self._temperature)
         except StructgenError as error:
             self.error = error
             self._tracker.reset()

@@ -49,13 +49,17 @@ class Chooser:
         self._temperature = temperature
         self._seed = np.random.SeedSequence().generate_state(1)[0] if seed is None else seed
 
-    def choose(self, scores: NDArray[np.float32], place: int) -> int:
-        """The id that scores, ``float32[width]``, lead to as the ``place``-th of a text."""
-        if not self._temperature:
+    def choose(self, scores: NDArray[np.float32], place: int, temperature: float | None = None) -> int:
+        """The id that scores, ``float32[width]``, lead to as the ``place``-th of a text.
+
+        A ``temperature`` stands in for the chooser's own: that of a grammar's rule.
+        """
+        temperature = self._temperature if temperature is None else temperature
+        if not temperature:
             return int(scores.argmax())
         numbers = np.random.default_rng([int(self._seed), place])
         gumbel = -np.log(numbers.standard_exponential(len(scores)))
-        return int((scores / self._temperature + gumbel).argmax())
+        return int((scores / temperature + gumbel).argmax())
 
 
 def masked(
@@ -91,11 +95,15 @@ def optimistic(
     while len(ids) < end and not guide.is_finished():
         start = len(ids)
         found: list[NDArray[np.float32]] = []
+        here = guide
         while not found or (len(found) < min(pace.ahead, end - start) and ids[-1] not in ends):
             found.append(reader.read(ids))
             if pace.is_masked():
                 break
-            ids.append(chooser.choose(found[-1], len(ids)))
+            ids.append(chooser.choose(found[-1], len(ids), here.temperature))
+            if len(found) < pace.ahead:
+                here = here.fork()
+                _followed(here, ids[-1:])
         allowed = _followed(guide, ids[start:])
         yield from ids[start : start + allowed]
         if allowed == len(found):
@@ -121,4 +129,4 @@ def _followed(guide: Guide, tokens: Sequence[int]) -> int:
 def _allowed(guide: Guide, chooser: Chooser, scores: NDArray[np.float32], place: int) -> int:
     """The token that scores lead to among those that are allowed."""
     apply_bitmask(scores, guide.bitmask())
-    return chooser.choose(scores, place)
+    return chooser.choose(scores, place, guide.temperature)

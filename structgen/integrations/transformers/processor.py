@@ -24,6 +24,7 @@ import torch
 from ...errors import BitmaskError
 from ...runtime.guide.tracker import Ids, Rows, Text
 from ...runtime.logits.logits import apply_masks, masked_copy
+from ...runtime.logits.temperatures import checked_temperature, temper
 from ...system.arguments import describe
 from ...system.types import Array
 from ..engine_names import check_engine
@@ -78,6 +79,9 @@ class LogitsProcessor:
     max_tokens:
         Keep each text so short that it is complete within so many tokens, as for `structgen.Guide`: with
         ``max_new_tokens`` of ``generate()``, a text that is never cut off.
+    temperature:
+        That of ``generate()``. Where a grammar's rule has one, ``name[temperature=0.7]: ...``, scores are changed so
+        that the rule's is sampled at.
 
     Raises
     ------
@@ -101,6 +105,7 @@ class LogitsProcessor:
         prompt_length: int | None = None,
         strict: bool | None = None,
         max_tokens: int | None = None,
+        temperature: float = 1.0,
     ) -> None:
         if LOOPS in sys.modules:
             check_engine("transformers.processor")
@@ -110,6 +115,7 @@ class LogitsProcessor:
             refuse=RefusedTokenError,
         )  # fmt: skip
         self._strict = strict
+        self._temperature = checked_temperature(temperature)
 
     def reset(self) -> None:
         """Forget the generation in progress: the next call is the first of a new one."""
@@ -151,7 +157,7 @@ class LogitsProcessor:
         outside = {row: n for row, text in enumerate(texts) if (n := text.outside())}
         if outside and self._strict is None:
             self._check_refused(outside, input_ids, loop)
-        return _masked(scores, texts, outside)
+        return _masked(scores, texts, outside, self._temperature)
 
     def _check_refused(self, outside: dict[int, int], input_ids: torch.Tensor, loop: Loop) -> None:
         """Raise `TokenIdError` for a token that was not allowed and that the loop does not drop.
@@ -188,7 +194,7 @@ class _TensorRows(Rows):
         return ids.clone() if isinstance(ids, torch.Tensor) else ids.copy()
 
 
-def _masked(scores: torch.Tensor, texts: list[Text], outside: Collection[int]) -> torch.Tensor:
+def _masked(scores: torch.Tensor, texts: list[Text], outside: Collection[int], temperature: float) -> torch.Tensor:
     masks = {row: mask for row, text in enumerate(texts) if (mask := text.bitmask()) is not None}
     if not masks:
         return scores
@@ -198,6 +204,9 @@ def _masked(scores: torch.Tensor, texts: list[Text], outside: Collection[int]) -
     else:
         masked = scores.clone()
         apply_masks(masked, masks)
+    for row in masks:
+        if (wanted := texts[row].temperature) is not None:
+            temper(masked[row], wanted, temperature)
     for row in outside:
         # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.
         masked[row].clamp_(max=torch.finfo(masked.dtype).min)

@@ -132,7 +132,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return self._follow(threads, data) if data else self._take(threads, token_id)
 
     def _tokens(self, threads: tuple[T, ...]) -> tuple[int, ...]:
-        """The ids of tokens without bytes that may come next."""
+        """Numbers that tell which tokens may come next by their ids: none where there are none."""
         return ()
 
     def byte_state(self, config: Configuration[T]) -> tuple[T, ...]:

@@ -101,6 +101,18 @@ class Machine(Protocol):
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         ...
 
+    def temperature(self, config: Config) -> float | None:
+        """The temperature that the definition says the next token is sampled at; None where it says nothing."""
+        return None
+
+
+class Captured(NamedTuple):
+    """A part of a text: the name under which it is captured, and its bytes, from the first to behind the last."""
+
+    name: str
+    start: int
+    end: int
+
 
 class Distances(Protocol):
     """Distances of one machine's configurations. Safe to use from several threads."""
@@ -203,6 +215,10 @@ class CompiledMachine(Machine, Protocol):
         Raises `BudgetExceededError` where finding them takes too long.
         """
         return None
+
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
+        """What is captured of an accepted text, by its tokens with their bytes; an id of -1 is bytes alone."""
+        return ()
 
     def keywords(self, byte_state: ByteState) -> Iterator[bytes]:
         """Words that may be meant to come right behind a byte state, which its bytes don't tell from names."""

@@ -220,7 +220,7 @@ class LexerThreads:
             for after in self.parses.after(parse, terminal).parses:
                 yield after, self.starts[after.context], self._obligations.with_state(watch, watched)
 
-    def _complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
+    def complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
         """Where the parser is if no further byte belongs to what the threads are in."""
         for parse, at, watched in self.closed(threads):
             if not isinstance(at, tuple) and at in self.fresh and not self._obligations.lapses(watched):
@@ -229,7 +229,7 @@ class LexerThreads:
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text may end here."""
         likely = tuple(filter(self._may_be_last, threads))
-        return any(map(self.parses.may_end, self._complete(likely)))
+        return any(map(self.parses.may_end, self.complete(likely)))
 
     def _may_be_last(self, thread: Thread) -> bool:
         """Whether what a thread is in may be the last of a text; in doubt, True."""
@@ -239,24 +239,28 @@ class LexerThreads:
         return any(self.parses.may_be_last(parse, terminal) for terminal, _ in self._ends[at])
 
     def take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
-        """All threads over a special token, if they can go on from there, or end."""
+        """All threads over a token by its id, if they can go on from there, or end."""
+        terminals = self.embedded.terminals_of(token_id)
+        return self._over(threads, terminals) if terminals else ()
+
+    def _over(self, threads: tuple[Thread, ...], terminals: int) -> tuple[Thread, ...]:
+        """All threads over a token that is some terminals."""
         found: dict[Thread, None] = {}
-        terminals = (self.embedded.tokens or {}).get(token_id, ())
-        for parse in self._complete(threads) if terminals else ():
-            for terminal in terminals:
+        for parse in self.complete(threads):
+            for terminal in bits(terminals):
                 for after in self.parses.after(parse, terminal).parses:
                     found[after, self.starts[after.context], ()] = None
         return tuple(filter(self.is_alive, found))
 
     def tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
-        """The ids of the special tokens that may come next, ascending."""
+        """The groups of tokens that may come next, by number."""
         if not self.embedded.tokens:
             return ()
         accepted = 0
-        for parse in self._complete(threads):
+        for parse in self.complete(threads):
             accepted |= self.given(parse).terminals
-        named = sorted(i for i, ts in self.embedded.tokens.items() if any(accepted >> t & 1 for t in ts))
-        return tuple(token_id for token_id in named if self.take(threads, token_id))
+        groups = enumerate(self.embedded.groups)
+        return tuple(number for number, each in groups if each & accepted and self._over(threads, each))
 
     def is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become what the parser accepts, or something else can come where none has begun."""

@@ -23,9 +23,10 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
+from ..core.machine import Captured
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
-from .embedded import Embedded, row_of
+from .embedded import Embedded
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
@@ -92,11 +93,15 @@ class GrammarMachine(InternedMachine[Thread]):
     ) -> None:
         self.tables: GrammarTables = tables
         self.states = tables.states
-        futures = LexemeFutures(tables, self._pause)
+        self._futures = futures = LexemeFutures(tables, self._pause)
         self.lexeme_masks = LexemeMasks(tables, vocabulary, futures, stored, self._give_way)
         self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
+        #: Whether tokens by their ids have bytes.
+        self._sees_tokens = any(
+            vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens
+        )
         self._meter: Meter | None = None
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
@@ -123,6 +128,32 @@ class GrammarMachine(InternedMachine[Thread]):
         if self.embedded.definitions or not self.tables.is_deterministic:
             return None
         return self._completion_search.find(config.threads)
+
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
+        """What is captured of an accepted text, by its tokens: the text is parsed once more."""
+        if not self.tables.attributes.captures:
+            return ()
+        from .captures.recording import Recording, RecordingDriver
+
+        driver = RecordingDriver(self.tables, self._reader.parses.parser, self.embedded)
+        reader = LexerThreads(driver, self.tables, self._futures, self.embedded, self._pause, self._completions)
+        recording = Recording(driver, reader, self.tables, self._reader.is_alive)
+        recording.read(tokens)
+        return recording.captured()
+
+    def temperature(self, config: Configuration[Thread]) -> float | None:
+        """The highest one of the terminals that the next byte may belong to; None where none has one."""
+        if not self.tables.attributes.temperatures:
+            return None
+        found = 0
+        for parse, at, _ in self._reader.closed(config.threads):
+            if isinstance(at, tuple):
+                found |= 1 << self.embedded.definitions[at[0]][0]
+                continue
+            accepted = self._reader.parses.accepted(parse).terminals
+            found |= accepted if at in self._reader.fresh else accepted & self.tables.futures[at]
+        said = (each.temperature for each in self.tables.attributes.temperatures if found >> each.terminal & 1)
+        return max(said, default=None)
 
     def keywords(self, byte_state: tuple[Thread, ...]) -> Iterator[bytes]:
         """Words that may come right behind a byte state, as the parser knows."""
@@ -231,6 +262,10 @@ class GrammarMachine(InternedMachine[Thread]):
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         return self._reader.take(threads, token_id)
 
+    def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
+        read = self._follow(threads, data) if data else ()
+        return tuple(dict.fromkeys((*read, *self._take(threads, token_id))))
+
     def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
         return self._reader.tokens(threads)
 
@@ -318,7 +353,7 @@ class GrammarMachine(InternedMachine[Thread]):
         key = (accepting, tokens, *map(id, rows))
         known = self._unions.get(key)
         if known is None:
-            row = rows[0] | row_of(list(tokens), self.pool.words)
+            row = rows[0] | self.embedded.rows(tokens, self.pool.words)
             for other in rows[1:]:
                 row |= other
             if accepting:

@@ -19,6 +19,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..core.bitsets import set_at
 from ..core.lazy_table import LazyTable
+from .captures.attributes import SECTION, GrammarAttributes
 from .completability.lexeme_ends import Endings
 from .completability.obligations import Obligations
 from .indentation import IndentationTerminals
@@ -75,6 +76,8 @@ class GrammarTables:
         How indentation works, where it matters.
     endings:
         How lexemes can end; see `structgen.runtime.grammar.completability.lexeme_ends`.
+    attributes:
+        What is captured, and at which temperatures terminals are sampled.
     notes:
         What the grammar's author may not expect. They are not stored.
     """
@@ -97,6 +100,7 @@ class GrammarTables:
     terminals: tuple[str, ...]
     layout: IndentationTerminals | None = None
     endings: Endings = field(default_factory=Endings.all_unconstrained)
+    attributes: GrammarAttributes = field(default_factory=GrammarAttributes)
     notes: tuple[str, ...] = ()
 
     #: The parser's first state.
@@ -220,6 +224,7 @@ class GrammarTables:
             "lr_same": smallest(self.same + 1),
             "terminals": np.frombuffer(names, np.uint8),
             "layout": self.layout.to_section() if self.layout else np.zeros(0, np.uint32),
+            **self.attributes.to_sections(),
         }
 
     @classmethod
@@ -233,6 +238,10 @@ class GrammarTables:
             raise FormatError("section 'terminals' is no text", where=where) from error
         layout = IndentationTerminals.from_numbers(numbers.tolist(), len(names), where)
         sizes |= {"terminals": len(names), "members": members_of(len(names), layout)}
+        attributes = GrammarAttributes()
+        if SECTION in sections:
+            text = columns.read(sections, (Column(SECTION, "u1"),), sizes, where)[SECTION]
+            attributes = GrammarAttributes.from_section(text.tobytes(), len(names), where)
         found = columns.read(sections, LEXER, sizes, where)
         sizes |= {"classes": int(found["lex_class"].max()) + 1, "ending members": max(1, sizes["endings"])}
         found |= columns.read(sections, PARSER, sizes, where)
@@ -257,6 +266,7 @@ class GrammarTables:
             terminals=names,
             layout=layout,
             endings=Endings(found["lex_ending"], found["lex_border"], found["lex_endings"]),
+            attributes=attributes,
         )
         tables._check(where)
         return replace(tables, endings=tables.endings.simplified(tables.obligations.simplified))

@@ -16,6 +16,7 @@ from ..index.token_budget import limited
 
 if TYPE_CHECKING:
     from ..index.index import Index
+    from .captures import Capture
 
 
 _INT32 = np.dtype(np.int32)
@@ -243,12 +244,16 @@ class Guide:
         return self.fork()
 
     def __reduce__(self) -> tuple[object, ...]:
+        return _replayed, (self._index, self._most, self._given, self._all_tokens())
+
+    def _all_tokens(self) -> bytes:
+        """All tokens, ``int32``, those that were forgotten included."""
         (_, *tokens), text = self.tokens()
         parts = [array("i", tokens).tobytes()]
         while text is not None:
             text, earlier = text
             parts.append(earlier)
-        return _replayed, (self._index, self._most, self._given, b"".join(reversed(parts)))
+        return b"".join(reversed(parts))
 
     def tokens(self) -> tuple[list[int], Forgotten | None]:
         """The token that led to each configuration of `path`, `NO_TOKEN` for the first, and those before them."""
@@ -310,6 +315,29 @@ class Guide:
         from .forced_tokens import forced_tokens
 
         return forced_tokens(self.index, self._machine, self.config, encode)
+
+    # -- what a grammar says of its rules --------------------------------------------------------------
+
+    def captures(self) -> tuple[Capture, ...]:
+        """The parts of the text that rules of a grammar capture, ``name[capture]: ...``; inner ones come first.
+
+        Of a text that is complete they are those that it has as it is; of others those that it has however it goes
+        on. The text is parsed once more for that, some microseconds a byte: guides remember nothing of it.
+
+        Raises `UnsupportedError` for a guide that began in the middle of a text.
+        """
+        from .captures import captures
+
+        return captures(self._index, array("i", self._all_tokens()))
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature at which the next token is to be sampled, ``name[temperature=0.7]: ...``; None for any.
+
+        Where lexemes with several temperatures may come, it is the highest.
+        """
+        config = self._config
+        return None if config is _END else self._machine.temperature(config)
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -62,6 +62,11 @@ class Text:
             return None
         return self._guide.index.eos_row if self._surplus else self._guide.bitmask()
 
+    @property
+    def temperature(self) -> float | None:
+        """The temperature at which a grammar's rule wants the next token sampled; None where none says so."""
+        return None if self._guide is None or self._surplus else self._guide.temperature
+
     def advance(self, token: int) -> bool:
         """Append a token: any, after the end. False, and nothing changes, for one that is not allowed."""
         guide = self._guide

@@ -5,16 +5,17 @@ What it is for is in `structgen.runtime.index.healing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import UnsupportedError
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.machine import AutomatonMachine
 from ..automaton.tables import DEAD, Tables
-from ..core.machine import ByteState, CompiledMachine, Config, Machine, Match, ranges_of
+from ..core.machine import ByteState, Captured, CompiledMachine, Config, Machine, Match, ranges_of
 from ..rows.bitmask import fill_first
 from ..rows.row_pool import RowPool
 
@@ -248,3 +249,18 @@ class HealingMachine(CompiledMachine):
     def is_accepting(self, config: Config) -> bool:
         """Whether the text so far is complete; never inside the prefix."""
         return type(config) is not _Spelling and self._inner.is_accepting(config)
+
+    def temperature(self, config: Config) -> float | None:
+        """The temperature that the definition says the next token is sampled at; none inside the prefix."""
+        return None if type(config) is _Spelling else self._inner.temperature(config)
+
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
+        """What is captured of a text, by its tokens; bytes are counted from the beginning of the prefix."""
+        if self._behind is not self._inner.start:
+            raise UnsupportedError("what is captured is not known of a text whose beginning is not")
+        left, rest = len(self._prefix), list[tuple[int, bytes]]()
+        for token, data in tokens:
+            rest.append((-1 if left else token, data[left:]))
+            left -= min(left, len(data))
+        found, n = self._inner.captured(rest) if not left else (), len(self._prefix)
+        return tuple(each._replace(start=each.start + n, end=each.end + n) for each in found)

@@ -131,6 +131,10 @@ class LimitedMachine:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(limited[0])
 
+    def temperature(self, limited: LimitedConfig) -> float | None:
+        """The temperature that the definition says the next token is sampled at."""
+        return self.machine.temperature(limited[0])
+
 
 class LimitedStackMachine(LimitedMachine):
     """A `LimitedMachine` over one whose configurations remember where tokens lead, and their rows.

@@ -34,7 +34,7 @@ class Sampler:
     Parameters
     ----------
     temperature:
-        Logits are divided by it; 0 is greedy search.
+        Logits are divided by it; 0 is greedy search. One that a grammar's rule has stands in for it.
     top_k:
         Keep the so many most probable tokens, and those that are as probable as the last of them; None: all.
     top_p:
@@ -86,14 +86,15 @@ class Sampler:
         check_logits(logits, (1,), is_written=False)
         if len(logits) < size:
             raise BitmaskError(f"the vocabulary has {size} ids, the logits are of width {len(logits)}")
-        logits = logits[:size]
-        if self.temperature == 0 or self.top_k == 1:
+        logits, of_rule = logits[:size], guide.temperature
+        temperature = self.temperature if of_rule is None else of_rule
+        if temperature == 0 or self.top_k == 1:
             return self._greedy(logits, guide)
         if self.top_k is not None or self.top_p < 1:
-            found = self._tested(logits.float() / self.temperature, guide)
+            found = self._tested(logits.float() / temperature, guide)
             if found is not None:
                 return found
-        masked = logits.float() / self.temperature
+        masked = logits.float() / temperature
         apply_bitmask(masked, guide.bitmask())
         ids = torch.nonzero(masked > -torch.inf).flatten()
         if self.top_k is not None and self.top_k < len(ids):

@@ -163,8 +163,12 @@ def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
     ("text", "options", "error", "match"),
     [
         ("start: <|nothing|>", {}, sg.errors.VocabularyError, "no special token <.nothing.>"),
-        ("start: <[97]>", {}, sg.errors.VocabularyError, "is no special token"),
-        ("start: <[999999]>", {}, sg.errors.VocabularyError, "is no special token"),
+        ("start: <[999999]>", {}, sg.errors.VocabularyError, r"has no token 999999, .* Its last id is 2\d\d"),
+        ("start: <[5,90-999999]>", {}, sg.errors.VocabularyError, "has no token 999999"),
+        ("start: <[256-256]>", {}, sg.errors.VocabularyError, "stands for no token"),
+        ("start: <[9-5]>", {}, sg.errors.DefinitionError, "names no ids"),
+        ("start: <[^*]>", {}, sg.errors.DefinitionError, "names no ids"),
+        ("start: <[]>", {}, sg.errors.DefinitionError, "names no ids"),
         ('start: "a" %json {"type": }', {}, sg.errors.DefinitionError, "followed by no JSON"),
         ('start: "a"\n  | %json 12', {}, sg.errors.DefinitionError, r"no schema \(line 2\)"),
         ("start: X", {"definitions": {"X": sg.Regex("a*")}}, sg.errors.DefinitionError, "X has the empty text"),
@@ -177,7 +181,7 @@ def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
         ),
         (
             "start: X",
-            {"definitions": {"X": sg.Grammar('start: "a"')}},
+            {"definitions": {"X": sg.StructuralTag({"type": "const_string", "value": "a"})}},
             sg.errors.DefinitionError,
             "cannot stand in a grammar",
         ),

@@ -59,7 +59,7 @@ def in_regexes(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | Non
     whole = _part(meter, _ALL, meter.budget.seconds)
     for t in sorted(_plain(terminals, matchers)):
         terminal, matcher = terminals[t], matchers[t]
-        if terminal.text is not None or terminal.pattern is None or matcher is None:
+        if terminal.text is not None or terminal.pattern is None or terminal.automaton is not None or matcher is None:
             continue
         meter.check_time(_DOING)
         try:
@@ -89,6 +89,8 @@ def among_terminals(
 
     Raises `BudgetExceededError` where the time is up.
     """
+    if not lexer.cuts:
+        return
     plain = sum(1 << t for t in _plain(terminals, places.matchers))
     texts = _texts_to(lexer, meter)
     told: set[tuple[int, int]] = set()
@@ -146,11 +148,12 @@ def _longer(
 
 
 def _plain(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]) -> set[int]:
-    """The terminals without lazy repeats and look-around."""
+    """The terminals without lazy repeats and look-around, as long as may be."""
     return {
         t for t, terminal in enumerate(terminals)
         if matchers[t] is not None and terminal.pattern is not None
-        and (terminal.text is not None or _is_plain(parse(terminal.pattern)))
+        and (terminal.text is not None or terminal.automaton is not None or _is_plain(parse(terminal.pattern)))
+        and not terminal.is_bounded
     }  # fmt: skip
 
 

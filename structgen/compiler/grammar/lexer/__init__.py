@@ -5,5 +5,5 @@ Algorithms: Thompson's construction (1968) with ordered threads (Pike; Cox 2010)
 products of the automata, minimisation by partition refinement (Hopcroft 1971).
 
 Read `program`, `ordered`, `leftmost_dfa` (a terminal), `look_arounds` with `behind` and `characters`, `positions`
-(terminals side by side), `scanner` (contextual lexers), `minimise`.
+(terminals side by side), `scanner` (contextual lexers), `minimise`; `algebra` has terminals that no regex says.
 """

@@ -26,7 +26,9 @@ from ....runtime.core.digraph import bits
 from ...patterns.empty_texts import NOTHING, without_empty
 from ...patterns.parser import parse
 from ..load.rules import Terminal
+from . import algebra
 from .leftmost_dfa import LeftmostDfa
+from .lengths import bounded
 from .ordered import preferred
 from .positions import ProductStates
 from .program import LexerProgram
@@ -39,7 +41,7 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
     """
     made = LexerProgram()
     for terminal in terminals:
-        if terminal.pattern is None:
+        if terminal.pattern is None or terminal.automaton is not None:
             continue
         meter.check_time("reading the terminals")
         try:
@@ -48,7 +50,16 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
         except DefinitionError as error:
             raise _of(terminal, error) from error
     automata = iter(preferred(made, meter))
-    found = [None if terminal.pattern is None else next(automata) for terminal in terminals]
+    found = [
+        None if terminal.pattern is None
+        else bounded(
+            terminal,
+            next(automata) if terminal.automaton is None
+            else LeftmostDfa.of(algebra.without_empty(terminal.automaton, meter)),
+            meter,
+        )
+        for terminal in terminals
+    ]  # fmt: skip
     for terminal, matcher in zip(terminals, found, strict=True):
         if matcher is not None and not matcher.states:
             raise DefinitionError(
@@ -72,7 +83,11 @@ def optional(terminals: tuple[Terminal, ...], meter: Meter) -> tuple[set[str], s
     """
     found: tuple[set[str], set[str]] = set(), set()
     for terminal in terminals:
-        if terminal.pattern is not None and terminal.has_no_width:
+        if terminal.automaton is not None:
+            if algebra.is_optional(terminal.automaton):
+                is_only = not algebra.without_empty(terminal.automaton, meter).states
+                found[is_only].add(terminal.name)
+        elif terminal.pattern is not None and terminal.has_no_width:
             meter.check_time("reading the terminals")
             try:
                 others = without_empty(parse(terminal.pattern, 0, meter))
@@ -103,10 +118,13 @@ class EmbeddedStrings:
         By regex terminal: the strings that its match can turn out to be.
     hidden_by:
         By string: the regexes beside which it is not tried by itself.
+    rivals:
+        By terminal with an automaton: those tried later whose match is preferred to its own if it is longer.
     """
 
     becomes: dict[int, int]
     hidden_by: dict[int, int]
+    rivals: dict[int, int]
 
 
 def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None], meter: Meter) -> EmbeddedStrings:
@@ -118,7 +136,7 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
         for k, terminal in enumerate(terminals) if terminal.text is not None
     ]  # fmt: skip
     for t, (regex, matcher) in enumerate(zip(terminals, matchers, strict=True)):
-        if regex.text is not None or matcher is None:
+        if regex.text is not None or matcher is None or regex.is_shortest:
             continue
         for i, (k, string, text) in enumerate(texts):
             if i % 256 == 0:
@@ -127,7 +145,17 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
                 becomes[t] = becomes.get(t, 0) | 1 << k
                 if string.flags <= regex.flags:
                     hidden_by[k] = hidden_by.get(k, 0) | 1 << t
-    return EmbeddedStrings(becomes, hidden_by)
+    return EmbeddedStrings(becomes, hidden_by, _rivals(terminals))
+
+
+def _rivals(terminals: tuple[Terminal, ...]) -> dict[int, int]:
+    """By terminal with an automaton: those of the same priority behind it, which are the next ones."""
+    found: dict[int, int] = {}
+    for t, terminal in enumerate(terminals):
+        if terminal.automaton is not None:
+            same = (1 << k for k, each in enumerate(terminals) if k > t and each.priority == terminal.priority)
+            found[t] = sum(same)
+    return found
 
 
 def _prefers(matcher: LeftmostDfa, text: bytes) -> bool:
@@ -301,19 +329,25 @@ class _Builder:
         """Where the bytes lead from a state, what can end there, whether something is certain, whether it lapses."""
         counting, strings, position = self._states[number]
         places = self._places
+        rivals = self._words.rivals
         beating = 0 if is_start else places.beating[position] & counting
+        ending = 0 if is_start else places.ending[position] & counting
         if beating:
             first = (beating & -beating).bit_length() - 1
-            cut = counting & ~((2 << first) - 1)
+            ending &= (2 << first) - 1
+            cut = 0
+            for t in bits(beating):
+                cut |= counting & ~((2 << t) - 1 | rivals.get(t, 0)) if not cut >> t & 1 else 0
             if cut:
                 self._cuts[number] = first, cut, position
-            counting &= (2 << first) - 1
+            counting &= ~cut
         ends = []
-        for t in bits(0 if is_start else places.ending[position] & counting):
+        for t in bits(ending):
             words = self._words.becomes.get(t, 0) & strings & places.ending[position]
             for variant, watching in places.ends(position, t):
                 terminal = (words & -words).bit_length() - 1 if words else self._terminal(t, variant)
-                watch = number if watching is None else self._state(counting & (2 << t) - 1, 0, watching)
+                ahead = counting & ((2 << t) - 1 | rivals.get(t, 0))
+                watch = number if watching is None else self._state(ahead, 0, watching)
                 ends.append((terminal, watch))
         targets, part = places.after(position)
         after = [self._state(counting, strings, target) if target >= 0 else -1 for target in targets]

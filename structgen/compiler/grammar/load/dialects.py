@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ....errors import DefinitionError
@@ -17,33 +19,53 @@ class Notation(NamedTuple):
 
 
 _OPTIONS = "Say options as arguments of sg.Grammar and sg.JsonSchema."
-_DECLARE = "Declare a terminal, and give its definition by name: sg.Grammar(definitions={...})."
-_ATTRIBUTES = r"(?<=\w)\[[^\]:\n]{0,80}\b(?:%s)\b[^\]:\n]{0,80}\]\s{0,8}:"
+_NAME = "Give it a name in capital letters, A: B & ~C, and use that."
+_ATTRIBUTES = (
+    r"(?<=[\w}])\[[^\]:\n]{0,80}\b(?:lazy|suffix|stop|max_tokens|max_chars|temperature|capture)\b[^\]:\n]{0,80}\]\s{0,8}:"
+)
 
 #: The one that stands first in a text is told.
 NOTATIONS = (
     Notation(r"::=", "the ::= of GBNF and EBNF", "Use sg.Gbnf for such grammars, or write name: ... as Lark has it."),
     Notation(
-        _ATTRIBUTES % "lazy|suffix|stop", "llguidance's attribute lazy, suffix or stop",
-        "Write a regex that ends there: /[^;]*;/ in place of /.*/ with [stop=\";\"].",
+        _ATTRIBUTES, "an attribute of llguidance's where it can't be",
+        "Give attributes to rules of the grammar's own text, not to terminals, templates and what is imported.",
     ),
-    Notation(
-        _ATTRIBUTES % "max_tokens|max_chars|temperature|capture",
-        "llguidance's attribute max_tokens, max_chars, temperature or capture",
-        "Leave it out; bound a text by its regex, as in /[^\\n]{0,200}/, and all of it by sg.Guide(max_tokens=...).",
-    ),
-    Notation(r"%regex\b", "llguidance's %regex", _DECLARE),
-    Notation(r"%lark\b", "llguidance's %lark", _DECLARE),
-    Notation(r"%llguidance\b", "llguidance's %llguidance", _OPTIONS),
+    Notation(r"%lark\b", "%lark without braces", "Write %lark { start: ... }."),
     Notation(r"%grammar_options\b", "%grammar_options", _OPTIONS),
-    Notation(r"\w::\w", "llguidance's parametric rule", "Spell its cases out as rules, or use a template."),
-    Notation(r"@\w", "llguidance's reference to another grammar", _DECLARE),
-    Notation(r"&", "llguidance's intersection of terminals", "Write one regex with a look-ahead: /(?=A)B/."),
-    Notation(r"~\s{0,8}[A-Z_(/\".]", "llguidance's complement of a terminal", "Use a negative look-ahead: /(?!A).*/"),
+    Notation(r"&", "& outside of a terminal", _NAME),
+    Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
 )  # fmt: skip
 
 _OTHER = re.compile(r"""//[^\n]*|#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/[imslux]*""")
 _ANY = re.compile("|".join(f"(?P<n{i}>{notation.pattern})" for i, notation in enumerate(NOTATIONS)))
+
+
+#: Options of llguidance's, with the values by which a grammar here keeps to them. (No tokens are forced on a caller.)
+_KEPT: dict[str, tuple[object, ...]] = {
+    "no_forcing": (True, False), "allow_invalid_utf8": (False,), "allow_initial_skip": (True,),
+    "no_initial_skip": (False,),
+}  # fmt: skip
+
+_SKIPPED = "What is ignored may stand before the first lexeme: where it may not, have rules say where it may."
+_INSTEAD = {
+    "allow_invalid_utf8": "Texts are UTF-8: leave it out.",
+    "allow_initial_skip": _SKIPPED,
+    "no_initial_skip": _SKIPPED,
+    "skip_repetition": "What is ignored may come again: give it a name, and have rules say where it may stand.",
+}
+
+
+def check_options(objects: Iterable[str]) -> None:
+    """Refuse what ``%llguidance`` asks for and a grammar here does not keep to. Raises `DefinitionError`."""
+    for text in objects:
+        given = json.loads(text)
+        for name, value in given.items() if isinstance(given, dict) else ():
+            if not any(value is each for each in _KEPT.get(name, ())):
+                raise DefinitionError(
+                    f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
+                    where="%llguidance", remedy=_INSTEAD.get(name, "Leave it out."),
+                )  # fmt: skip
 
 
 def foreign_notation(text: str) -> DefinitionError | None:

@@ -38,6 +38,7 @@ def load(
     source: str = "<grammar>",
     imports: Imports | None = None,
     declared: Collection[str] = (),
+    kept: Collection[str] = (),
 ) -> ContextFreeGrammar:
     """Read a grammar in Lark's syntax.
 
@@ -49,6 +50,8 @@ def load(
         The files that it imports; None reads them now.
     declared:
         Terminals that the grammar may declare without a definition; they have no pattern.
+    kept:
+        Terminals that are read although no rule has them.
 
     Raises
     ------
@@ -73,7 +76,7 @@ def load(
                 f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=..."
             )
         check_definitions(builder._definitions, start, meter)
-        terminals, rules, ignored = builder.build().compile([start], set())
+        terminals, rules, ignored = builder.build().compile([start], set(kept))
         terminals.sort(key=_order)
     except StructgenError:
         raise

@@ -8,8 +8,10 @@ That is rules over symbols, and the patterns of terminals. It is the readable fo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ....system.properties import cached_property
+from ...automata.dfa import Dfa
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,14 @@ class Terminal:
         Whether the widths of what the pattern is made of say that it may match nothing at all.
     is_optional:
         Whether rules say where the terminal may be left out, and only its other matches are the lexer's.
+    automaton:
+        Of what it matches, where that takes more than a regex; then the pattern is none that `re` could read.
+    is_shortest:
+        Whether it ends as soon as it may.
+    max_chars:
+        How many characters it has at most.
+    temperature:
+        At which it is sampled, if the grammar says so.
     """
 
     name: str
@@ -41,6 +51,37 @@ class Terminal:
     priority: int = 0
     has_no_width: bool = False
     is_optional: bool = False
+    automaton: Dfa | None = None
+    is_shortest: bool = False
+    max_chars: int | None = None
+    temperature: float | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it may end before its pattern's longest match does."""
+        return self.is_shortest or self.max_chars is not None
+
+
+class CapturedRule(NamedTuple):
+    """A nonterminal whose text is given back.
+
+    Parameters
+    ----------
+    rule, name:
+        The nonterminal, and under which name.
+    before:
+        How many bytes before it belong to what is given back.
+    hidden:
+        How many bytes at its end do not.
+    is_hidden:
+        Whether these are what is given back.
+    """
+
+    rule: str
+    name: str
+    before: int = 0
+    hidden: int = 0
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,12 +120,15 @@ class ContextFreeGrammar:
         All terminals that rules name, and those that are ignored, in the order in which Lark's scanner tries them.
     ignored:
         Names of terminals that may stand between any two others.
+    captures:
+        What is given back of a text.
     """
 
     start: str
     rules: tuple[Production, ...]
     terminals: tuple[Terminal, ...]
     ignored: tuple[str, ...] = ()
+    captures: tuple[CapturedRule, ...] = ()
 
     @cached_property
     def nonterminals(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from ....budget import Meter
 from ....errors import UnsupportedError
 from ....runtime.core.bitsets import set_at
 from ....runtime.core.digraph import bits
-from ....runtime.grammar.embedded import Embedded
+from ....runtime.grammar.embedded import Embedded, TokenRange
 from ....runtime.grammar.lexeme_futures import LexemeFutures
 from ....runtime.grammar.lexer_threads import LexerThreads, Thread
 from ....runtime.grammar.parser.gss import GraphParser
@@ -255,7 +255,8 @@ class _GrowthSearch:
     def _turns_of_words(self, begin: list[_Word], piece: list[_Word]) -> Iterator[int]:
         parser = _PlainParser(self._tables, is_thinned=True)
         parser.limit = _WORK
-        tables, embedded = self._tables, Embedded(tokens={terminal: (terminal,) for terminal in bits(self._given)})
+        given = tuple(TokenRange(terminal, terminal, terminal) for terminal in bits(self._given))
+        tables, embedded = self._tables, Embedded(tokens=given)
         reader = LexerThreads(
             ParserDriver(tables, parser), tables, LexemeFutures(tables, self._pause), embedded, self._pause
         )

@@ -298,6 +298,12 @@ def _all_of(sub: Subschema, keyword: str, value: Json) -> None:
     sub.schema.all_of += _several(sub, keyword, value)
 
 
+def _guidance(sub: Subschema, keyword: str, value: Json) -> None:
+    """llguidance's options, which are a `JsonSchema`'s at its root; see `structgen.definitions.guidance_options`."""
+    if sub.pointer:
+        raise sub.error(keyword, "at the root of the schema", value)
+
+
 def _required(sub: Subschema, keyword: str, value: Json) -> None:
     sub.schema.required = _names(sub, keyword, value)
 
@@ -361,6 +367,7 @@ _DRAFT4: dict[str, Handler] = {
     "dependencies": _dependencies,
     "allOf": _all_of,
     "not": _schema,
+    "x-guidance": _guidance,
 }
 _DRAFT6: dict[str, Handler] = {
     **{keyword: handler for keyword, handler in _DRAFT4.items() if keyword != "id"},

@@ -52,8 +52,8 @@ class LexicalFollow:
     @cached_property
     def _silent(self) -> int:
         """What can come where no byte does, as a set: the end of the text, special tokens."""
-        terminals = {t for each in (self._embedded.tokens or {}).values() for t in each}
-        return 1 << self.last | sum(1 << self._given(terminal) for terminal in terminals)
+        tokens = bits(self._embedded.token_terminals)
+        return 1 << self.last | sum(1 << self._given(terminal) for terminal in tokens)
 
     def next(self, context: int, boundary: Watched, also: int = 0) -> int:
         """The endings that can come next, ignored lexemes left out, as a set; ``also`` are ignored besides."""

@@ -1,0 +1,214 @@
+"""Attributes of rules, in brackets behind their names: ``name[lazy, capture]: ...``. The notation is llguidance's.
+
+Lark knows none of them. A rule with one that is about its lexeme (all but ``capture``) has a terminal for its body:
+
+    name[suffix=";"]: /.*/    becomes    NAME_LEXEME: /.*/
+                                         NAME_PLAIN: NAME_LEXEME
+                                         name: NAME_LEXEME
+                                         NAME_END: ";"
+
+The first of these stays where the rule was, so that places in messages stay right. The second is what Lark takes
+where a rule has the same regex without a name: the last terminal that has it. What the attributes say is entered in
+the grammar when Lark has loaded it, by these names (`structgen.compiler.grammar.attributed`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ....errors import BudgetExceededError, DefinitionError, UnsupportedError
+
+_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
+_VALUE = rf"{_STRING}|/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/[imslux]*"
+
+#: The head of a rule with attributes: nothing that Lark reads looks like this.
+_HEAD = re.compile(
+    rf"^(?P<before>[ \t]*)(?P<signs>[?!]*)(?P<name>_?[a-z]\w*)[ \t]*(?P<priority>\.[ \t]*-?\d+)?[ \t]*"
+    rf"\[(?P<attributes>(?:[^\[\]\"/\n]|{_VALUE})*)\][ \t]*:",
+    re.M | re.ASCII,
+)
+
+_ATTRIBUTE = re.compile(
+    rf"\s*(?P<key>\w+)\s*(?:=\s*(?P<value>{_VALUE}|-?\d+(?:\.\d+)?|\w+)\s*)?(?:,|$)", re.ASCII
+)
+
+#: A rule that is one symbol.
+_ALONE = re.compile(r"\s*(\w+)[ \t]*(?:\n(?!\s*\|)|\Z)")
+
+_NAME = r'"[^"\\\n]+"'
+_TERMINAL = rf"{_VALUE}|_?[A-Z]\w*"
+
+#: What may be said, and the form of its value.
+_KNOWN = {
+    "lazy": re.compile(""),
+    "capture": re.compile(rf"(?:{_NAME})?"),
+    "stop_capture": re.compile(_NAME),
+    "suffix": re.compile(_TERMINAL),
+    "stop": re.compile(_TERMINAL),
+    "temperature": re.compile(r"\d{1,9}(?:\.\d+)?"),
+    "max_chars": re.compile(r"\d{1,9}"),
+}
+
+#: Characters of one rule's attributes, and rules that have some.
+_LONGEST, _MOST_RULES = 10_000, 1 << 14
+
+
+class RuleAttributes(NamedTuple):
+    """What is said of a rule.
+
+    Parameters
+    ----------
+    rule:
+        Its name.
+    lexeme:
+        The terminal that is its text, up to ``ending``; None where it is no lexeme.
+    capture:
+        Under which name its text is given back, if it is.
+    stop_capture:
+        Under which name that of ``ending`` is.
+    is_shortest:
+        Whether the lexeme ends as soon as it may.
+    plain:
+        The terminal that is the same without attributes.
+    ending:
+        The terminal at its end that is hidden from captures.
+    is_stop:
+        Whether ``ending`` is there once only, where what follows begins with it.
+    temperature:
+        At which the lexeme is sampled.
+    max_chars:
+        How many characters the lexeme has at most, besides the ending.
+    """
+
+    rule: str
+    lexeme: str | None
+    capture: str | None
+    stop_capture: str | None
+    is_shortest: bool
+    plain: str | None
+    ending: str | None
+    is_stop: bool
+    temperature: float | None
+    max_chars: int | None
+
+    @property
+    def captures(self) -> bool:
+        """Whether something is given back."""
+        return self.capture is not None or self.stop_capture is not None
+
+
+class AttributedText(NamedTuple):
+    """A text without attributes, and what these were."""
+
+    text: str
+    attributes: tuple[RuleAttributes, ...]
+
+
+def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
+    """Take the attributes of rules out of a grammar's text.
+
+    A rule that is one of the ``given`` terminals, which are not lexed, may have a temperature; that terminal is its
+    lexeme.
+
+    Raises `DefinitionError` for an attribute that there is not, or with a value that it can't have,
+    `UnsupportedError` for what can't be honoured, and `BudgetExceededError` for thousands of them.
+    """
+    heads = [*_HEAD.finditer(text)] if "[" in text else []
+    if len(heads) > _MOST_RULES:
+        raise BudgetExceededError(f"more than {_MOST_RULES:,} rules have attributes")
+    names = _NewNames(text)
+    found: list[RuleAttributes] = []
+    parts: list[str] = []
+    added: list[str] = []
+    at = line = 0
+    for head in heads:
+        parts.append(text[at : head.start()])
+        line += parts[-1].count("\n")
+        at = head.end()
+        said = _read(head["attributes"], f"line {line + 1}, rule {head['name']}")
+        rule = f"{head['signs']}{head['name']}{head['priority'] or ''}"
+        alone = _ALONE.match(text, at)
+        body = alone[1] if alone is not None and alone[1] in given and "temperature" in said else None
+        if said.keys() - {"temperature"} <= {"capture"} and (body is not None or "temperature" not in said):
+            found.append(_of(head["name"], said, body))
+            parts.append(f"{head['before']}{rule}:")
+            continue
+        stem = head["name"].strip("_").upper()
+        lexeme = names.of(f"{stem}_LEXEME")
+        end, ending = None, said.get("suffix", said.get("stop"))
+        plain = names.of(f"{stem}_PLAIN")
+        added += [f"{rule}: {lexeme}", f"{plain}: {lexeme}"]
+        if ending is not None and ending != '""':
+            end = names.of(f"{stem}_END")
+            added.append(f"{end}: {ending}")
+        found.append(_of(head["name"], said, lexeme, plain, end))
+        parts.append(f"{head['before']}{lexeme}:")
+    parts.append(text[at:])
+    return AttributedText("\n".join(["".join(parts), *added]), tuple(found))
+
+
+class _NewNames:
+    """Names of terminals that a text does not use."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._taken: set[str] = set()
+        self._last: dict[str, int] = {}
+
+    def of(self, stem: str) -> str:
+        """A new name that begins with a stem."""
+        self._taken = self._taken or set(re.findall(r"\w+", self._text))
+        n = self._last.get(stem, 0) + 1
+        while (name := f"{stem}_{n}" if n > 1 else stem) in self._taken:
+            n += 1
+        self._last[stem] = n
+        self._taken.add(name)
+        return name
+
+
+def _of(
+    rule: str, said: dict[str, str], lexeme: str | None = None, plain: str | None = None, ending: str | None = None
+) -> RuleAttributes:
+    capture = (said["capture"][1:-1] or rule) if "capture" in said else None
+    stop_capture = said["stop_capture"][1:-1] if "stop_capture" in said else None
+    return RuleAttributes(
+        rule, lexeme, capture, stop_capture, "lazy" in said or ending is not None, plain, ending, "stop" in said,
+        float(said["temperature"]) if "temperature" in said else None,
+        int(said["max_chars"]) if "max_chars" in said else None,
+    )  # fmt: skip
+
+
+def _read(attributes: str, where: str) -> dict[str, str]:
+    """Attributes with their values as they are written, ``""`` for none."""
+    said: dict[str, str] = {}
+    at, end = 0, len(attributes.rstrip())
+    while at < end:
+        found = _ATTRIBUTE.match(attributes, at, end)
+        if found is None or end > _LONGEST:
+            what = f"{attributes[at : at + 40].strip()!r} is no attribute"
+            raise DefinitionError(what, where=where, remedy="Write name, or name=value.")
+        at = found.end()
+        key, value = found["key"], found["value"] or ""
+        if key == "max_tokens":
+            raise UnsupportedError(
+                "llguidance's attribute max_tokens is not honoured",
+                where=where,
+                remedy="Bound the characters, [max_chars=200], or the whole text, sg.Guide(index, max_tokens=...).",
+            )
+        if key not in _KNOWN:
+            what = f"there is no attribute {key}"
+            raise DefinitionError(what, where=where, remedy=f"There are {', '.join(_KNOWN)}.")
+        if _KNOWN[key].fullmatch(value) is None:
+            what = f"the attribute {key} is given {value}" if value else f"the attribute {key} is given nothing"
+            remedy = "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes."
+            raise DefinitionError(what, where=where, remedy=remedy)
+        if key in said:
+            raise DefinitionError(f"the attribute {key} is there twice", where=where)
+        said[key] = value
+    if said.keys() >= {"stop", "suffix"}:
+        raise DefinitionError("a rule has a stop or a suffix, not both", where=where)
+    if "stop_capture" in said and not said.keys() & {"stop", "suffix"}:
+        raise DefinitionError("stop_capture is for rules with a stop or a suffix", where=where)
+    return said

@@ -1,0 +1,62 @@
+"""``"x-guidance"`` at the root of a JSON Schema: how its values are written, as llguidance's schemas say it."""
+
+from __future__ import annotations
+
+import json
+
+from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
+from ..system.types import Foreign
+
+#: The member of a schema.
+KEY = "x-guidance"
+
+#: Options that come to nothing here, with the values by which they do: ``oneOf`` is honoured as it is.
+_NOTHING: dict[str, tuple[object, ...]] = {
+    "coerce_one_of": (True, False), "json_allowed_escapes": (None,), "json_allow_general_unicode_escapes": (False,),
+}  # fmt: skip
+
+_SEPARATORS = {"item_separator": ",", "key_separator": ":"}
+
+
+def options_of(text: str) -> dict[str, Foreign]:
+    """The options of a `JsonSchema` that its text says, by name.
+
+    Raises `DefinitionError` for an option that means nothing, `UnsupportedError` for one that is not honoured.
+    """
+    if f'"{KEY}"' not in text:
+        return {}
+    try:
+        schema = json.loads(text)
+    except ValueError:
+        return {}  # which is said when it is read
+    except RecursionError as error:
+        raise BudgetExceededError("the schema is nested too deeply to be read") from error
+    given = schema.get(KEY) if isinstance(schema, dict) else None
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise DefinitionError(f"{KEY} is no object", where=f"/{KEY}", remedy="Leave it out.")
+    found: dict[str, Foreign] = {}
+    for name, value in given.items():
+        found |= _option(name, value)
+    if given.get("whitespace_pattern") is not None:
+        found |= {"whitespace": given["whitespace_pattern"]}
+    return found
+
+
+def _option(name: str, value: object) -> dict[str, Foreign]:
+    if any(value is each for each in _NOTHING.get(name, ())) or (name, value) == ("whitespace_pattern", None):
+        return {}
+    if name == "lenient" and isinstance(value, bool):
+        return {"lenient": value}
+    if name == "whitespace_flexible" and isinstance(value, bool):
+        return {"whitespace": "any", "max_whitespace": None} if value else {"whitespace": "compact"}
+    if name == "whitespace_pattern" and isinstance(value, str):
+        return {}
+    if _SEPARATORS.get(name) == value:
+        return {}
+    raise UnsupportedError(
+        f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
+        where=f"/{KEY}",
+        remedy="Say how values are written as arguments of sg.JsonSchema, whitespace= and escapes=.",
+    )

@@ -1,0 +1,87 @@
+"""Tokens that a grammar names: ``<|eom_id|>``, ``<[128008]>``, and sets of them by their ids.
+
+``<[1-3,5]>`` is one token of these, ``<[^1-3]>`` one of the others, ``<[*]>`` any. (The notation is llguidance's.)
+What ends a text is in no set.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..errors import DefinitionError, VocabularyError
+
+if TYPE_CHECKING:
+    from ..vocabulary.vocabulary import Vocabulary
+    from .grammar_marks import MarkedText
+
+_ONE = re.compile(r"<\[\d{1,9}\]>")
+_RANGE = r"\d{1,9}(?:-\d{1,9})?"
+_SET = re.compile(rf"<\[(?:\*|\^?({_RANGE}(?:,{_RANGE})*))\]>")
+
+
+def tokens_of(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """The tokens that a mark stands for, as ranges of ids, both ends among them; ascending.
+
+    Raises `VocabularyError` where the vocabulary has none such, `DefinitionError` for ids that can't be read.
+    """
+    ids = ids_of(mark)
+    if ids is None:
+        found = _named(mark, vocabulary)
+        if found is None:
+            raise VocabularyError(
+                f"the vocabulary has no special token {mark}",
+                remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
+            )
+        return [(found, found)]
+    size = vocabulary.size
+    last = max((last for _, last in ids), default=0)
+    if last >= size:
+        raise VocabularyError(
+            f"the vocabulary has no token {last}, which {mark} names", remedy=f"Its last id is {size - 1}."
+        )
+    if _ONE.fullmatch(mark):
+        return ids
+    ends = [(i, i) for i in vocabulary.eos_ids]
+    without = ids if mark.startswith("<[^") else _between(ids, size) if ids else []
+    found_ids = _between([*without, *ends], size)
+    if not found_ids:
+        raise VocabularyError(f"{mark} stands for no token of the vocabulary", remedy="Leave it out.")
+    return found_ids
+
+
+def ids_of(mark: str) -> list[tuple[int, int]] | None:
+    """The ranges of ids that a mark names, ascending; none for ``<[*]>``, None for a name.
+
+    Raises `DefinitionError`.
+    """
+    if not (mark.startswith("<[") and mark.endswith("]>")):
+        return None
+    found = _SET.fullmatch(mark)
+    named = found[1] or "" if found else ""
+    ranges = [[int(end) for end in each.split("-")] for each in named.split(",") if each]
+    if found is None or any(each[0] > each[-1] for each in ranges):
+        raise DefinitionError(
+            f"{mark} names no ids of tokens", remedy="Write <[5]>, <[1-3,5]>, <[^1-3]> for others, or <[*]> for any."
+        )
+    return sorted((each[0], each[-1]) for each in ranges)
+
+
+def _between(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """The ids below ``size`` that are in none of some ranges, as ranges."""
+    found, begin = [], 0
+    for first, last in sorted(ranges):
+        if begin < first:
+            found.append((begin, first - 1))
+        begin = max(begin, last + 1)
+    return [*found, (begin, size - 1)] if begin < size else found
+
+
+def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
+    """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
+    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marked.tokens.values()))]
+
+
+def _named(mark: str, vocabulary: Vocabulary) -> int | None:
+    """The id of a special token by its name, which may have the brackets or do without."""
+    return vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))

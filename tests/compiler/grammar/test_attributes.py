@@ -1,0 +1,291 @@
+"""Attributes of rules, as llguidance has them; `re`, sets of texts and llguidance itself judge."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from random import Random
+
+import numpy as np
+import pytest
+from judges.guides import BYTES
+
+import structgen as sg
+from structgen.budget import Budget
+from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
+from structgen.runtime.index.index import Index
+
+LETTERS = "ab;"
+
+
+def compiled(grammar: str, vocabulary: sg.Vocabulary = BYTES) -> Index:
+    return sg.compile(sg.Grammar(grammar), vocabulary, eager=False)
+
+
+def matching(grammar: str) -> Callable[[str], bool]:
+    """Whether texts are a grammar's; none is of one with a terminal that matches nothing."""
+    try:
+        index = compiled(grammar)
+    except DefinitionError as error:
+        if "matches nothing" not in str(error):
+            raise
+        return lambda text: False
+    return lambda text: index.match(text.encode()).accepted
+
+
+def random_regex(random: Random, depth: int) -> str:
+    kind = random.random()
+    if depth == 0 or kind < 0.3:
+        return random.choice(["a", "b", ";", "[ab]", "[ab;]", "[^a!xyé]"])
+    inner = random_regex(random, depth - 1)
+    if kind < 0.6:
+        return inner + random_regex(random, depth - 1)
+    if kind < 0.75:
+        return f"(?:{inner}|{random_regex(random, depth - 1)})"
+    return f"(?:{inner}){random.choice(['*', '+', '?', '{1,2}', '{2}'])}"
+
+
+def is_shortest(pattern: str, text: str) -> bool:
+    """Whether a text is matched, and nothing is that it begins with, but for the empty text."""
+    return re.fullmatch(pattern, text) is not None and not any(
+        re.fullmatch(pattern, text[:length]) for length in range(1, len(text))
+    )
+
+
+def texts(most: int) -> Iterator[str]:
+    return ("".join(letters) for n in range(most + 1) for letters in itertools.product(LETTERS, repeat=n))
+
+
+def test_random_lazy_lexemes_are_the_shortest_matches_of_re() -> None:
+    random = Random(1)
+    for _ in range(60):
+        pattern = random_regex(random, 3)
+        index = compiled(f'start: a "!"\na[lazy]: /{pattern}/')
+        for text in texts(5):
+            assert index.match(f"{text}!".encode()).accepted is is_shortest(pattern, text), (pattern, text)
+
+
+@pytest.mark.parametrize("attribute", ["suffix", "stop"])
+def test_random_ends(attribute: str) -> None:
+    random = Random(2)
+    for _ in range(60):
+        pattern, end = random_regex(random, 2), random.choice(["a", ";", "ab", "a;", ";;"])
+        most = random.choice([None, 1, 2])
+        says = f', max_chars={most}' if most is not None else ""
+        whole, longest = f"(?:{pattern}){re.escape(end)}", 99 if most is None else most + len(end)
+        expected = {text for text in texts(5) if is_shortest(whole, text) and len(text) <= longest}
+        match = matching(f'start: a "!"\na[{attribute}="{end}"{says}]: /{pattern}/')
+        for text in texts(5):
+            assert match(f"{text}!") is (text in expected), (pattern, end, text)
+
+
+def test_random_texts_of_so_many_characters() -> None:
+    random, alphabet = Random(3), "aé;"
+    for _ in range(60):
+        pattern, most = random_regex(random, 3).replace("b", "é"), random.randint(1, 3)
+        match = matching(f'start: a "!"\na[max_chars={most}]: /{pattern}/')
+        for text in ("".join(letters) for n in range(5) for letters in itertools.product(alphabet, repeat=n)):
+            preferred = re.match(pattern, f"{text}!")
+            expected = len(text) <= most and preferred is not None and preferred.end() == len(text)
+            assert match(f"{text}!") is expected, (pattern, most, text)
+
+
+def test_masks_are_those_of_all_continuations() -> None:
+    random = Random(4)
+    tokens = ["a", "b", ";", "!", "ab", "b;", ";;", ";!", "a;!", "!!", "a;b", "ba;"]
+    vocabulary = sg.Vocabulary.from_bytes([*(token.encode() for token in tokens), None], eos_ids=[len(tokens)])
+    for _ in range(12):
+        pattern, end = random_regex(random, 2), random.choice(["a", ";", ";a"])
+        index = compiled(f'start: a "!"\na[suffix="{end}"]: /{pattern}/', vocabulary)
+        accepted = {f"{text}!" for text in texts(8) if is_shortest(f"(?:{pattern}){end}", text)}
+        begun = {text[:length] for text in accepted for length in range(len(text) + 1)}
+        for text in sorted(begun, key=lambda text: (len(text), text)):
+            if len(text) > 3:
+                break
+            guide = sg.Guide(index)
+            ids = [tokens.index(letter) for letter in text]
+            assert all(map(guide.advance, ids))
+            expected = [text + token in begun for token in tokens]
+            assert [guide.allows(i) for i in range(len(tokens))] == expected, (pattern, end, text)
+
+
+TOOLS = r"""
+start: (f_foo | f_bar)* f_end
+f_end: TEXT
+TEXT: /(.|\n)*/
+f_foo_hd[lazy]: TEXT "<f"
+f_foo: f_foo_hd "=foo>" "x" "</f>"
+f_bar_hd[lazy]: TEXT "<f"
+f_bar: f_bar_hd "=bar>" /[0-9]+/ "</f>"
+"""
+
+
+@pytest.mark.parametrize(
+    ("grammar", "accepted", "refused"),
+    [
+        ("start: a\na[lazy]: /.*<end>/", ["foo<end>"], ["foo", "foo<end>b", "<end><end>"]),
+        ('start: a "b"\na[lazy]: /[0-9]*/', ["b", "1b"], ["12b"]),
+        ('start: a "b"\na[lazy]: "x" "y" | "z"', ["xyb", "zb"], ["xb"]),
+        ('start: a "b"\na[stop=""]: /[0-9]+/', ["1b", "12b"], ["b"]),
+        ('start: a "b"\na[stop="<end>"]: /.*/', ["foo<end>b"], ["foob", "foo<end><end>b"]),
+        ('start: a "<end>"\na[stop="<end>"]: /.*/', ["foo<end>"], ["foo<end><end>", "foo"]),
+        ('start: a "ab" "c"\na[stop="ab"]: /[0-9a]*/', ["1abc", "aabc"], ["1ababc"]),
+        ('start: a "abc"\na[stop="ab"]: /[0-9a]*/', ["1abc"], ["1ababc"]),
+        ('start: a "a" "bc"\na[stop="ab"]: /[0-9a]*/', ["1abc"], ["1ababc"]),
+        ('start: a c\nc: "ab" "c" | "ab" "d"\na[stop="ab"]: /[0-9a]*/', ["1abc", "abd"], ["1ababc"]),
+        ('start: a "ab"+ "c"\na[stop="ab"]: /[0-9a]*/', ["1abc", "1ababc"], ["1c"]),
+        ('start: a b\na[lazy]: "xy"\nb[suffix=/;|,/]: /\\w+/', ["xyab;", "xya,"], ["xy;", "xya;;"]),
+        ('start: a b\na[suffix=END]: /\\w*/\nEND: ","\nb[ suffix = "." , capture ] : /\\w*/', ["a,b."], ["a.b,"]),
+        ('start: a "b"\n?a[lazy]: /x+/', ["xb"], ["xxb"]),
+        # Strings and regexes elsewhere are not those with attributes, though they are written the same.
+        ('start: a "," /[0-9]+/ "," "foo" b\na[suffix=";"]: /[0-9]+/\nb[suffix="."]: "foo"',
+         ["12;,34,foofoo."], ["12;,34;,foofoo.", "12;,34,foo.foo."]),
+        ('start: a SEMI NUM ";" /[0-9]+/\na[suffix=";"]: /[0-9]+/\nSEMI: ";"\nNUM: /[0-9]+/',
+         ["1;;12;12"], ["1;12;12"]),
+        (TOOLS, ["", "abc", "ab<f=foo>x</f>", "a<f=bar>12</f>x", "a<f=foo>x</f>b<f=bar>1</f>"],
+         ["a<f", "a<f=bar>x</f>"]),
+        ('start: a b\na[lazy]: /[a-z]+;/ & ~/x.*/\nb[suffix=END]: /.*/ & ~/.*y.*/\nEND: "."',
+         ["ab;c."], ["xb;c.", "a;y."]),
+        ('start: a b\na[capture]: "x"\nb[temperature=0.5]: /[0-9]+/', ["x12"], ["x"]),
+    ],
+)  # fmt: skip
+def test_grammars(grammar: str, accepted: list[str], refused: list[str]) -> None:
+    index = compiled(grammar)
+    for text in [*accepted, *refused]:
+        assert index.match(text.encode()).accepted is (text in accepted), text
+
+
+@pytest.mark.parametrize(
+    ("rule", "what"),
+    [
+        ("a[max_tokens=3]: /x/", "max_tokens"),
+        ("a[soft]: /x/", "there is no attribute soft"),
+        ("a[lazy=1]: /x/", "lazy is given 1"),
+        ("a[stop]: /x/", "stop is given nothing"),
+        ('a[stop="a", suffix="b"]: /x/', "not both"),
+        ('a[stop_capture="b"]: /x/', "stop_capture"),
+        ("a[lazy, lazy]: /x/", "twice"),
+        ("a[-]: /x/", "no attribute"),
+        ("A[lazy]: /x/", "can't be"),
+        ("a[lazy]: /x(?=y)/", "looks ahead"),
+        ("a[capture, suffix=/;+x/]: /x/", "several lengths"),
+        ("a[capture, suffix=END]: /x/\nEND: /y/ & /./", "several lengths"),
+        ("a[max_chars=3, suffix=/;/]: /x/", "no string"),
+    ],
+)
+def test_what_is_refused(rule: str, what: str) -> None:
+    name = rule[0]
+    with pytest.raises(DefinitionError, match=what) as caught:
+        compiled(f"start: {name}\n{rule}")
+    assert caught.value.where
+
+
+def test_a_stop_that_may_be_there_twice_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="begins with its stop"):
+        compiled('start: b "ab"\nb: a\na[stop="ab"]: /x*/')
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        "start: a\na[max_chars=999999999]: /[a-z]*/",
+        "start: r0\n" + "".join(f"r{i}[capture]: /a/\n" for i in range(20_000)),
+        "start: " + " ".join(f"r{i}" for i in range(3000)) + "\n"
+        + "".join(f'r{i}[stop="ab"]: /a{i}x*/ \n' for i in range(3000)),
+    ],
+    ids=["characters", "captures", "stops"],
+)  # fmt: skip
+def test_large_ones_keep_to_the_budget(grammar: str) -> None:
+    with pytest.raises(BudgetExceededError):
+        sg.compile(sg.Grammar(grammar), BYTES, eager=False, budget=Budget(seconds=0.3))
+
+
+# -- llguidance ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def llguidance_tokens() -> object:
+    llguidance = pytest.importorskip("llguidance")
+
+    class Tokens:
+        eos_token_id = 256
+        bos_token_id = None
+        tokens = (*(bytes([i]) for i in range(256)), b"\xff<eos>")
+        special_token_ids = (256,)
+
+        def __call__(self, text: str | bytes) -> list[int]:
+            return list(text.encode() if isinstance(text, str) else text)
+
+    return llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokens()))
+
+
+class Peer:
+    """A text in llguidance, over bytes; 256 is the end."""
+
+    def __init__(self, grammar: str) -> None:
+        llguidance = pytest.importorskip("llguidance")
+        made = llguidance.LLMatcher.grammar_from_lark(grammar)
+        self.matcher = llguidance.LLMatcher(llguidance_tokens(), made, log_level=0)
+        assert not self.matcher.is_error(), self.matcher.get_error()
+
+    def allowed(self) -> list[int]:
+        if self.matcher.is_stopped():
+            return [256] if self.matcher.is_accepting() else []
+        bias = np.frombuffer(self.matcher.compute_logit_bias(), np.uint8)
+        # Before a stop the end of the text is allowed as well, and taken back.
+        return [int(i) for i in np.flatnonzero(bias[:257]) if i < 256 or self.matcher.is_accepting()]
+
+    def advance(self, token: int) -> bool:
+        return not self.matcher.is_stopped() and bool(self.matcher.consume_token(token))
+
+
+def allowed(guide: sg.Guide) -> list[int]:
+    return [token for token in range(257) if guide.allows(token)]
+
+
+def walk(allowed: Callable[[], list[int]], advance: Callable[[int], bool], random: Random) -> bytes | None:
+    """A random text of some letters that comes to its end; None for one that is long."""
+    text = bytearray()
+    while len(text) < 40:
+        tokens = [token for token in allowed() if token in (256, *b"ab;xy!")]
+        if not tokens:
+            return None
+        token = random.choice(tokens)
+        if token == 256:
+            return bytes(text)
+        assert advance(token)
+        text.append(token)
+    return None
+
+
+def random_grammar(random: Random) -> str:
+    parts = random.choices(["p", "q", '"x"', "(p | q)", "q*"], k=random.randint(1, 3))
+    rules = [f'start: {" ".join(parts)} "!"']
+    for name, letter in ("p", "x"), ("q", "y"):
+        attribute = random.choice(["lazy", 'suffix=";"', 'stop=";"', 'suffix="ab"', 'stop=""', "temperature=0.5"])
+        rules.append(f'{name}: "{letter}" {name}_text\n{name}_text[{attribute}]: /{random_regex(random, 2)}/')
+    return "\n".join(rules)
+
+
+def test_texts_are_those_of_llguidance() -> None:
+    random, judged = Random(5), 0
+    for _ in range(150):
+        grammar = random_grammar(random)
+        try:
+            index = sg.compile(sg.Grammar(grammar, strict=True), BYTES, eager=False)
+        except sg.Error:  # ambiguous
+            continue
+        for _ in range(4):
+            guide, peer = sg.Guide(index), Peer(grammar)
+            ours = walk(partial(allowed, guide), guide.advance, random)
+            if ours is not None:
+                assert all(map(peer.advance, ours)), (grammar, ours)
+                assert peer.matcher.is_accepting(), (grammar, ours)
+            peer = Peer(grammar)
+            theirs = walk(peer.allowed, peer.advance, random)
+            if theirs is not None:
+                assert index.match(theirs).accepted, (grammar, theirs)
+            judged += (ours is not None) + (theirs is not None)
+    assert judged > 100

@@ -1,0 +1,80 @@
+"""``"x-guidance"`` in JSON Schemas: each option is kept to, as llguidance has it, or refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from judges.guides import BYTES
+
+import structgen as sg
+from structgen.definitions.guidance_options import KEY
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}
+TEXTS = [
+    '{"a":[1,2]}', '{"a": [1, 2]}', '{ "a" : [ 1 , 2 ] }', '{\n  "a":   [1,2]}', '{"a":\t[1,2]}', '{"a":  [1,2]}',
+    "{}", '{"a":[]}', '{"a":[1;2]}', '{"a"= [1,2]}',
+]  # fmt: skip
+
+HONOURED = [
+    {"whitespace_flexible": False},
+    {"whitespace_flexible": True},
+    {"whitespace_flexible": True, "coerce_one_of": True},
+    {"whitespace_pattern": "[ ]{0,2}"},
+    {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"},
+]
+
+
+@pytest.mark.parametrize("options", HONOURED)
+def test_llguidance_writes_values_alike(options: dict[str, object]) -> None:
+    llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
+    schema = SCHEMA | {KEY: options}
+    index = sg.compile(sg.JsonSchema(schema), BYTES, eager=False)
+    inner = sg.compile(sg.Grammar(f"start: %json {json.dumps(schema)}"), BYTES, eager=False)
+    tokens = llguidance.LLTokenizer("byte")
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
+    for text in TEXTS:
+        matcher = llguidance.LLMatcher(tokens, grammar, log_level=0)
+        expected = matcher.try_consume_tokens([*text.encode()]) == len(text) and matcher.is_accepting()
+        assert index.match(text.encode()).accepted is expected, text
+        assert inner.match(text.encode()).accepted is expected, text
+
+
+def test_lenient() -> None:
+    schema = {"type": "string", "format": "other", KEY: {"lenient": True}}
+    assert sg.JsonSchema(schema) == sg.JsonSchema(schema, lenient=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"item_separator": ", "}, "'item_separator' with .*is not honoured"),
+        ({"key_separator": " : "}, "'key_separator' with"),
+        ({"json_allowed_escapes": 'nrt"'}, "'json_allowed_escapes' with"),
+        ({"json_allow_general_unicode_escapes": True}, "'json_allow_general_unicode_escapes' with true"),
+        ({"other": 1}, "'other' with 1 is not honoured"),
+        ({"lenient": "yes"}, "'lenient' with"),
+        ({"whitespace_pattern": 5}, "'whitespace_pattern' with 5"),
+        ({"whitespace_pattern": "_*"}, "whitespace"),
+        (5, "x-guidance is no object"),
+    ],
+)
+def test_what_is_refused(options: object, says: str) -> None:
+    with pytest.raises(sg.Error, match=says):
+        sg.compile(sg.JsonSchema(SCHEMA | {KEY: options}), BYTES, eager=False)
+
+
+def test_arguments_say_the_same_or_nothing() -> None:
+    schema = SCHEMA | {KEY: {"whitespace_flexible": False}}
+    assert sg.JsonSchema(schema, whitespace="compact") == sg.JsonSchema(schema)
+    with pytest.raises(sg.errors.DefinitionError, match="Say it once"):
+        sg.JsonSchema(schema, whitespace="any")
+
+
+def test_elsewhere_than_at_the_root_it_is_refused() -> None:
+    schema = {"type": "array", "items": {KEY: {"lenient": True}}}
+    with pytest.raises(sg.errors.DefinitionError, match="at the root of the schema"):
+        sg.compile(sg.JsonSchema(schema), BYTES, eager=False)
+    index = sg.compile(sg.JsonSchema({"properties": {KEY: {"type": "null"}}}), BYTES, eager=False)
+    assert index.match(json.dumps({KEY: None}).encode()).accepted
+    assert not index.match(json.dumps({KEY: 1}).encode()).accepted
