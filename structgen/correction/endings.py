@@ -9,6 +9,7 @@ from ..errors import BudgetExceededError, UnsupportedError
 from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..runtime.rows.bitmask import ids_of
+from ..system.byteranges import legibility
 
 #: Byte states that are looked at for an ending before distances are asked, and where there are none.
 _NEAR, _MOST = 1 << 8, 1 << 14
@@ -20,16 +21,15 @@ _LONGEST = 1 << 16
 def shortest_ending(index: Index, config: Config) -> bytes | None:
     """Bytes that complete a text behind a configuration; ``b""`` where it is complete. None where none are known.
 
-    The fewest where they are found by looking; where they are far away, as many as the fewest tokens take, or as many
-    as are known to suffice (`structgen.runtime.core.machine.Distances`).
+    The fewest where they are found by looking, and of JSON Schemas and GBNF; of others that are far away, few
+    (`structgen.runtime.core.machine.CompiledMachine.completion`), or as many as the fewest tokens take.
     """
     machine = index.machine
     found = _search(machine, config, _NEAR)
-    if found is None:
-        with suppress(BudgetExceededError):
+    with suppress(UnsupportedError, BudgetExceededError):  # what takes one too long takes the other longer
+        if found is None:
             found = machine.completion(config)
-    if found is None:
-        with suppress(UnsupportedError, BudgetExceededError):
+        if found is None:
             found = _by_distances(index, config)
     return _search(machine, config, _MOST) if found is None else found
 
@@ -48,7 +48,7 @@ def _search(machine: Machine, start: Config, most: int) -> bytes | None:
     todo: deque[tuple[bytes, ByteState]] = deque([(b"", first)])
     while todo:
         text, state = todo.popleft()
-        for byte, after in sorted(machine.following(state), key=lambda each: _rank(each[0])):
+        for byte, after in sorted(machine.following(state), key=lambda each: legibility(each[0])):
             if after in seen:
                 continue
             if len(seen) == most:
@@ -66,12 +66,6 @@ def _ends(machine: Machine, config: Config, data: bytes) -> bool:
     for byte in data:
         config = machine.follow_byte(config, byte)
     return machine.is_accepting(config)
-
-
-def _rank(byte: int) -> tuple[int, int]:
-    """Of bytes that lead to the same state that comes first which reads best."""
-    character = chr(byte)
-    return 0 if character.isascii() and character.isalnum() else 1 if 0x20 <= byte < 0x7F else 2, byte
 
 
 def _by_distances(index: Index, config: Config) -> bytes | None:

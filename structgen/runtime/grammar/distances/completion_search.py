@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ....system.byteranges import legibility
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES
 from ...core.digraph import bits
+from ...pushdown.distances.cheapest_texts import by_class
 from ..completability.obligations import Watched
 from ..lexer_threads import Thread
 from ..parser.parser_driver import Parse, ParserDriver
@@ -42,20 +41,6 @@ class _Boundary(NamedTuple):
     watched: Watched
 
 
-def _readable(class_of: NDArray[np.uint8]) -> list[int]:
-    """A byte of each class, those first that read best."""
-    chosen: dict[int, int] = {}
-    for byte in sorted(range(256), key=legibility):
-        chosen.setdefault(int(class_of[byte]), byte)
-    return [*chosen.values()]
-
-
-def legibility(byte: int) -> tuple[int, int]:
-    """Sorts bytes that do as well as each other by how well they read."""
-    character = chr(byte)
-    return 0 if character.isascii() and character.isalnum() else 1 if 0x20 <= byte < 0x7F else 2, byte
-
-
 class CompletionSearch:
     """Completes texts of one grammar. Safe to use from several threads.
 
@@ -71,7 +56,7 @@ class CompletionSearch:
         self._lapses: list[int] = tables.lapses.tolist()
         self._starts: list[int] = tables.starts.tolist()
         self._fresh = frozenset(self._starts)
-        self._lexemes = LexemeCosts(tables, _readable(tables.class_of))
+        self._lexemes = LexemeCosts(tables, by_class(sorted(range(256), key=legibility), tables.class_of))
         self._costs = ParserCosts(tables, parses.parser, self._least())
         self._known: Memo[tuple[Spot, int], tuple[_Rest, ...]] = Memo(MEMO_ENTRIES)
         self._lock = Lock(Rank.DISTANCES)
