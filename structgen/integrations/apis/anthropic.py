@@ -30,7 +30,7 @@ class MessagesModel:
         self, client: Foreign, model: str, *, max_tokens: int = 4096, prefill: bool = True, **request: Foreign
     ) -> None:
         self._create = client.messages.create
-        self._request = {"model": model, "max_tokens": max_tokens, "stream": True, **request}
+        self._request = {**request, "model": model, "max_tokens": max_tokens, "stream": True}
         self._prefill = prefill
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:

@@ -50,7 +50,7 @@ class ChatModel:
         self, client: Foreign, model: str, *, system: str = "", prefill: bool = False, **request: Foreign
     ) -> None:
         self._create = client.chat.completions.create
-        self._request = {"model": model, "stream": True, **request}
+        self._request = {**request, "model": model, "stream": True}
         self._system, self._prefill = system, prefill
 
     def sampled(self, **options: float) -> ChatModel:
@@ -75,7 +75,7 @@ class CompletionModel:
 
     def __init__(self, client: Foreign, model: str, **request: Foreign) -> None:
         self._create = client.completions.create
-        self._request = {"model": model, "stream": True, **request}
+        self._request = {**request, "model": model, "stream": True}
 
     def sampled(self, **options: float) -> CompletionModel:
         """The same with a temperature, or a seed, in each request."""
