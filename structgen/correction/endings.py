@@ -9,7 +9,7 @@ from ..errors import BudgetExceededError, UnsupportedError
 from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..runtime.rows.bitmask import ids_of
-from ..system.byteranges import legibility
+from ..system.visible import legibility
 
 #: Byte states that are looked at for an ending before distances are asked, and where there are none.
 _NEAR, _MOST = 1 << 8, 1 << 14

@@ -25,12 +25,6 @@ def describe(ranges: Iterable[tuple[int, int]]) -> str:
     return ", or ".join(parts)
 
 
-def legibility(byte: int) -> tuple[int, int]:
-    """Sorts bytes that do as well as each other by how well they read."""
-    character = chr(byte)
-    return 0 if character.isascii() and character.isalnum() else 1 if 0x20 <= byte < 0x7F else 2, byte
-
-
 def _character_class(spans: list[tuple[int, int]]) -> str:
     if spans == [(0, 0x7F)]:
         return "any ASCII character"

@@ -21,11 +21,11 @@ from ...errors import UnsupportedError
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
-from ...system.byteranges import legibility
 from ...system.locks import Lock
 from ...system.memo import Memo, shorten
 from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, RowParts, Sections
+from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET, shortened
 from ..core.dense_rows import DENSE_ROWS

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from ....system.byteranges import legibility
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
+from ....system.visible import legibility
 from ...automaton.distances import MEMO_ENTRIES
 from ...core.digraph import bits
 from ...pushdown.distances.cheapest_texts import by_class
