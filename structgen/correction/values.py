@@ -135,7 +135,9 @@ class Correction:
     @classmethod
     def from_json(cls, data: str | bytes | JsonMap, *, where: str = "log") -> Correction:
         """Read what `to_json` gave, or its JSON text. Raises `FormatError`, which names the field."""
-        return records.read_text(cls, data, where) if isinstance(data, str | bytes) else records.read(cls, data, where)
+        if isinstance(data, str | bytes):
+            return records.read_text(cls, data, where)
+        return records.read(cls, data, where)
 
     # -- to be looked at -------------------------------------------------------------------------------
 

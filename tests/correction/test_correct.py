@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -279,13 +280,13 @@ def test_a_log_is_replayed(index: sg.Index) -> None:
 def test_logs_that_are_none_are_refused(index: sg.Index) -> None:
     log = sg.correct(Scripted('{"naem": "Ada", "age": x'), index).to_json()
     event = log["events"][0]
-    wrong = (
+    wrong: tuple[Any, ...] = (
         {}, [], "{", {**log, "more": 1}, {**log, "text": 3}, {**log, "ended_by": "me"},
         {**log, "pieces": [{"source": "me", "text": "a"}]}, {**log, "events": [{**event, "kept": -1}]},
     )  # fmt: skip
     for each in wrong:
         with pytest.raises(FormatError):
-            sg.Correction.from_json(each)  # type: ignore[arg-type]
+            sg.Correction.from_json(each)
 
 
 def test_what_is_gone_on_with_is_of_the_definition(index: sg.Index) -> None:
