@@ -14,13 +14,13 @@ from ..system.byteranges import describe
 from .path import Path
 
 #: Bytes that may follow, beyond which it is open what does; and alternatives that are told apart at one place.
-_FEW, _MOST_ALIKE = 40, 2
+FEW, MOST_ALIKE = 40, 2
 
 #: Literals that are listed, byte states that are looked at for them, and bytes of one.
 _MOST_LITERALS, _MOST_STATES, _LONGEST = 64, 1 << 10, 120
 
-#: Bytes that say nothing.
-_BLANK = frozenset(b" \t\n\r\f")
+#: Bytes that say nothing; and those that no character begins with.
+BLANK, CONTINUATION = frozenset(b" \t\n\r\f"), bytes(range(0x80, 0xC0))
 
 #: Bytes that must follow, at most.
 _MOST_FORCED = 1 << 10
@@ -66,7 +66,7 @@ class Following(NamedTuple):
     @property
     def is_few(self) -> bool:
         """Whether the text can't go on just anyhow."""
-        return sum(last - first + 1 for first, last in self.ranges) <= _FEW
+        return sum(last - first + 1 for first, last in self.ranges) <= FEW
 
 
 def candidates_of(path: Path, rest: bytes = b"") -> tuple[int, Candidates]:
@@ -83,7 +83,7 @@ def candidates_of(path: Path, rest: bytes = b"") -> tuple[int, Candidates]:
     index, data = path.index, path.data
     end = len(data)
     found = following(index, path.config)
-    word = (_WORD.search(data[-_LONGEST:]) or [b""])[0]
+    word = (_WORD.search(data[-_LONGEST:]) or [b""])[0].lstrip(CONTINUATION)
     others = following(index, path.config_at(end - len(word)))
     begun = [each for each in others.literals if _begins(each, word)]
     if begun or (others.literals and found.is_few):
@@ -105,21 +105,22 @@ def _begins(literal: str, word: bytes) -> bool:
 
 def said_next(machine: Machine, config: Config) -> list[tuple[int, ByteState]]:
     """Bytes that may follow and are no blanks, with the byte states after them: two where there are more."""
-    return list(islice(_said(machine, machine.byte_state(config)), 2))
+    return list(islice(said(machine, machine.byte_state(config)), 2))
 
 
-def _said(machine: Machine, state: ByteState) -> Iterator[tuple[int, ByteState]]:
-    return ((byte, after) for byte, after in machine.following(state) if byte not in _BLANK)
+def said(machine: Machine, state: ByteState) -> Iterator[tuple[int, ByteState]]:
+    """Bytes that may follow and are no blanks, with the byte states after them."""
+    return ((byte, after) for byte, after in machine.following(state) if byte not in BLANK)
 
 
 def must_follow(machine: Machine, config: Config) -> bytes:
     """What must follow, where blanks may be left out."""
     state, found = machine.byte_state(config), bytearray()
     while len(found) < _MOST_FORCED and not machine.may_stop(state):
-        said = list(islice(_said(machine, state), 2))
-        if len(said) != 1:
+        next_ = list(islice(said(machine, state), 2))
+        if len(next_) != 1:
             break
-        byte, state = said[0]
+        byte, state = next_[0]
         found.append(byte)
     return whole(bytes(found))
 
@@ -180,11 +181,11 @@ def _branches(machine: Machine, state: ByteState) -> tuple[list[tuple[int, ByteS
 
     Where too many may follow, those are all of them.
     """
-    found = sorted(islice(machine.following(state), _FEW + 1), key=lambda each: each[0])
-    if len(found) > _FEW:
+    found = sorted(islice(machine.following(state), FEW + 1), key=lambda each: each[0])
+    if len(found) > FEW:
         return [], sorted(byte for byte, _ in machine.following(state))
     alike: dict[ByteState, list[int]] = {}
     for byte, after in found:
         alike.setdefault(after, []).append(byte)
-    branches = [(bytes_[0], after) for after, bytes_ in alike.items() if len(bytes_) <= _MOST_ALIKE]
-    return branches, sorted(byte for bytes_ in alike.values() if len(bytes_) > _MOST_ALIKE for byte in bytes_)
+    branches = [(bytes_[0], after) for after, bytes_ in alike.items() if len(bytes_) <= MOST_ALIKE]
+    return branches, sorted(byte for bytes_ in alike.values() if len(bytes_) > MOST_ALIKE for byte in bytes_)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict, runti
 
 from ..api import compile
 from ..budget import Budget
-from ..errors import ArgumentError, StructgenError, VocabularyMismatchError
+from ..errors import ArgumentError, VocabularyMismatchError
 from ..runtime.index.index import Index
 from ..system.arguments import integer
 from ..vocabulary.vocabulary import Vocabulary
@@ -23,7 +23,7 @@ from .drafting import GuidedDraft, until_choice
 from .extracts import Extract
 from .limits import CorrectionLimits, TokenLimit
 from .path import Path
-from .values import Correction, CorrectionEvent
+from .values import Correction, CorrectionError, CorrectionEvent
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -144,15 +144,11 @@ def correct(generate: Generate, definition: object, prompt: str = "", **options:
             candidates = corrector.candidates
             if candidates is None:
                 _listen(corrector, _reply(generate, prompt, corrector.text))
-            elif draft is None:
-                corrector.choose()
-            elif draft == "ask":
-                asked = ask(prompt, candidates)
-                corrector.choose(asked.chosen("".join(_pieces(_reply(generate, asked.prompt, "")))))
             elif isinstance(draft, GuidedDraft):
                 _write(corrector, draft, prompt, options)
             else:
-                corrector.choose("".join(_pieces(draft(prompt, candidates))))
+                answer, chosen = _asked(generate, draft, prompt, candidates)
+                corrector.choose(chosen("".join(_pieces(answer))))
     return corrector.result()
 
 
@@ -162,8 +158,7 @@ async def acorrect(
     """`correct`, where ``generate`` and ``draft`` may be awaited, or iterated asynchronously.
 
     Finding mistakes takes microseconds a piece and happens in the event loop, a draft on this machine writes in a
-    thread; compile the definition before
-    (``definition`` can be an `Index`) where that would take too long there.
+    thread. Where compiling the definition would take too long there, pass an `Index`.
     """
     corrector, draft = _corrector(definition, **options), options.get("draft")
     generate = _sampled(generate, options)
@@ -172,15 +167,11 @@ async def acorrect(
             candidates = corrector.candidates
             if candidates is None:
                 await _listen_later(corrector, _reply(generate, prompt, corrector.text))
-            elif draft is None:
-                corrector.choose()
-            elif draft == "ask":
-                asked = ask(prompt, candidates)
-                corrector.choose(asked.chosen(await _joined(_reply(generate, asked.prompt, ""))))
             elif isinstance(draft, GuidedDraft):
                 await asyncio.to_thread(_write, corrector, draft, prompt, options)
             else:
-                corrector.choose(await _joined(draft(prompt, candidates)))
+                answer, chosen = _asked(generate, draft, prompt, candidates)
+                corrector.choose(chosen(await _joined(answer)))
     return corrector.result()
 
 
@@ -237,6 +228,11 @@ def _corrector(
     nbytes = integer(max_bytes, "max_bytes", ArgumentError, least=1)
     if not (draft is None or draft == "ask" or callable(draft) or isinstance(draft, GuidedDraft)):
         raise ArgumentError(f"there is no draft {draft!r}", remedy="Use 'ask', a function, an adapter, or None.")
+    stops = (stop,) if isinstance(stop, str) else tuple(stop)
+    if not all(isinstance(each, str) and each for each in stops):
+        raise ArgumentError(f"stop has strings that are not empty, got {stop!r}")
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
+        raise ArgumentError(f"timeout is a number of seconds that is not negative, got {timeout!r}")
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     index = _index(definition, cache, budget, draft.vocabulary if isinstance(draft, GuidedDraft) else None)
     tokens = None
@@ -246,7 +242,7 @@ def _corrector(
         index,
         CorrectionLimits(corrections, calls, nbytes, deadline, tokens),
         extract=extract,
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        stop=stops,
         on_correction=on_correction,
         resume=resume,
     )
@@ -288,12 +284,24 @@ def _reply(generate: Generate, prompt: str, text: str) -> Said | SaidLater:
     return generate.reply(prompt, text) if isinstance(generate, Model) else generate(prompt + text)
 
 
+def _asked(
+    generate: Generate, draft: Draft, prompt: str, candidates: Candidates
+) -> tuple[Said | SaidLater, Callable[[str], str]]:
+    """Who says what stands in the place of a mistake: the answer, and what is made of it."""
+    if draft is None or isinstance(draft, GuidedDraft):
+        return "", str
+    if draft == "ask":
+        asked = ask(prompt, candidates)
+        return _reply(generate, asked.prompt, ""), asked.chosen
+    return draft(prompt, candidates), str
+
+
 @contextmanager
 def _kept(corrector: Corrector) -> Iterator[None]:
     """Errors of a model come as a `CorrectionError`, with what there was so far."""
     try:
         yield
-    except StructgenError:
+    except (ArgumentError, CorrectionError):
         raise
     except Exception as error:
         corrector.interrupt()

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..errors import ArgumentError
 from ..runtime.core.machine import Config
 from ..runtime.index.index import Index
-from .candidates import Candidates, candidates_of, must_follow, whole
+from .candidates import CONTINUATION, Candidates, candidates_of, must_follow, whole
 from .endings import shortest_ending
 from .extracts import Extract, Part, part_of
 from .limits import CorrectionLimits
@@ -93,10 +94,19 @@ class Corrector:
         self._ended_by: End = ""
         self._reply: _Reply | None = None
         if resume is not None:
-            for piece in resume.pieces:
-                self._text.write(piece.source, piece.text.encode())
-            self._events, self._replies = [*resume.events], [[reply] for reply in resume.replies]
-            self._ended_by = resume.ended_by
+            self._resume(resume)
+
+    def _resume(self, before: Correction) -> None:
+        """Go on with a text. Raises `ArgumentError` where it is none of the definition."""
+        for piece in before.pieces:
+            self._text.write(piece.source, piece.text.encode("utf-8", "replace"))
+        if self.text != before.text or (before.ended_by and not self._text.path.is_complete):
+            raise ArgumentError(
+                "the text that is to be gone on with is none of this definition",
+                remedy="Pass the definition that it was written for.",
+            )
+        self._events, self._replies = [*before.events], [[reply] for reply in before.replies]
+        self._ended_by = before.ended_by
 
     @property
     def text(self) -> str:
@@ -229,7 +239,9 @@ class Corrector:
         at = last_words(path.data)
         written = path.data[at:] + mistake.rest[:_WINDOW]
         kept = len(path) - at
-        found = nearest(path.machine, path.config_at(at), written, kept, kept + min(len(mistake.rest), _ENOUGH))
+        enough = kept + min(len(mistake.rest), _ENOUGH)
+        enough += len(written[enough:]) - len(written[enough:].lstrip(CONTINUATION))  # to the end of a character
+        found = nearest(path.machine, path.config_at(at), written, kept, enough)
         if found is None or whole(found.data) != found.data or found.used < kept:
             return None
         if found.data == written[:kept] and not path.valid(len(path), written[found.used : found.used + 1]):

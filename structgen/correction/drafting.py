@@ -10,13 +10,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..vocabulary.vocabulary import Vocabulary
-
-#: It is open what follows where more bytes may, or where more of them lead on in the same way.
-_FEW, _ALIKE = 40, 2
+from .candidates import BLANK, FEW, MOST_ALIKE, said
 
 _WORD = re.compile(rb"[\w\x80-\xff]{2}")
-
-_BLANK = frozenset(b" \t\n\r\f")
 
 
 @runtime_checkable
@@ -56,7 +52,7 @@ def until_choice(machine: Machine, config: Config, pieces: Iterator[bytes], most
             after = machine.after(state, byte)
             if after is None or len(found) == most:
                 return Drafted(bytes(found), tokens)
-            if byte in _BLANK:
+            if byte in BLANK:
                 is_within = False
             else:
                 is_open, alternatives = _alternatives(machine, state, byte)
@@ -76,12 +72,12 @@ def _alternatives(machine: Machine, state: ByteState, byte: int) -> tuple[bool, 
 
     They are single bytes in either case, all such many together, and the end of the text; blanks are none.
     """
-    said = list(islice((each for each in machine.following(state) if each[0] not in _BLANK), _FEW + 1))
-    if len(said) > _FEW:
+    found = list(islice(said(machine, state), FEW + 1))
+    if len(found) > FEW:
         return True, 1
     alike: dict[ByteState, set[int]] = {}
-    for each, after in said:
+    for each, after in found:
         alike.setdefault(after, set()).add(each)
-    open_ = {each for members in alike.values() if len(members) > _ALIKE for each in members}
-    few = {bytes([each]).lower() for each, _ in said if each not in open_}
+    open_ = {each for members in alike.values() if len(members) > MOST_ALIKE for each in members}
+    few = {bytes([each]).lower() for each, _ in found if each not in open_}
     return byte in open_, len(few) + bool(open_) + machine.may_stop(state)

@@ -21,16 +21,15 @@ _LONGEST = 1 << 16
 def shortest_ending(index: Index, config: Config) -> bytes | None:
     """Bytes that complete a text behind a configuration; ``b""`` where it is complete. None where none are known.
 
-    The fewest where they are found by looking; where they are far away, as many as the fewest tokens take, or as many
-    as are known to suffice (`structgen.runtime.core.machine.Distances`).
+    The fewest where they are found by looking, and of JSON Schemas and GBNF; of others that are far away, few
+    (`structgen.runtime.core.machine.CompiledMachine.completion`), or as many as the fewest tokens take.
     """
     machine = index.machine
     found = _search(machine, config, _NEAR)
-    if found is None:
-        with suppress(BudgetExceededError):
+    with suppress(UnsupportedError, BudgetExceededError):  # what takes one too long takes the other longer
+        if found is None:
             found = machine.completion(config)
-    if found is None:
-        with suppress(UnsupportedError, BudgetExceededError):
+        if found is None:
             found = _by_distances(index, config)
     return _search(machine, config, _MOST) if found is None else found
 

@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ..runtime.core.machine import ByteState, Config, Machine
+from .candidates import CONTINUATION
 
 #: What an edit costs, and one that takes a letter for the same in the other case, or a quote for another; and all of
 #: them together at most: two edits.
@@ -39,7 +40,7 @@ _WORDS = re.compile(rb"(?:[\w\x80-\xff]{1,64}[^\w\x80-\xff]{0,8}){1,2}\Z|[^\w\x8
 def last_words(text: bytes) -> int:
     """Where the last two words of a text begin, from which on it may be repaired."""
     found = _WORDS.search(text[-150:])
-    return len(text) - (len(found[0]) if found else 0)
+    return len(text) - (len(found[0].lstrip(CONTINUATION)) if found else 0)
 
 
 def nearest(machine: Machine, config: Config, written: bytes, valid: int, least: int) -> Nearest | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import StructgenError
 from ..pages.page import Box, BoxChoice, BoxKind, Page, Pane, in_notebook, render
+from ..storage import records
 from ..system.types import JsonMap
 from ..system.visible import visible
 
@@ -130,15 +130,14 @@ class Correction:
 
     def to_json(self) -> JsonMap:
         """All of it, for a log; `from_json` reads it."""
-        return asdict(self)
+        return records.written(self)
 
     @classmethod
-    def from_json(cls, data: str | JsonMap) -> Correction:
-        """Read what `to_json` gave, or its JSON text."""
-        found = dict(json.loads(data) if isinstance(data, str) else data)
-        events = (CorrectionEvent(**{**each, "candidates": tuple(each["candidates"])}) for each in found["events"])
-        pieces = (Piece(**each) for each in found["pieces"])
-        return cls(**{**found, "events": (*events,), "pieces": (*pieces,), "replies": (*found["replies"],)})
+    def from_json(cls, data: str | bytes | JsonMap, *, where: str = "log") -> Correction:
+        """Read what `to_json` gave, or its JSON text. Raises `FormatError`, which names the field."""
+        if isinstance(data, str | bytes):
+            return records.read_text(cls, data, where)
+        return records.read(cls, data, where)
 
     # -- to be looked at -------------------------------------------------------------------------------
 

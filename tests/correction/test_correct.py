@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 
 import structgen as sg
 from structgen.correction.correct import replay
 from structgen.correction.values import CorrectionError, CorrectionEvent
-from structgen.errors import ArgumentError
+from structgen.errors import ArgumentError, BudgetExceededError, FormatError
 
 SCHEMA = {
     "type": "object",
@@ -276,6 +277,46 @@ def test_a_log_is_replayed(index: sg.Index) -> None:
     assert (again.text, again.replies) == (result.text, result.replies)
 
 
+def test_logs_that_are_none_are_refused(index: sg.Index) -> None:
+    log = sg.correct(Scripted('{"naem": "Ada", "age": x'), index).to_json()
+    event = log["events"][0]
+    wrong: tuple[Any, ...] = (
+        {}, [], "{", {**log, "more": 1}, {**log, "text": 3}, {**log, "ended_by": "me"},
+        {**log, "pieces": [{"source": "me", "text": "a"}]}, {**log, "events": [{**event, "kept": -1}]},
+    )  # fmt: skip
+    for each in wrong:
+        with pytest.raises(FormatError):
+            sg.Correction.from_json(each)
+
+
+def test_what_is_gone_on_with_is_of_the_definition(index: sg.Index) -> None:
+    first = sg.correct(Scripted(GOOD), index)
+    cut_off = {**first.to_json(), "pieces": [{"source": "model", "text": GOOD[:-1]}], "text": GOOD[:-1]}
+    for definition, before in ((sg.Regex(r"\{\d+\}"), first), (index, sg.Correction.from_json(cut_off))):
+        with pytest.raises(ArgumentError, match="none of this definition"):
+            sg.correct(Scripted(), definition, resume=before)
+
+
+def test_errors_of_structgen_lose_nothing_either(index: sg.Index) -> None:
+    def draft(prompt: str, candidates: sg.Candidates) -> str:
+        raise BudgetExceededError("too much")
+
+    with pytest.raises(CorrectionError, match="too much") as caught:
+        sg.correct(Scripted('{"name": "Ada", "age": x'), index, draft=draft)
+    assert caught.value.correction.text == '{"name": "Ada", "age": '
+
+
+def test_long_words_are_gone_back_in_by_characters() -> None:
+    words = ["漢" * 40, "漢" * 30 + "字" * 10]
+    names = sg.compile(sg.Regex.choice(words), sg.Vocabulary.bytewise(), eager=False)
+    found = sg.candidates(names, "漢" * 35 + "x")
+    assert found.prefix + found.dropped == "漢" * 35 + "x"
+    assert found.literals
+    assert all(names.match((found.prefix + each).encode()).accepted for each in found.literals)
+    [event] = sg.correct(Scripted("漢" * 30 + "字" * 4 + "x" + "字" * 6), names).events
+    assert event.chosen_by == "nearest"
+
+
 def test_pieces_spell_the_text(index: sg.Index) -> None:
     result = sg.correct(Scripted('{"naem": "Ada", "age": x', '1, "role": "usr"}'), index)
     assert "".join(piece.text for piece in result.pieces if piece.source != "dropped") == result.text
@@ -314,6 +355,10 @@ def test_candidates_are_words_as_a_whole() -> None:
 
 
 def test_arguments_that_mean_nothing(index: sg.Index) -> None:
-    for wrong in ({"extract": "xml"}, {"draft": "best"}, {"max_calls": 0}, {"max_corrections": -1}):
+    wrongs: tuple[dict[str, object], ...] = (
+        {"extract": "xml"}, {"draft": "best"}, {"max_calls": 0}, {"max_corrections": -1}, {"timeout": -1},
+        {"timeout": float("nan")}, {"timeout": "1"}, {"stop": ""}, {"stop": ["a", ""]}, {"stop": [3]},
+    )  # fmt: skip
+    for wrong in wrongs:
         with pytest.raises(ArgumentError):
             sg.correct(Scripted(GOOD), index, **wrong)  # type: ignore[arg-type]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
+import jsonschema
 import pytest
-from judges.adversaries import SHIPPED
+from judges.adversaries import SHIPPED, mutated
 
 import structgen as sg
 from structgen.budget import Budget
 from structgen.correction.endings import shortest_ending
 from structgen.correction.path import Path
+from structgen.correction.values import CorrectionError
+from structgen.errors import BudgetExceededError
 
 BUDGET = Budget(seconds=120)
 
@@ -72,3 +78,101 @@ def test_where_conflicts_were_kept_or_definitions_stand_others_look() -> None:
         index = sg.compile(grammar, sg.Vocabulary.bytewise(), eager=False)
         assert index.machine.completion(index.machine.start) is None
         assert shortest_ending(index, index.machine.start) in (b"x", b"<17>")
+
+
+# -- automata with a stack ----------------------------------------------------------------------------------
+
+SCHEMAS: dict[str, tuple[dict[str, Any], list[object]]] = {
+    "nested": (
+        {"type": "object", "required": ["at", "names"], "additionalProperties": False, "properties": {
+            "at": {"type": "array", "items": {"$ref": "#/$defs/node"}, "minItems": 2},
+            "names": {"type": "array", "items": {"enum": ["one", "three", "twelve"]}, "minItems": 3, "maxItems": 5},
+        }, "$defs": {"node": {"type": "object", "required": ["ok"], "properties": {
+            "ok": {"type": "boolean"}, "below": {"$ref": "#/$defs/node"},
+        }, "additionalProperties": False}}},
+        [{"at": [{"ok": True, "below": {"ok": False}}, {"ok": True}, {"ok": True}], "names": ["three"] * 4}],
+    ),
+    "counted": (
+        {"type": "object", "required": ["id"], "patternProperties": {"^x": {"type": "string", "minLength": 3}},
+         "properties": {"id": {"type": "string", "pattern": "^[a-f]{4,9}-[0-9]{2}$"}}, "additionalProperties": False},
+        [{"id": "abcdef-12", "xy": "long enough", "x": "abc"}],
+    ),
+    "either": (
+        {"anyOf": [
+            {"type": "array", "items": {"type": "integer", "minimum": 10}, "minItems": 4},
+            {"type": "array", "items": {"type": ["string", "number"]}, "maxItems": 2},
+        ]},
+        [[10, 11, 12, 13, 14], ["a", 2.5]],
+    ),
+}  # fmt: skip
+
+GBNFS = {
+    "kept open": ('root ::= "a" root "b" | "a" root "ccc" | "a"', ["aaaabccccccb", "aab"]),
+    "lists": ('root ::= "[" (item ("," item){1,3})? "]"\nitem ::= [a-z]{2,} | root', ["[ab,[cd,ef],gh]", "[]"]),
+}
+
+
+def fewest(machine: Any, config: Any) -> int:
+    """The bytes of the shortest ending, breadth first over configurations."""
+    level, seen, length = [config], {config}, 0
+    while not any(map(machine.is_accepting, level)):
+        after = (machine.follow_byte(here, byte) for here in level for byte in range(256))
+        level = [each for each in dict.fromkeys(after) if each is not None and each not in seen]
+        seen.update(level)
+        length += 1
+    return length
+
+
+def completed(definition: sg.Definition, texts: list[str], is_valid: Callable[[bytes], object]) -> None:
+    index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+    random = Random(1)
+    for text in texts:
+        for _ in range(15):
+            path = Path(index)
+            path.extend(mutated(text[: random.randrange(len(text) + 1)], random).encode())
+            ending = index.machine.completion(path.config)
+            assert ending is not None
+            assert is_valid(path.data + ending), path.data + ending
+            assert len(ending) == fewest(index.machine, path.config), (path.data, ending)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_endings_of_schemas_are_the_shortest(name: str) -> None:
+    schema, values = SCHEMAS[name]
+    judge = jsonschema.Draft202012Validator(schema)
+    definition = sg.JsonSchema(schema, whitespace="compact")
+    completed(
+        definition, [json.dumps(value, separators=(",", ":")) for value in values],
+        lambda data: judge.is_valid(json.loads(data)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GBNFS)
+def test_endings_of_gbnf_are_the_shortest(name: str) -> None:
+    text, texts = GBNFS[name]
+    index = sg.compile(sg.Gbnf(text), sg.Vocabulary.bytewise(), eager=False)
+    completed(sg.Gbnf(text), texts, lambda data: index.match(data).accepted)
+
+
+def test_endings_that_are_too_long_are_refused() -> None:
+    for length, is_short in ((60_000, True), (70_000, False)):
+        definition = sg.JsonSchema({"type": "string", "minLength": length})
+        index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+        if is_short:
+            assert len(shortest_ending(index, index.machine.start) or b"") == length + 2
+        else:
+            with pytest.raises(BudgetExceededError, match="65,536 bytes"):
+                index.machine.completion(index.machine.start)
+            with pytest.raises(CorrectionError, match="no ending"):
+                sg.correct(lambda _: '"abc', index)
+
+
+def test_where_members_come_in_any_order_others_look() -> None:
+    names = "abcdefghij"
+    schema = {"type": "object", "required": [*names], "properties": {name: {"const": name} for name in names}}
+    index = sg.compile(sg.JsonSchema(schema, property_order="any"), sg.Vocabulary.bytewise(), eager=False)
+    path = Path(index)
+    path.extend(('{"c": "c", "a": "a", ' + "".join(f'"{name}": "{name}",' for name in names[3:])).encode())
+    assert index.machine.completion(path.config) is None
+    ending = shortest_ending(index, path.config) or b""
+    assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(path.data + ending))

@@ -19,7 +19,7 @@ import regex
 llama_cpp = pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
 pytest.importorskip("gguf", reason="the models are written by the gguf package, which is not installed")
 
-import tiny_gguf  # noqa: E402
+from fakes import tiny_gguf  # noqa: E402
 from llama_cpp import Llama, LogitsProcessorList  # noqa: E402
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # noqa: E402
 

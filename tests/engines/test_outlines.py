@@ -15,8 +15,8 @@ from typing import Any
 import jsonschema
 import lark
 import pytest
-import tiny_gguf
 from conftest import tokenizer_folder
+from fakes import tiny_gguf
 from pydantic import BaseModel, Field
 from tiny_tokenizer import byte_tokenizer
 

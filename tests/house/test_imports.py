@@ -114,7 +114,7 @@ ROOMS = {
     "traces": (
         "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
-    "correction": "api cache pages runtime.core runtime.index runtime.rows vocabulary",
+    "correction": "api cache pages runtime.core runtime.index runtime.rows storage vocabulary",
     "explanations": (
         "building compiler.gbnf compiler.grammar compiler.grammar.load compiler.grammar.parser compiler.json_schema"
         " compiler.json_schema.algebra compiler.json_schema.read compiler.patterns compiler.programs correction"

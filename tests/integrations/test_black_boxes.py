@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
+import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import structgen as sg
 from structgen.correction.values import CorrectionError
+from structgen.errors import ArgumentError
 
 openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")
 
 from structgen.integrations.apis.anthropic import MessagesModel  # noqa: E402
 from structgen.integrations.apis.openai import GO_ON, ChatModel, CompletionModel  # noqa: E402
+
+EXAMPLE = Path(__file__).parents[2] / "examples/correct_openai.py"
 
 SCHEMA = {
     "type": "object",
@@ -28,6 +33,9 @@ SCHEMA = {
     "additionalProperties": False,
 }
 GOOD = '{"name": "Ada é", "role": "admin"}'
+
+#: Seconds that are waited for what comes for certain, on a machine that is slow and does much else.
+PATIENCE = 600
 
 
 class Server(ThreadingHTTPServer):
@@ -39,16 +47,13 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.scripts: list[Callable[[Handler], None]] = []
         self.requests: list[dict[str, Any]] = []
-        self.release = threading.Event()
-        self.sent = 0
+        self.begun = threading.Semaphore(0)  # released for each script
+        self.release = threading.Event()  # those that hang may end
+        self.abandoned = threading.Event()  # a client has closed a reply that was not at its end
 
-    def has_begun_all(self) -> bool:
-        """Whether each script is taken within ten seconds; a client that gives up may be ahead of the server."""
-        for _ in range(1000):
-            if not self.scripts:
-                return True
-            time.sleep(0.01)
-        return False
+    def has_begun(self, scripts: int) -> bool:
+        """Whether so many scripts are begun, in the end: a client that gives up may be ahead of the server."""
+        return all(self.begun.acquire(timeout=PATIENCE) for _ in range(scripts))
 
     @property
     def url(self) -> str:
@@ -61,7 +66,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.requests.append(json.loads(body))
-        self.server.scripts.pop(0)(self)
+        script = self.server.scripts.pop(0)
+        self.server.begun.release()
+        script(self)
 
     def log_message(self, *_: object) -> None:
         return
@@ -81,7 +88,6 @@ class Handler(BaseHTTPRequestHandler):
             choice |= {"text": text} if "/chat/" not in self.path else {"delta": {"content": text}}
             chunk = {"id": "1", "object": "chunk", "created": 0, "model": "m", "choices": [choice]}
             self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
-        self.server.sent += 1
 
     def end(self) -> None:
         if not self.path.endswith("/messages"):
@@ -106,7 +112,7 @@ def says_endlessly(text: str) -> Callable[[Handler], None]:
             while True:
                 handler.piece("y" * 1000)
         except OSError:  # the client has gone
-            handler.server.release.set()
+            handler.server.abandoned.set()
 
     return script
 
@@ -136,7 +142,7 @@ def refuses(status: int) -> Callable[[Handler], None]:
 def hangs(handler: Handler) -> None:
     handler.begin()
     handler.piece('{"name": "')
-    handler.server.release.wait(20)
+    handler.server.release.wait()
 
 
 def is_no_text(handler: Handler) -> None:
@@ -161,23 +167,39 @@ def server() -> Iterator[Server]:
 
 
 def client(server: Server, **options: Any) -> Any:
-    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", **{"max_retries": 0, "timeout": 10, **options})
+    options = {"max_retries": 0, "timeout": PATIENCE, **options}
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", **options)
 
 
-MODELS: dict[str, Callable[[Server], Any]] = {
-    "chat": lambda server: ChatModel(client(server), "m", temperature=0),
-    "prefilled": lambda server: ChatModel(client(server), "m", prefill=True, system="Be brief."),
-    "completions": lambda server: CompletionModel(client(server), "m"),
-    "messages": lambda server: MessagesModel(
-        anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=10), "m"
+def messages_client(server: Server, timeout: float = PATIENCE) -> Any:
+    return anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=timeout)
+
+
+#: Models of each protocol, by how long their clients wait.
+MODELS: dict[str, Callable[[Server, float], Any]] = {
+    "chat": lambda server, timeout: ChatModel(client(server, timeout=timeout), "m", temperature=0),
+    "prefilled": lambda server, timeout: ChatModel(
+        client(server, timeout=timeout), "m", prefill=True, system="Be brief."
     ),
+    "completions": lambda server, timeout: CompletionModel(client(server, timeout=timeout), "m"),
+    "messages": lambda server, timeout: MessagesModel(messages_client(server, timeout), "m"),
 }
+
+
+class Impatient:
+    """A model whose client waits for the first reply, and not for another."""
+
+    def __init__(self, kind: str, server: Server) -> None:
+        self._first, self._others = MODELS[kind](server, PATIENCE), MODELS[kind](server, 1)
+
+    def reply(self, prompt: str, text: str) -> Any:
+        return (self._others if text else self._first).reply(prompt, text)
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_answers_are_corrected(kind: str, server: Server, index: sg.Index) -> None:
     server.scripts = [says('{"name": "Ada é", "role": [1]}'), says('admin"}')]
-    result = sg.correct(MODELS[kind](server), index, "Who?")
+    result = sg.correct(MODELS[kind](server, PATIENCE), index, "Who?")
     assert json.loads(result.text) == json.loads(GOOD)
     assert result.calls == len(server.requests) <= 2
     assert all(request["stream"] for request in server.requests)
@@ -186,7 +208,7 @@ def test_answers_are_corrected(kind: str, server: Server, index: sg.Index) -> No
 def test_how_chats_are_asked_to_go_on(server: Server, index: sg.Index) -> None:
     for kind, more in (("chat", [{"role": "user", "content": GO_ON}]), ("prefilled", [])):
         server.scripts, server.requests = [says('{"name": "Ada '), says('é", "role": "admin"}')], []
-        assert sg.correct(MODELS[kind](server), index, "Who?").text == GOOD
+        assert sg.correct(MODELS[kind](server, PATIENCE), index, "Who?").text == GOOD
         first, second = (request["messages"] for request in server.requests)
         assert first[-1] == {"role": "user", "content": "Who?"}
         assert second[len(first) :] == [{"role": "assistant", "content": '{"name": "Ada '}, *more]
@@ -195,9 +217,9 @@ def test_how_chats_are_asked_to_go_on(server: Server, index: sg.Index) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 def test_what_is_of_no_use_is_not_paid_for(kind: str, server: Server, index: sg.Index) -> None:
     server.scripts = [says_endlessly('{"name": "Ada é", "role": xyz'), says('user"}')]
-    result = sg.correct(MODELS[kind](server), index, "Who?", max_corrections=1)
+    result = sg.correct(MODELS[kind](server, PATIENCE), index, "Who?", max_corrections=1)
     assert result.complete
-    assert server.release.wait(10)  # the connection was closed
+    assert server.abandoned.wait(PATIENCE)  # the connection was closed
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -210,21 +232,14 @@ def test_failures_lose_nothing(
     kind: str, script: Callable[[Handler], None], server: Server, index: sg.Index
 ) -> None:
     server.scripts = [says('{"name": '), script]
-    model = MODELS[kind](server)
-    if script is hangs:
-        quick = client(server, timeout=3)
-        asked = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=3)
-        model = {
-            "chat": ChatModel(quick, "m"), "prefilled": ChatModel(quick, "m", prefill=True),
-            "completions": CompletionModel(quick, "m"), "messages": MessagesModel(asked, "m"),
-        }[kind]  # fmt: skip
+    model = Impatient(kind, server) if script is hangs else MODELS[kind](server, PATIENCE)
     with pytest.raises(CorrectionError) as caught:
         sg.correct(model, index, "Who?")
     so_far = caught.value.correction
     assert so_far.text.startswith('{"name": ')
-    assert server.has_begun_all(), "a request that began late would take the next script"
+    assert server.has_begun(2), "a request that began late would take the next script"
     server.scripts = [says(GOOD)]
-    result = sg.correct(MODELS[kind](server), index, "Who?", resume=so_far)
+    result = sg.correct(MODELS[kind](server, PATIENCE), index, "Who?", resume=so_far)
     assert result.complete
     assert index.match(result.text.encode()).accepted
 
@@ -245,3 +260,43 @@ def test_async_clients(server: Server, index: sg.Index) -> None:
             assert (await sg.acorrect(MessagesModel(messages, "m"), index, "Who?")).text == GOOD
 
     asyncio.run(test())
+
+
+@pytest.mark.parametrize("kind", ["chat", "prefilled", "completions"])
+def test_requests_say_how_tokens_are_drawn(kind: str, server: Server, index: sg.Index) -> None:
+    model = MODELS[kind](server, PATIENCE)
+    given: dict[str, Any] = {"temperature": 0.7, "seed": 3}
+    server.scripts = [says('{"name": "Ada'), says(' é", "role": "boss"}'), says("2")]
+    result = sg.correct(model, index, "Who?", draft="ask", **given)
+    assert result.text == GOOD.replace("admin", "user")
+    assert len(server.requests) == 3
+    assert all(given.items() <= request.items() for request in server.requests)
+    server.scripts, server.requests = [says(GOOD)], []
+    assert sg.correct(model, index, "Who?").complete  # which knows nothing of that
+    assert server.requests[0].get("temperature") == (0 if kind == "chat" else None)
+    assert "seed" not in server.requests[0]
+
+
+def test_what_a_request_cannot_say_is_refused(server: Server, index: sg.Index) -> None:
+    for name, value in {"temperature": 0.7, "seed": 3}.items():
+        with pytest.raises(ArgumentError, match=f"{name} means nothing to this model"):
+            sg.correct(MODELS["messages"](server, PATIENCE), index, "Who?", **{name: value})  # type: ignore[arg-type]
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("completions", [False, True])
+def test_the_example_asks_any_server(
+    completions: bool, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    schema, page = tmp_path / "who.json", tmp_path / "page.html"
+    schema.write_text(json.dumps(SCHEMA))
+    server.scripts = [says('{"name": "Ada é", "role": "amdin"}')]
+    options = ["--page", str(page), *(["--completions"] if completions else [])]
+    monkeypatch.setattr(sys, "argv", ["correct_openai.py", f"{server.url}/v1", "m", str(schema), "Who?", *options])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    written = capsys.readouterr()
+    assert written.out == GOOD + "\n"
+    assert written.err.startswith("1. ")
+    assert "was dropped (struck out)" in page.read_text(encoding="utf-8")
+    assert ("prompt" in server.requests[0]) is completions

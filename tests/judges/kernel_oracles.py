@@ -313,6 +313,7 @@ def table_rows(random: Random) -> None:
         arena = tables.arena()
         classes = arena[arena[kernels.A_CLASS_OF] :][:256].tolist()
         weights = np.arange(1.0, 2.0 + max(classes))
+        dense, of_dense = tables.dense()
         for state in random.sample(range(tables.states), min(20, tables.states)):
             found = kernels.widest_entry(arena, state, weights)
             row = arena[arena[kernels.A_ROWS] + state]
@@ -325,6 +326,7 @@ def table_rows(random: Random) -> None:
             assert taken[found[0]] == max(taken.values(), default=0)
             laid_out = {byte: int(arena[row + classes[byte]]) for byte in range(256)}
             assert laid_out == dict.fromkeys(range(256), DEAD) | edges
+            assert [*laid_out.values()] == dense[state, of_dense].tolist()
             assert kernels.widest_entry(arena, state, weights) == found
             assert arena[arena[kernels.A_ROWS] + state] == row
 

@@ -43,14 +43,13 @@ from structgen.runtime.grammar.parser import parser_driver as parses
 from structgen.runtime.grammar.parser import subsumption as parser_cover
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import (
-    distances as stack_distances,
-)
-from structgen.runtime.pushdown import (
     machine as pushdown,
 )
 from structgen.runtime.pushdown import (
     partial_masks as stack_rows,
 )
+from structgen.runtime.pushdown.distances import cheapest_texts
+from structgen.runtime.pushdown.distances import token_distances as stack_distances
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.rows import row_pool as rows
 from structgen.runtime.rows import row_store  # fmt: skip
@@ -65,6 +64,7 @@ SMALL: list[tuple[Any, str, int]] = [
     (automaton, "MEMO_STATES", 2),
     (automaton_distances, "MEMO_ENTRIES", 3),
     (borders_module, "MOST_ANSWERS", 2),
+    (cheapest_texts, "MEMO_ENTRIES", 3),
     (completions, "_MOST_KNOWN", 2),
     (grammar_distances, "MEMO_ENTRIES", 3),
     (grammar_threads, "_MOST_ANSWERS", 2),
@@ -226,7 +226,8 @@ class TestBounds:
         assert sum(len(config.targets) for config in machine._configs.values()) <= 101
 
     def test_distances(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stack_distances, "MEMO_ENTRIES", 10)
+        for module in (stack_distances, cheapest_texts):
+            monkeypatch.setattr(module, "MEMO_ENTRIES", 10)
         index = compiled("gbnf")
         check(index, "gbnf", is_limited=True)
         distances: Any = index.distances
@@ -236,6 +237,7 @@ class TestBounds:
             assert all(map(guide.advance, b"[" * depth))
             distances.near(guide.config, 100)
         assert len(distances._sums) < 60
+        assert len(distances._texts._next) <= 10
 
     def test_shared_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(vocabulary_module, "_MOST_SHARED", 20_000)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from ...system.types import Foreign
-from .openai import GO_ON, streamed, with_request
+from .openai import GO_ON, streamed
 
 
 class MessagesModel:
-    """A model behind ``/v1/messages``.
+    """A model behind ``/v1/messages``, whose requests say nothing of how tokens are drawn.
 
     Parameters
     ----------
@@ -23,21 +23,15 @@ class MessagesModel:
         Whether the model goes on with an answer that the last message begins; some refuse that, and are asked to.
         What it begins with must not end in blanks, which are left out.
     request:
-        What else each request has: ``system``, ``temperature``, ``stop_sequences``.
+        What else each request has: ``system``, ``stop_sequences``, ``extra_body``.
     """
-
-    takes = frozenset({"temperature"})  # and no seed
 
     def __init__(
         self, client: Foreign, model: str, *, max_tokens: int = 4096, prefill: bool = True, **request: Foreign
     ) -> None:
         self._create = client.messages.create
-        self._request = {"model": model, "max_tokens": max_tokens, "stream": True, **request}
+        self._request = {**request, "model": model, "max_tokens": max_tokens, "stream": True}
         self._prefill = prefill
-
-    def sampled(self, **options: float) -> MessagesModel:
-        """The same with a temperature in each request."""
-        return with_request(self, options)
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:
         """What comes behind ``text`` in the answer to ``prompt``."""

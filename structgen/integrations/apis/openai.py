@@ -37,9 +37,9 @@ class ChatModel:
     system:
         A system message.
     prefill:
-        Whether the server goes on with an answer that the last message begins, as vLLM, SGLang, llama.cpp and
-        ``transformers serve`` can be asked to (``extra_body={"continue_final_message": True,
-        "add_generation_prompt": False}`` for the first two). Else it is asked to, as `GO_ON` says.
+        Whether the server goes on with an answer that the last message begins, as llama.cpp's does, and vLLM's and
+        SGLang's with ``extra_body={"continue_final_message": True, "add_generation_prompt": False}``. Else it is
+        asked to, as `GO_ON` says: ``transformers serve`` and llama-cpp-python's begin another answer.
     request:
         What else each request has: ``temperature``, ``max_tokens``, ``seed``, ``extra_body``.
     """
@@ -50,12 +50,12 @@ class ChatModel:
         self, client: Foreign, model: str, *, system: str = "", prefill: bool = False, **request: Foreign
     ) -> None:
         self._create = client.chat.completions.create
-        self._request = {"model": model, "stream": True, **request}
+        self._request = {**request, "model": model, "stream": True}
         self._system, self._prefill = system, prefill
 
     def sampled(self, **options: float) -> ChatModel:
         """The same with a temperature, or a seed, in each request."""
-        return with_request(self, options)
+        return _with_request(self, options)
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:
         """What comes behind ``text`` in the answer to ``prompt``."""
@@ -75,11 +75,11 @@ class CompletionModel:
 
     def __init__(self, client: Foreign, model: str, **request: Foreign) -> None:
         self._create = client.completions.create
-        self._request = {"model": model, "stream": True, **request}
+        self._request = {**request, "model": model, "stream": True}
 
     def sampled(self, **options: float) -> CompletionModel:
         """The same with a temperature, or a seed, in each request."""
-        return with_request(self, options)
+        return _with_request(self, options)
 
     def reply(self, prompt: str, text: str) -> Iterator[str] | AsyncIterator[str]:
         """What comes behind ``text`` in the answer to ``prompt``."""
@@ -94,7 +94,7 @@ def _text(chunk: Foreign) -> str:
     return (chunk.choices[0].text or "") if chunk.choices else ""
 
 
-def with_request(model: M, options: dict[str, float]) -> M:
+def _with_request(model: M, options: dict[str, float]) -> M:
     """A model with more in each of its requests."""
     twin = copy(model)
     vars(twin)["_request"] = vars(model)["_request"] | options

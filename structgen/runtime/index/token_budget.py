@@ -5,7 +5,7 @@ with ``max_tokens`` allows what the mask allows and what leads where the distanc
 there is always a token that leads one closer, and the text is complete in time.
 
 Distances of automata are exact (`structgen.runtime.automaton.distances`). Those of machines with a stack are upper
-bounds: a text of so many tokens is known (`structgen.runtime.pushdown.distances`).
+bounds: a text of so many tokens is known (`structgen.runtime.pushdown.distances.token_distances`).
 
 Far from the end no token can lead too far away. Then masks and steps are the ordinary ones: a configuration carries
 the number of tokens left from which on it is worth looking (`Distances.near`).

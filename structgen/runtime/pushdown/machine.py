@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,7 +23,9 @@ from ...storage import columns
 from ...storage.columns import Field
 from ...system.locks import Lock
 from ...system.memo import Memo, shorten
+from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, RowParts, Sections
+from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET, shortened
 from ..core.dense_rows import DENSE_ROWS
@@ -36,7 +39,8 @@ from .tables import Moves, PushdownTables
 from .token_edges import TokenMoves
 
 if TYPE_CHECKING:
-    from .distances import StackDistances
+    from .distances.cheapest_texts import CheapestTexts
+    from .distances.token_distances import StackDistances
 
 #: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
 MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
@@ -134,10 +138,24 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def distances(self) -> StackDistances:
         """How far configurations are from a complete text: upper bounds."""
-        from .distances import StackDistances
+        from .distances.token_distances import StackDistances
 
         self.lower_all()
         return StackDistances(self)
+
+    def completion(self, config: Configuration[Thread]) -> bytes | None:
+        """The fewest bytes that complete a text; None with registers, or where tokens are more than their bytes."""
+        if not self._sees_tokens:
+            with suppress(UnsupportedError):
+                return self._cheapest_texts.text(config.threads)
+        return None
+
+    @cached_property
+    def _cheapest_texts(self) -> CheapestTexts:
+        from .distances.cheapest_texts import CheapestTexts
+
+        self.lower_all()
+        return CheapestTexts(self, self.tables.arena(), sorted(range(256), key=legibility))
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:

@@ -213,11 +213,7 @@ class PushdownTables:
         """
         if (np.diff(self.group_start.astype(np.int64)) > 1).any():
             return False
-        returns, alike = self.returns.tolist(), self.like.astype(np.int64)
-        classes = byte_classes(self.edge_low, self.edge_high)
-        taken = dense_table(self.edge_start, self.edge_low, self.edge_high, self.edge_target, classes) > 0
-        if (alike > 0).any():
-            taken[alike > 0] |= taken[alike[alike > 0] - 1]
+        returns, taken = self.returns.tolist(), self.dense()[0] != DEAD
         above: dict[frozenset[int], list[int]] = {}  # states that return, by what can lie below them
         for state in np.flatnonzero(self.returns).tolist():
             above.setdefault(frozenset(below[state]), []).append(state)
@@ -233,6 +229,18 @@ class PushdownTables:
             if (taken[states].any(axis=0) & taken[list(handed)].any(axis=0)).any():
                 return False
         return True
+
+    def dense(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """What each state does with each class of bytes, ``int32[states, classes]``, and the class of each byte.
+
+        A state, ``states + g`` for group ``g``, or `DEAD`.
+        """
+        classes = byte_classes(self.edge_low, self.edge_high)
+        table = dense_table(self.edge_start, self.edge_low, self.edge_high, self.edge_target, classes)
+        states = np.flatnonzero(self.like)
+        own = table[states]
+        table[states] = np.where(own == DEAD, table[self.like[states].astype(np.int64) - 1], own)
+        return np.maximum(table - 1, DEAD), classes
 
     # -- the form for kernels --------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from structgen.errors import BudgetExceededError, TokenBudgetError, UnsupportedE
 from structgen.runtime import ids_of
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.index.index import Index
-from structgen.runtime.pushdown import distances as stack_distances
 from structgen.runtime.pushdown import walker as stack_walks
+from structgen.runtime.pushdown.distances import token_distances as stack_distances
 from structgen.runtime.pushdown.machine import PushdownMachine
 
 

@@ -27,7 +27,7 @@ from structgen.runtime.pushdown import (
 from structgen.runtime.pushdown import (
     walker as stack_walks,
 )
-from structgen.runtime.pushdown.distances import StackDistances
+from structgen.runtime.pushdown.distances.token_distances import StackDistances
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.stacks import laid_out
 from structgen.runtime.pushdown.walker import StackWalker

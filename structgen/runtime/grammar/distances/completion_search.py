@@ -13,14 +13,12 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
 from ....system.visible import legibility
 from ...automaton.distances import MEMO_ENTRIES
 from ...core.digraph import bits
+from ...pushdown.distances.cheapest_texts import by_class
 from ..completability.obligations import Watched
 from ..lexer_threads import Thread
 from ..parser.parser_driver import Parse, ParserDriver
@@ -43,14 +41,6 @@ class _Boundary(NamedTuple):
     watched: Watched
 
 
-def _readable(class_of: NDArray[np.uint8]) -> list[int]:
-    """A byte of each class, those first that read best."""
-    chosen: dict[int, int] = {}
-    for byte in sorted(range(256), key=legibility):
-        chosen.setdefault(int(class_of[byte]), byte)
-    return [*chosen.values()]
-
-
 class CompletionSearch:
     """Completes texts of one grammar. Safe to use from several threads.
 
@@ -66,7 +56,7 @@ class CompletionSearch:
         self._lapses: list[int] = tables.lapses.tolist()
         self._starts: list[int] = tables.starts.tolist()
         self._fresh = frozenset(self._starts)
-        self._lexemes = LexemeCosts(tables, _readable(tables.class_of))
+        self._lexemes = LexemeCosts(tables, by_class(sorted(range(256), key=legibility), tables.class_of))
         self._costs = ParserCosts(tables, parses.parser, self._least())
         self._known: Memo[tuple[Spot, int], tuple[_Rest, ...]] = Memo(MEMO_ENTRIES)
         self._lock = Lock(Rank.DISTANCES)

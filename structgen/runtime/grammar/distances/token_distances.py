@@ -17,7 +17,8 @@ from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
-from ...pushdown.distances import children_of, preferred, row_of
+from ...pushdown.distances.cheapest_texts import by_class
+from ...pushdown.distances.token_distances import by_runs, children_of, row_of
 from ..lexer_threads import Thread
 from .potential import Potential, find_potential
 from .successors import GrammarSuccessors, LexedMachine
@@ -48,7 +49,7 @@ class GrammarDistances:
         tables, vocabulary = machine.tables, machine.vocabulary
         _check(machine)
         self._trie = vocabulary.trie
-        chosen = preferred(vocabulary.single_bytes, tables.class_of.astype(np.int32), self._trie)
+        chosen = by_class(by_runs(vocabulary), tables.class_of)
         read = np.flatnonzero((tables.table >= 0).any(axis=0))
         if len(np.setdiff1d(read, tables.class_of[chosen])):
             raise UnsupportedError(
