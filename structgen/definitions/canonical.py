@@ -68,8 +68,8 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
 
 
 def _regex(canonical: str) -> Regex:
-    _, pattern, flags = json.loads(canonical)
-    return Regex(pattern, flags)
+    _, pattern, flags, *dialect = json.loads(canonical)
+    return Regex(pattern, flags, *dialect)
 
 
 def _gbnf(canonical: str) -> Gbnf:

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
 
+#: By dialect of a `Regex`: the flags that it has.
+DIALECT_FLAGS = {
+    "re": SUPPORTED_FLAGS,
+    "ecma": re.IGNORECASE | re.MULTILINE | re.DOTALL,
+    "rust": re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE,
+}
+
 #: The widest column that an `Indentation` can be asked to tell apart.
 MOST_COLUMNS = 1 << 10
 
@@ -67,7 +74,7 @@ class Composable:
 
 @dataclass(frozen=True)
 class Regex(Composable):
-    r"""The texts that a Python regular expression matches from end to end (`re.fullmatch`).
+    r"""The texts that a regular expression matches from end to end (`re.fullmatch`).
 
     Parameters
     ----------
@@ -77,10 +84,15 @@ class Regex(Composable):
         atomic groups and possessive quantifiers are refused with their column.
     flags:
         `re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE`, or their union as an int.
+    dialect:
+        What the pattern was written for. ``"re"``: Python. ``"ecma"``: JavaScript, as with its flag ``u``;
+        ``"rust"``: the `regex` crate. Classes, ``.``, ``$`` and what is equal under `re.IGNORECASE` are each
+        dialect's own. `re.ASCII` is Python's alone, and JavaScript has no `re.VERBOSE`.
     """
 
     pattern: str
     flags: int = 0
+    dialect: str = "re"
 
     kind = "regex"
 
@@ -99,6 +111,12 @@ class Regex(Composable):
                 f"unsupported regex flags {re.RegexFlag(unknown)!r}",
                 remedy="Use re.A, re.I, re.M, re.S and re.X only.",
             )
+        _check_choice("dialect", self.dialect, tuple(DIALECT_FLAGS))
+        if unknown := self.flags & ~int(DIALECT_FLAGS[self.dialect] | re.UNICODE):
+            raise DefinitionError(
+                f"the dialect {self.dialect} has no flag {re.RegexFlag(unknown)!r}",
+                remedy="Leave it out, and write its meaning into the pattern.",
+            )
 
     @classmethod
     def choice(cls, words: Iterable[str]) -> Regex:
@@ -109,8 +127,9 @@ class Regex(Composable):
         return cls("|".join(map(re.escape, dict.fromkeys(found))))
 
     def canonical(self) -> str:
-        """The kind, pattern and flags as compact JSON."""
-        return json.dumps(["regex", self.pattern, self.flags & ~int(re.UNICODE)], ensure_ascii=True)
+        """The kind, pattern and flags as compact JSON, and a dialect that is not Python's."""
+        dialect = [self.dialect] if self.dialect != "re" else []
+        return json.dumps(["regex", self.pattern, self.flags & ~int(re.UNICODE), *dialect], ensure_ascii=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -778,7 +797,8 @@ def format_of(value: object) -> Foreign:
             raise DefinitionError(what, remedy="Give the whole these options.")
         return loads(definition.text)
     if isinstance(definition, Regex):
-        return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags}
+        dialect = {"dialect": definition.dialect} if definition.dialect != "re" else {}
+        return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags, **dialect}
     if isinstance(definition, Gbnf):
         return {"type": "grammar", "grammar": definition.text, "start": definition.start}
     if isinstance(definition, Grammar):

@@ -115,7 +115,7 @@ def _inner(definition: StructuralTag, format_: dict[str, Foreign]) -> Definition
             style = {"style": format_["style"]} if "style" in format_ else {}
             return definition.schema(format_["json_schema"], **style, **format_.get("options", {}))
         if kind == "regex":
-            return Regex(format_["pattern"], format_.get("flags", 0))
+            return Regex(format_["pattern"], format_.get("flags", 0), format_.get("dialect", "re"))
         if kind == "grammar" and format_.get("syntax", "gbnf") in ("gbnf", "ebnf"):
             return Gbnf(format_["grammar"], start=format_.get("start", "root"))
     except (StructgenError, KeyError, TypeError):

@@ -189,7 +189,7 @@ def _const_string(fields: _Fields) -> _Plan:
 
 
 def _regex(fields: _Fields) -> _Plan:
-    options = {"flags": fields.take("flags", int, 0)}
+    options = {"flags": fields.take("flags", int, 0), "dialect": fields.take("dialect", str, "re")}
     return _leaf(Inner(fields.where, "regex", fields.take("pattern", str), options))
 
 
