@@ -71,8 +71,8 @@ _ECMA = [
 _RUST = [
     r"\A", r"\z", r"\a", r"\pL", r"\PN", r"\p{^L}", r"\p{any}", "[[:alpha:]]", "[[:^digit:]]", "[a-k&&[^b]]",
     r"[\w--\d]", "[a-c~~b-k]", "[^a--A]", "[]a]", r"[\d-x]", r"\b{start}", r"\b{end-half}", r"\<", r"\>", "(?i)",
-    "(?-i)", "(?x)", "(?s)", "(?m)", "(?U)", "{", "a{,2}", "]", r"\cJ", r"\Z", "(?=a)", r"\1", r"\U00000041", " ", "#", r"\ ", r"\#",
-    "[ a]", "[a#\n]",
+    "(?-i)", "(?x)", "(?s)", "(?m)", "(?U)", "{", "a{,2}", "]", r"\cJ", r"\Z", "(?=a)", r"\1", r"\U00000041", " ", "#",
+    r"\ ", r"\#", "[ a]", "[a#\n]",
 ]  # fmt: skip
 _GROUPS = {
     "ecma": ["({})", "(?:{})", "(?<n>{})"],
@@ -95,7 +95,7 @@ def patterns(dialect: str, count: int, seed: int) -> Iterator[str]:
         if kind < 0.8:
             return f"(?:{part(deep - 1)}|{part(deep - 1)})"
         if kind < 0.9:
-            return draw.choice(_GROUPS[dialect]).format(part(deep - 1))
+            return str(draw.choice(_GROUPS[dialect])).format(part(deep - 1))
         return part(deep - 1) + draw.choice(_SIGNS)
 
     for _ in range(count):
