@@ -515,6 +515,11 @@ class Gbnf(Composable):
 
     kind = "gbnf"
 
+    @property
+    def notation(self) -> str:
+        """How the text is written: a name among the dialects of `structgen.compiler.gbnf.dialects`."""
+        return "gbnf"
+
     def __post_init__(self, source: object) -> None:
         from .grammar_text import read_grammar
 
@@ -524,6 +529,44 @@ class Gbnf(Composable):
     def canonical(self) -> str:
         """The kind, the start and the text, as JSON."""
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
+
+
+#: The dialects of an `Ebnf`.
+EBNF_DIALECTS = ("xgrammar", "transformers-cfg")
+
+
+@dataclass(frozen=True)
+class Ebnf(Gbnf):
+    """The texts that a grammar describes which was written for another engine, in a notation much like GBNF.
+
+    Parameters
+    ----------
+    source, start:
+        As of `Gbnf`.
+    dialect:
+        ``"xgrammar"``: XGrammar's EBNF, with left recursion and ``TagDispatch``; ``"transformers-cfg"``. What each
+        has that is not read is refused by name when it is compiled; see docs/guide/migrating.md.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, a start that is no name, an unknown dialect.
+    """
+
+    dialect: str = "xgrammar"
+
+    @property
+    def notation(self) -> str:
+        """The dialect."""
+        return self.dialect
+
+    def __post_init__(self, source: object) -> None:
+        super().__post_init__(source)
+        _check_choice("dialect", self.dialect, EBNF_DIALECTS)
+
+    def canonical(self) -> str:
+        """The kind, the start, the text and the dialect, as JSON."""
+        return json.dumps([self.kind, self.start, self.text, self.dialect], separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -800,7 +843,8 @@ def format_of(value: object) -> Foreign:
         dialect = {"dialect": definition.dialect} if definition.dialect != "re" else {}
         return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags, **dialect}
     if isinstance(definition, Gbnf):
-        return {"type": "grammar", "grammar": definition.text, "start": definition.start}
+        dialect = {"dialect": definition.dialect} if isinstance(definition, Ebnf) else {}
+        return {"type": "grammar", "grammar": definition.text, "start": definition.start, **dialect}
     if isinstance(definition, Grammar):
         return _format_of_grammar(definition)
     if isinstance(definition, JsonSchema):

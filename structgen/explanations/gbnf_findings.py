@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
+from ..compiler.gbnf.dialects import DIALECTS
 from ..compiler.gbnf.reader import read
 from ..compiler.gbnf.syntax import (
     CharacterSet,
     Choice,
+    FreeText,
     GbnfGrammar,
     QuotedText,
     Reference,
@@ -146,11 +148,14 @@ def find(index: Index, definition: Gbnf, data: bytes, ended: bool, _: Foreign = 
     """Which rules could go on in place of a text's last character, or of its end."""
     meter = Meter(_BUDGET)
     try:
-        grammar = index.explanations.get(definition.text)
+        key = definition.canonical()
+        grammar = index.explanations.get(key)
         if grammar is None:
-            grammar = index.explanations[definition.text] = read(definition.text, meter)
+            grammar = index.explanations[key] = read(definition.text, meter, DIALECTS[definition.notation])
     except StructgenError as error:
         return Findings((), "", (f"the rules are not looked into: {error}",))
+    if any(isinstance(node, FreeText) for node in grammar.nodes):
+        return Findings((), "", ("the rules are not looked into: they hold free text",))
     start = next(number for number, rule in enumerate(grammar.rules) if rule.name == definition.start)
     text = characters(data)
     if text is None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..budget import Budget, Meter
 from ..building import marked_tag_machine
-from ..definitions import Definition, Gbnf, JsonSchema, Regex, StructuralTag
+from ..definitions import Definition, Ebnf, Gbnf, JsonSchema, Regex, StructuralTag
 from ..definitions.json_text import loads
 from ..definitions.values import TAG_OPTIONS
 from ..errors import StructgenError
@@ -117,7 +117,8 @@ def _inner(definition: StructuralTag, format_: dict[str, Foreign]) -> Definition
         if kind == "regex":
             return Regex(format_["pattern"], format_.get("flags", 0), format_.get("dialect", "re"))
         if kind == "grammar" and format_.get("syntax", "gbnf") in ("gbnf", "ebnf"):
-            return Gbnf(format_["grammar"], start=format_.get("start", "root"))
+            options = {"dialect": format_["dialect"]} if "dialect" in format_ else {}
+            return (Ebnf if options else Gbnf)(format_["grammar"], start=format_.get("start", "root"), **options)
     except (StructgenError, KeyError, TypeError):
         return None
     return None

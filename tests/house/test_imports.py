@@ -48,7 +48,7 @@ ROOMS = {
     "compiler.automata": "definitions kernels runtime.automaton storage",
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
-    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton",
+    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core",
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
     "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",

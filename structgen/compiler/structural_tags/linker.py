@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeGuard
 
 from ...budget import Meter
-from ...definitions import Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ...definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
@@ -366,7 +366,8 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
         if format_.kind == "regex":
             return _known(Regex(format_.value, **format_.options), linker)
         if format_.kind == "gbnf":
-            return _known(Gbnf(format_.value, **format_.options), linker)
+            kind = Ebnf if "dialect" in format_.options else Gbnf
+            return _known(kind(format_.value, **format_.options), linker)
         if format_.kind == "lark":
             return _known(Grammar(format_.value, **format_.options), linker)
         return _SchemaInner(format_, definition, linker)

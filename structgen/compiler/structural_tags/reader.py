@@ -204,6 +204,8 @@ def _grammar(fields: _Fields) -> _Plan:
         if unknown := options.keys() - {"start", *LARK_OPTIONS}:
             what = f"the options of a grammar are {', '.join(LARK_OPTIONS)}, not {_shown(min(unknown))}"
             raise DefinitionError(what, where=f"{fields.where}/options", remedy="Leave it out.")
+    elif dialect := fields.take("dialect", str, ""):
+        options["dialect"] = dialect
     return _leaf(Inner(fields.where, kind, text, options))
 
 
