@@ -419,7 +419,8 @@ class Grammar(Composable):
     lexer:
         ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
     strict:
-        Refuse grammars in which shifting competes with reducing; otherwise it is shifted, as in Lark.
+        Refuse grammars in which shifting competes with reducing (otherwise it is shifted), and those with regexes of
+        one priority that match the same text where the lexer tries both, as Lark does.
     ambiguity:
         ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so
         that every text that the rules describe is right, as with Lark's Earley parser.

@@ -48,7 +48,9 @@ ROOMS = {
     "compiler.automata": "definitions kernels runtime.automaton storage",
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
-    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core",
+    "compiler.gbnf": (
+        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"
+    ),
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
     "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",
@@ -82,8 +84,8 @@ ROOMS = {
         " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
     ),
     "compiler.scannerless": (
-        "compiler.gbnf compiler.grammar compiler.grammar.lexer compiler.grammar.parser definitions runtime.core"
-        " runtime.grammar"
+        "compiler.gbnf compiler.grammar compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.parser"
+        " definitions runtime.core runtime.grammar"
     ),
     "compiler.structural_tags": (
         "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
