@@ -125,9 +125,10 @@ ROOMS = {
         " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
+    "migrate": "definitions",
     "cli": (
-        "api cache certificates definitions explanations index_store pages runtime.core runtime.graphs runtime.index"
-        " storage traces vocabulary"
+        "api cache certificates compiler.grammar.load definitions explanations index_store pages runtime.core"
+        " runtime.graphs runtime.index storage traces vocabulary"
     ),
     "integrations": (
         "api cache definitions index_store replies runtime.batch runtime.core runtime.grammar runtime.guide"
