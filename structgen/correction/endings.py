@@ -9,6 +9,7 @@ from ..errors import BudgetExceededError, UnsupportedError
 from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..runtime.rows.bitmask import ids_of
+from ..system.visible import legibility
 
 #: Byte states that are looked at for an ending before distances are asked, and where there are none.
 _NEAR, _MOST = 1 << 8, 1 << 14
@@ -48,7 +49,7 @@ def _search(machine: Machine, start: Config, most: int) -> bytes | None:
     todo: deque[tuple[bytes, ByteState]] = deque([(b"", first)])
     while todo:
         text, state = todo.popleft()
-        for byte, after in sorted(machine.following(state), key=lambda each: _rank(each[0])):
+        for byte, after in sorted(machine.following(state), key=lambda each: legibility(each[0])):
             if after in seen:
                 continue
             if len(seen) == most:
@@ -66,12 +67,6 @@ def _ends(machine: Machine, config: Config, data: bytes) -> bool:
     for byte in data:
         config = machine.follow_byte(config, byte)
     return machine.is_accepting(config)
-
-
-def _rank(byte: int) -> tuple[int, int]:
-    """Of bytes that lead to the same state that comes first which reads best."""
-    character = chr(byte)
-    return 0 if character.isascii() and character.isalnum() else 1 if 0x20 <= byte < 0x7F else 2, byte
 
 
 def _by_distances(index: Index, config: Config) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Texts of strangers as something to look at: what is not seen, or turns its surroundings around, is spelled out."""
+"""What people see of texts. Of strangers' texts, what is not seen or turns its surroundings around is spelled out."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ def visible(text: str | bytes) -> str:
     if decoded.isascii() and decoded.isprintable():
         return decoded
     return "".join(map(_spelled, decoded))
+
+
+def legibility(byte: int) -> tuple[int, int]:
+    """Sorts bytes that do as well as each other by how well they read."""
+    character = chr(byte)
+    if character.isascii() and character.isalnum():
+        return 0, byte
+    return (1 if 0x20 <= byte < 0x7F else 2), byte
 
 
 def _spelled(character: str) -> str:

@@ -22,6 +22,7 @@ from typing import Generic, TypeVar
 from ....budget import Budget, Meter
 from ....errors import BudgetExceededError
 from ....runtime.core.digraph import bits
+from ....system.visible import legibility
 from ...automata.dfa import Dfa
 from ...patterns.lower import language
 from ...patterns.measures import post_order
@@ -45,6 +46,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 #: So many places are looked through for one lexer.
 _MOST_PLACES = 20_000
+
+#: Bytes, those first that examples read best with.
+_READABLE: list[int] = sorted(range(256), key=legibility)
 
 
 def in_regexes(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None], meter: Meter) -> Iterator[str]:
@@ -249,11 +253,3 @@ def _texts_to(lexer: Lexer, meter: Meter) -> _Texts[int]:
 
 def _shown(text: bytes) -> str:
     return repr(text.decode("utf-8", "backslashreplace"))
-
-
-def _unreadable(byte: int) -> tuple[bool, bool, bool]:
-    return byte > 0x7F, not chr(byte).isalnum(), not 0x20 < byte < 0x7F
-
-
-#: All bytes, those that are easy to read first.
-_READABLE: list[int] = sorted(range(256), key=_unreadable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import product
@@ -35,11 +36,11 @@ def without_empty_rules(
     rules: dict[tuple[str, tuple[str, ...]], Production] = {}
     held = 0
     for rule in grammar.rules:
-        for expansion in _expansions(rule.expansion, nullable, only_empty):
+        for count, expansion in enumerate(_expansions(rule.expansion, nullable, only_empty)):
             if expansion and expansion != (rule.origin,):
                 rules.setdefault((rule.origin, expansion), replace(rule, expansion=expansion))
             held += 1 + len(expansion)
-            if held % 64 == 0:
+            if count % 64 == 0:
                 meter.check_time(_DOING)
                 meter.check_memory(held * _BYTES_OF_SYMBOL, _DOING)
     kept = _with_texts(list(rules.values()), {terminal.name for terminal in grammar.terminals})
@@ -66,9 +67,18 @@ def _expansions(
 
 def _with_texts(rules: list[Production], terminals: Collection[str]) -> list[Production]:
     """Rules less those with nonterminals that were empty in all cases, and so have none now."""
-    while True:
-        known = {*terminals, *(rule.origin for rule in rules)}
-        kept = [rule for rule in rules if known.issuperset(rule.expansion)]
-        if len(kept) == len(rules):
-            return rules
-        rules = kept
+    left = Counter(rule.origin for rule in rules)
+    uses: defaultdict[str, list[int]] = defaultdict(list)
+    for number, rule in enumerate(rules):
+        for name in {*rule.expansion}.difference(terminals):
+            uses[name].append(number)
+    gone: set[int] = set()
+    todo = [name for name in uses if not left[name]]
+    while todo:
+        for number in set(uses[todo.pop()]) - gone:
+            gone.add(number)
+            origin = rules[number].origin
+            left[origin] -= 1
+            if not left[origin]:
+                todo.append(origin)
+    return [rule for number, rule in enumerate(rules) if number not in gone]

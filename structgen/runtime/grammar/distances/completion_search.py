@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
+from ....system.visible import legibility
 from ...automaton.distances import MEMO_ENTRIES
 from ...core.digraph import bits
 from ..completability.obligations import Watched
@@ -48,12 +49,6 @@ def _readable(class_of: NDArray[np.uint8]) -> list[int]:
     for byte in sorted(range(256), key=legibility):
         chosen.setdefault(int(class_of[byte]), byte)
     return [*chosen.values()]
-
-
-def legibility(byte: int) -> tuple[int, int]:
-    """Sorts bytes that do as well as each other by how well they read."""
-    character = chr(byte)
-    return 0 if character.isascii() and character.isalnum() else 1 if 0x20 <= byte < 0x7F else 2, byte
 
 
 class CompletionSearch:
