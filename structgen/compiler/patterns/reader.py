@@ -237,15 +237,19 @@ class PatternReader(ABC):
     def push(self, start: int, flags: int | None = None, look: tuple[bool, bool] | None = None) -> None:
         """Open a group."""
         self.outer.append(self.group)
-        depth = self.meter.budget.depth
-        if len(self.outer) > depth:
+        self.check_depth(len(self.outer), start)
+        self.group = _Group(start, self.group.flags if flags is None else flags, look)
+        self.obstacle = "nothing to repeat"
+
+    def check_depth(self, depth: int, start: int) -> None:
+        """Raise `BudgetExceededError` where groups, or classes, are nested too deeply."""
+        most = self.meter.budget.depth
+        if depth > most:
             raise BudgetExceededError(
-                f"the pattern nests more than depth={depth:,} groups",
+                f"the pattern nests more than depth={most:,} groups",
                 where=_column(start),
                 remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
             )
-        self.group = _Group(start, self.group.flags if flags is None else flags, look)
-        self.obstacle = "nothing to repeat"
 
     def close(self) -> None:
         """Close the innermost group."""

@@ -278,8 +278,7 @@ class RustReader(PatternReader):
             elif posix := _POSIX.match(self.pattern, self.index):
                 here.sets.add(self.posix(posix))
             elif self.take("["):
-                if len(classes) + len(self.outer) >= self.meter.budget.depth:
-                    self.push(self.index - 1)  # which says that groups are nested too deeply
+                self.check_depth(len(self.outer) + len(classes), self.index - 1)
                 classes.append(self.class_begins(self.index - 1))
             elif (sign := self.pattern[self.index : self.index + 2]) in _OPERATIONS:
                 self.index += 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -172,6 +173,25 @@ def test_a_dialect_is_part_of_the_name() -> None:
         assert definition_of("gbnf", each.canonical()) == each
     with pytest.raises(DefinitionError, match="dialect is 'lark'"):
         sg.Ebnf(text, dialect="lark")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f'r{n} ::= r{(n + 1) % 400} "a" | "b"\n' for n in range(400)) + 'root ::= r0\n',
+        "root ::= " + " ".join(["root?"] * 300) + ' "a" | "b"',
+        "root ::= " + "(" * 3000 + "root" + ")" * 3000,
+        "root ::= " + "(root | " * 200 + '"a"' + ")*" * 200,
+        "root ::= root{1000000} | \"a\"",
+        "root ::= x" + " # c\n" * 50_000,
+        "root ::= " + "x[" * 20_000,
+        "root ::= TagDispatch(" + '("a", root), ' * 5_000,
+    ],
+)
+def test_grammars_of_strangers_end(text: str) -> None:
+    budget = sg.Budget(seconds=1, depth=500)
+    with suppress(StructgenError):
+        sg.compile(sg.Ebnf(text), BYTES, eager=False, budget=budget)
 
 
 def test_within_other_definitions_and_explained() -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import unicodedata
+from contextlib import suppress
 
 import pytest
 
@@ -16,7 +17,13 @@ from structgen.compiler.patterns.dialects import READERS, read
 from structgen.compiler.patterns.syntax import Chars
 from structgen.definitions.canonical import definition_of
 from structgen.definitions.values import DIALECT_FLAGS
-from structgen.errors import DefinitionError, EmptyLanguageError, UnsupportedError
+from structgen.errors import (
+    BudgetExceededError,
+    DefinitionError,
+    EmptyLanguageError,
+    StructgenError,
+    UnsupportedError,
+)
 from tests.judges import regexes
 
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs node")
@@ -186,6 +193,22 @@ def test_a_dialect_is_part_of_the_name_and_of_what_is_put_together() -> None:
     found = sg.explain(sg.compile(sg.Regex("a(?<n>b)c", dialect="ecma"), BYTES), "abd")
     assert not found.accepted
     assert "column 9" in str(found)
+
+
+@pytest.mark.parametrize("text", ["[" * 5000 + "a" + "]" * 5000, "(?:" * 5000 + ")" * 5000, "(" * 5000])
+def test_nesting_is_bounded(text: str) -> None:
+    with pytest.raises(BudgetExceededError, match="nests more than"):
+        read(sg.Regex(text, dialect="rust"), Meter(Budget(depth=100)))
+
+
+@pytest.mark.parametrize(
+    "part", ["[a&&", "[^", "[a-z--", r"\p{L", "(?i)", "a{1", "a{2}", "[[:alpha:]]", "(?x)# ", "\\"]
+)
+@pytest.mark.parametrize("dialect", ["ecma", "rust"])
+def test_long_patterns_of_strangers_end(part: str, dialect: str) -> None:
+    budget = Budget(seconds=2, depth=200)
+    with suppress(StructgenError):
+        sg.compile(sg.Regex(part * 3000, dialect=dialect), BYTES, eager=False, budget=budget)
 
 
 def test_flags_that_a_dialect_has_not() -> None:
