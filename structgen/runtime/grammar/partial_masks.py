@@ -43,6 +43,9 @@ __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked
 #: Nodes of the trie that a slice of a walk looks at: a millisecond or two.
 _NODES = 1 << 19
 
+#: Numbers of which so many times as many are possible as are there are sorted; of others there is a table.
+_SPARSE = 8
+
 #: A lexer state, the obligations there, and the tokens or nodes that lead there.
 Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
 
@@ -197,10 +200,10 @@ class LexemeMasks:
         owing = np.flatnonzero(walks.end_watch != names.index(()))
         if len(owing):
             keys = walks.ends[owing].astype(np.int64) * len(names) + walks.end_watch[owing]
-            distinct, which = np.unique(keys, return_inverse=True)
+            distinct, which = _numbered(keys, len(self.tables.table) * len(names))
             futures = (self._futures(key // len(names), names[key % len(names)]) for key in distinct.tolist())
             known = {each: number for number, each in enumerate(sets)}
-            numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which.reshape(-1)]
+            numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which]
             sets = list(known)
         found: list[list[tuple[int, int]]] = [[] for _ in walks.id_starts[1:]]
         narrow = np.int32 if len(found) * len(sets) < 1 << 31 else np.int64
@@ -300,6 +303,16 @@ class LexemeMasks:
 def _distinct(values: NDArray[np.int32]) -> NDArray[np.int32]:
     """The values, each at least once: mostly all are the same."""
     return values[:1] if not len(values) or (values == values[0]).all() else np.unique(values)
+
+
+def _numbered(values: NDArray[np.int64], end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The values, all below ``end``, ascending and each once; and which of them each is."""
+    if end > _SPARSE * len(values):
+        distinct, which = np.unique(values, return_inverse=True)
+        return distinct, which.reshape(-1)
+    is_there = np.zeros(end, bool)
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 
 
 def _by_value(

@@ -29,7 +29,7 @@ from ....system.types import Array, Sections
 from ...core.bitsets import words_of
 from ..tables import GrammarTables
 from .lexeme_ends import Endings
-from .pop_summaries import PopSummary
+from .pop_summaries import Group, PopSummary
 
 #: The sections of the file format (see docs/internals/format.md): all of them, or none.
 SECTIONS = (
@@ -129,16 +129,17 @@ class TableBuilder:
         """The number of a set."""
         return self._sets.setdefault(endings, len(self._sets))
 
-    def row(self, summaries: Iterable[tuple[int, PopSummary]]) -> int:
-        """The number of the row of a position, of which all summaries are there, each with its ending."""
+    def row(self, summaries: Iterable[tuple[Group, PopSummary]]) -> int:
+        """The number of the row of a position, of which all summaries are there, each with its endings."""
         sure, before = 0, dict[tuple[int, int, int], int]()
-        for ending, summary in summaries:
+        for group, summary in summaries:
             if summary.succeeds:
-                sure |= 1 << ending
+                sure |= group.endings
                 continue
             for (origin, popped), following in summary.found.items():
-                after = 0 if following == 1 << ending else 1 + self.number(following)
-                before[origin, popped, after] = before.get((origin, popped, after), 0) | 1 << ending
+                is_same = (group.stays or group.is_single) and following == group.endings
+                move = origin, popped, 0 if is_same else 1 + self.number(following)
+                before[move] = before.get(move, 0) | group.endings
         key = sure, *sorted(before.items())
         known = self._rows.setdefault(key, len(self._rows))
         if known == len(self._sure):

@@ -16,7 +16,6 @@ from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from ....system.memo import Memo
-from ...core.digraph import bits
 from ..embedded import Embedded
 from ..indentation import Level
 from ..parser.stack import Parser, Stack
@@ -27,7 +26,7 @@ from .indented_moves import IndentedMoves
 from .lexical_follow import LexicalFollow
 from .nesting import Nesting
 from .obligations import Watched
-from .pop_summaries import PopSummaries, PopSummary
+from .pop_summaries import Group, PopSummaries, PopSummary
 
 #: Answers that are remembered.
 _MOST_KNOWN = 1 << 15
@@ -117,8 +116,8 @@ class Completions:
         for _ in self._all():
             pass
 
-    def _all(self) -> Iterator[tuple[int, list[tuple[int, PopSummary]]]]:
-        """Each position that a stack can come to, and its summaries, with the ending of each."""
+    def _all(self) -> Iterator[tuple[int, list[tuple[Group, PopSummary]]]]:
+        """Each position that a stack can come to, and its summaries, each with its endings."""
         nesting, indented = self._nesting, self._indented
         if nesting is not None and indented is not None:
             depths = nesting.depths(self._tables)
@@ -126,7 +125,8 @@ class Completions:
         else:
             positions = list(range(len(self._tables.context))) if self.is_exact else []
         for position in positions:
-            found = [(e, self._summaries.find(position, e)) for e in bits(self._summaries.accepted[position])]
+            groups = self._summaries.groups[position]
+            found = [(group, self._summaries.find(position, group.endings)) for group in groups]
             yield position, found
             self._pause(self._summaries.nbytes)
 
@@ -203,19 +203,22 @@ class Completions:
 
     def _left(self, state: int, endings: int) -> _Left | None:
         """The union of a state's pop summaries before some endings; None where one of them succeeds."""
-        endings &= self._summaries.accepted[state]
         known = self._known.get((state, endings), _UNKNOWN)
         if known is _UNKNOWN:
-            known = {}
-            for ending in bits(endings):
-                summary = self._summaries.find(state, ending)
-                if summary.succeeds:
-                    known = None
-                    break
-                for each, there in summary.found.items():
-                    known[each] = known.get(each, 0) | there
-            self._known[state, endings] = known
+            known = self._known[state, endings] = self._find_left(state, endings)
         return known
+
+    def _find_left(self, state: int, endings: int) -> _Left | None:
+        found: _Left = {}
+        for group in self._summaries.groups[state]:
+            if not group.endings & endings:
+                continue
+            summary = self._summaries.find(state, group.endings)
+            if summary.succeeds:
+                return None
+            for each, following in summary.found.items():
+                found[each] = found.get(each, 0) | (following & endings if group.stays else following)
+        return found
 
 
 def _nesting(

@@ -16,12 +16,15 @@ and which ending was read by then to decide it. They are the least solution of :
     A put on s before f:                what is left of the summaries of (goto(s, A), f)
 
 and are found as they are asked for. A run that shifts the end of the text, or an unconstrained ending, has succeeded.
+
+What a run comes to is additive in what may be next, so all of this is done for sets of endings: those that the lexer
+can read behind e are one node above s, not one each, which leaves a hundredth of the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ....system.locks import Lock, Rank
 from ...core.digraph import bits
@@ -37,7 +40,7 @@ _BYTES, _MOST_BYTES = 200, 1 << 27
 #: A nonterminal, and how many more states are popped; for each the endings that may be next then, as a set.
 _Found: TypeAlias = dict[tuple[int, int], int]
 
-#: A state on top of the stack, and the ending that is read next.
+#: A state on top of the stack, and the endings that may be read next, as a set.
 _Key: TypeAlias = tuple[int, int]
 
 
@@ -72,16 +75,56 @@ class Moves(Protocol):
 
 
 class PopSummary:
-    """What is known of a state on top and the ending that is read next."""
+    """What is known of a state on top and the endings that may be read next."""
 
-    __slots__ = ("below", "found", "succeeds")
+    __slots__ = ("below", "found", "put", "succeeds")
 
     def __init__(self) -> None:
         self.found: _Found = {}
         #: Whether a run succeeds without taking the state away.
         self.succeeds = False
-        #: The states that it may be put on, each with the ending that was next there.
+        #: The states that it may be put on, each with the endings that were next there.
         self.below: dict[_Key, None] = {}
+        #: By state that is put on it, the endings that may be next then.
+        self.put: dict[int, int] = {}
+
+
+class Group(NamedTuple):
+    """Endings before which a state does the same.
+
+    Parameters
+    ----------
+    endings:
+        As a set.
+    stays:
+        Whether all it does is to reduce, so that whichever was next still is.
+    """
+
+    endings: int
+    stays: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one ending."""
+        return not self.endings & (self.endings - 1)
+
+
+class _Actions(NamedTuple):
+    """What a state does before endings.
+
+    Parameters
+    ----------
+    accepted:
+        Those before which it does anything.
+    shifts:
+        The states that terminals lead to, with their endings.
+    reductions:
+        The length and the nonterminal of each, with the endings before which it is made.
+    """
+
+    accepted: int
+    shifts: tuple[tuple[int, int], ...]
+    reductions: tuple[tuple[int, int, int], ...]
 
 
 class PopSummaries:
@@ -98,13 +141,13 @@ class PopSummaries:
     def __init__(self, moves: Moves, pause: Callable[[int], object]) -> None:
         self._moves = moves
         self._pause = pause
-        self._terminal = moves.terminal
-        self._succeeds = moves.succeeds
+        self._succeeding = sum(1 << ending for ending, succeeds in enumerate(moves.succeeds) if succeeds)
         self._of_terminal: dict[int, int] = {}
-        for ending, terminal in enumerate(self._terminal):
+        for ending, terminal in enumerate(moves.terminal):
             self._of_terminal[terminal] = self._of_terminal.get(terminal, 0) | 1 << ending
-        #: By state: the endings before which it does anything, as a set: those that are worth looking at.
-        self.accepted = LazyTable(self._accept)
+        self._actions = LazyTable(self._find_actions)
+        #: By state: the endings before which it does anything, each in one group.
+        self.groups = LazyTable(lambda state: tuple(self._find_groups(state)))
         self._known: dict[_Key, PopSummary] = {}
         self._count = 0
         self._lock = Lock(Rank.PARSER)
@@ -112,8 +155,8 @@ class PopSummaries:
         self._fresh: list[_Key] = []
         self._grown: dict[_Key, _Found] = {}
 
-    def find(self, state: int, ending: int) -> PopSummary:
-        """The summaries of a state on top and the ending that is read next.
+    def find(self, state: int, endings: int) -> PopSummary:
+        """The summaries of a state on top and a group of endings that may be read next.
 
         Threads that ask at once work on the same summaries, slice by slice; they are as many as the grammar has, and
         were all looked at where it was compiled under a budget for strangers
@@ -123,7 +166,7 @@ class PopSummaries:
             with self._lock:
                 if self.nbytes > _MOST_BYTES and not self._fresh and not self._grown:
                     self._known, self._count = {}, 0
-                known = self._node((state, ending))
+                known = self._node((state, endings))
                 if self._solve():
                     return known
             self._pause(self.nbytes)
@@ -133,11 +176,41 @@ class PopSummaries:
         """Bytes that all summaries take, about."""
         return _BYTES * self._count
 
-    def _accept(self, state: int) -> int:
-        found = 0
-        for terminal in bits(self._moves.mentioned(state)):
-            found |= self._of_terminal.get(terminal, 0)
-        return found
+    def _find_actions(self, state: int) -> _Actions:
+        moves, accepted = self._moves, 0
+        shifts: dict[int, int] = {}
+        reductions: dict[tuple[int, int], int] = {}
+        for terminal in bits(moves.mentioned(state)):
+            endings = self._of_terminal.get(terminal, 0)
+            accepted |= endings
+            target = moves.shifted_to(state, terminal)
+            if target is not None and endings:
+                shifts[target] = shifts.get(target, 0) | endings
+            for reduction in moves.reductions(state, terminal):
+                reductions[reduction] = reductions.get(reduction, 0) | endings
+        return _Actions(
+            accepted, tuple(shifts.items()),
+            tuple((length, origin, before) for (length, origin), before in reductions.items() if before),
+        )  # fmt: skip
+
+    def _find_groups(self, state: int) -> Iterator[Group]:
+        _, shifts, reductions = self._actions[state]
+        once = more = 0
+        for there in (*(endings for _, endings in shifts), *(before for *_, before in reductions)):
+            once, more = once | there, more | once & there
+        for length, _, before in reductions:
+            more |= 0 if length else before
+        for target, there in shifts:
+            done = there & ~more & self._succeeding
+            if done:
+                yield Group(done, False)
+            by_next: dict[int, int] = {}
+            for ending in bits(there & ~more & ~self._succeeding):
+                following = self._moves.next(target, ending)
+                by_next[following] = by_next.get(following, 0) | 1 << ending
+            yield from (Group(endings, False) for endings in by_next.values())
+        yield from (Group(before & ~more, True) for *_, before in reductions if before & ~more)
+        yield from (Group(1 << ending, False) for ending in bits(more))
 
     def _node(self, key: _Key) -> PopSummary:
         known = self._known.get(key)
@@ -168,16 +241,20 @@ class PopSummaries:
 
     def _begin(self, key: _Key) -> None:
         """What a state does at once."""
-        state, ending = key
-        moves, terminal = self._moves, self._terminal[ending]
-        target = moves.shifted_to(state, terminal)
-        if target is not None and self._succeeds[ending]:
+        state, endings = key
+        actions = self._actions[state]
+        if any(endings & there & self._succeeding for _, there in actions.shifts):
             self._succeed(key)
             return
-        for length, origin in moves.reductions(state, terminal):
-            self._reduce(key, origin, length, 1 << ending)
-        if target is not None:
-            self._put(key, target, moves.next(target, ending))
+        for length, origin, before in actions.reductions:
+            if before & endings:
+                self._reduce(key, origin, length, before & endings)
+        for target, there in actions.shifts:
+            following = 0
+            for ending in bits(there & endings):
+                following |= self._moves.next(target, ending)
+            if following:
+                self._put(key, target, following)
 
     def _reduce(self, key: _Key, origin: int, popped: int, endings: int) -> None:
         """Reduce on top of a node's state, of which and those below so many are popped, before some endings."""
@@ -196,18 +273,19 @@ class PopSummaries:
 
     def _put(self, key: _Key, state: int, endings: int) -> None:
         """Put a state on that of a node, before some endings."""
-        if self._known[key].succeeds:
-            return  # nothing more is asked of it
-        for ending in bits(endings & self.accepted[state]):
-            above = self._node((state, ending))
-            if key in above.below:
-                continue
-            above.below[key] = None
-            self._count += 1
-            if above.succeeds:
-                self._succeed(key)
-            for (origin, popped), there in list(above.found.items()):
-                self._reduce(key, origin, popped, there)
+        node = self._known[key]
+        known = node.put.get(state, 0)
+        fresh = endings & self._actions[state].accepted & ~known
+        if not fresh or node.succeeds:  # of what succeeds nothing more is asked
+            return
+        node.put[state] = known | fresh
+        above = self._node((state, fresh))
+        above.below[key] = None
+        self._count += 1
+        if above.succeeds:
+            self._succeed(key)
+        for (origin, popped), there in list(above.found.items()):
+            self._reduce(key, origin, popped, there)
 
     def _succeed(self, key: _Key) -> None:
         for each in (todo := [key]):  # grows as it goes
