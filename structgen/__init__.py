@@ -23,6 +23,7 @@ _HOMES = {
     "JsonSchema": "definitions",
     "Grammar": "definitions",
     "Indentation": "definitions",
+    "Ebnf": "definitions",
     "Gbnf": "definitions",
     "StructuralTag": "definitions",
     "tag": "definitions",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from .correction.correct import correct as correct
     from .correction.values import Correction as Correction
     from .definitions import Definition as Definition
+    from .definitions import Ebnf as Ebnf
     from .definitions import Fsm as Fsm
     from .definitions import Gbnf as Gbnf
     from .definitions import Grammar as Grammar

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..budget import Meter
+from ..compiler.patterns.dialects import read
 from ..compiler.patterns.lower import language
 from ..compiler.patterns.measures import parts_below, post_order
-from ..compiler.patterns.parser import parse
 from ..compiler.patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from ..definitions import Definition, Regex
 from .values import Finding
@@ -20,7 +20,7 @@ def unused(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
     around it may take any number of turns besides, so one that only a bound excludes is not found.)
     """
     assert isinstance(definition, Regex)
-    tree = parse(definition.pattern, definition.flags, meter)
+    tree = read(definition, meter)
     nodes = list(post_order(tree))
     above = {id(child): node for node in nodes for child in parts_below(node, None)}
     choices = [node for node in nodes if isinstance(node, Alternate) and node.columns]
@@ -59,7 +59,7 @@ def _needing(option: Node, choice: Node, above: dict[int, Node]) -> Node | None:
 def unbounded(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
     """Repeats without an upper bound, but for those within look-around."""
     assert isinstance(definition, Regex)
-    columns = unbounded_repeats(parse(definition.pattern, definition.flags, meter))
+    columns = unbounded_repeats(read(definition, meter))
     return [Finding("note", "a repeat without a bound", f"column {column}") for column in columns], len(columns)
 
 

@@ -3,7 +3,7 @@
 ====  =================================================================================================
 0     done; ``check``, ``explain``: accepted; ``cache verify``: sound; ``diff``: equal
 1     the command ran to its end with a negative answer: not accepted, definitions failed, damage found, findings of
-      the severity that ``certify`` fails on, a difference
+      the severity that ``certify`` fails on, a difference, what ``lint`` can't read
 2     bad usage or bad input: the command could not run
 3     ``diff``: not decided within the budget
 130   interrupted
@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import CacheWarning, StructgenError, StructgenWarning
-from . import cache, certify, check, compile, diff, explain, inspect, view, warm
+from . import cache, certify, check, compile, explain, inspect, lint, view, warm
 
 
 class _Commands(TyperGroup):
@@ -88,7 +88,8 @@ def structgen(
 
     [bold]warm[/] fills the cache that servers read; [bold]compile[/] writes a single index file;
     [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one, [bold]explain[/] says
-    why it refuses a text; [bold]certify[/] and [bold]diff[/] look at definitions;
+    why it refuses a text; [bold]certify[/] and [bold]diff[/] look at definitions, [bold]lint[/] at those
+    that were written for other engines;
     [bold]cache[/] keeps house.
     """
 
@@ -100,5 +101,6 @@ app.command()(check.check)
 app.command()(view.view)
 app.command()(explain.explain)
 app.command()(certify.certify)
-app.command()(diff.diff)
+app.command()(certify.diff)
+app.command()(lint.lint)
 app.add_typer(cache.app, name="cache")

@@ -9,6 +9,7 @@ special tokens and schemas in a grammar's text; `loading` reads definitions by n
 
 from .values import (
     Definition,
+    Ebnf,
     Fsm,
     Gbnf,
     Grammar,
@@ -25,6 +26,7 @@ from .values import (
 
 __all__ = [
     "Definition",
+    "Ebnf",
     "Fsm",
     "Gbnf",
     "Grammar",

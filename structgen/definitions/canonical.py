@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ..errors import DefinitionError, StructgenError
 from ..system.types import Foreign
-from .values import WHITESPACE, Definition, Gbnf, Grammar, Indentation, JsonSchema, Regex, StructuralTag
+from .values import WHITESPACE, Definition, Ebnf, Gbnf, Grammar, Indentation, JsonSchema, Regex, StructuralTag
 
 _DECODER = json.JSONDecoder()
 
@@ -68,13 +68,13 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
 
 
 def _regex(canonical: str) -> Regex:
-    _, pattern, flags = json.loads(canonical)
-    return Regex(pattern, flags)
+    _, pattern, flags, *dialect = json.loads(canonical)
+    return Regex(pattern, flags, *dialect)
 
 
 def _gbnf(canonical: str) -> Gbnf:
-    _, start, text = json.loads(canonical)
-    return Gbnf(text, start=start)
+    _, start, text, *dialect = json.loads(canonical)
+    return Ebnf(text, start=start, dialect=dialect[0]) if dialect else Gbnf(text, start=start)
 
 
 def _grammar(canonical: str) -> Grammar:

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
 
+#: By dialect of a `Regex`: the flags that it has.
+DIALECT_FLAGS = {
+    "re": SUPPORTED_FLAGS,
+    "ecma": re.IGNORECASE | re.MULTILINE | re.DOTALL,
+    "rust": re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE,
+}
+
 #: The widest column that an `Indentation` can be asked to tell apart.
 MOST_COLUMNS = 1 << 10
 
@@ -67,7 +74,7 @@ class Composable:
 
 @dataclass(frozen=True)
 class Regex(Composable):
-    r"""The texts that a Python regular expression matches from end to end (`re.fullmatch`).
+    r"""The texts that a regular expression matches from end to end (`re.fullmatch`).
 
     Parameters
     ----------
@@ -77,10 +84,15 @@ class Regex(Composable):
         atomic groups and possessive quantifiers are refused with their column.
     flags:
         `re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE`, or their union as an int.
+    dialect:
+        What the pattern was written for. ``"re"``: Python. ``"ecma"``: JavaScript, as with its flag ``u``;
+        ``"rust"``: the `regex` crate. Classes, ``.``, ``$`` and what is equal under `re.IGNORECASE` are each
+        dialect's own. `re.ASCII` is Python's alone, and JavaScript has no `re.VERBOSE`.
     """
 
     pattern: str
     flags: int = 0
+    dialect: str = "re"
 
     kind = "regex"
 
@@ -99,6 +111,12 @@ class Regex(Composable):
                 f"unsupported regex flags {re.RegexFlag(unknown)!r}",
                 remedy="Use re.A, re.I, re.M, re.S and re.X only.",
             )
+        _check_choice("dialect", self.dialect, tuple(DIALECT_FLAGS))
+        if unknown := self.flags & ~int(DIALECT_FLAGS[self.dialect] | re.UNICODE):
+            raise DefinitionError(
+                f"the dialect {self.dialect} has no flag {re.RegexFlag(unknown)!r}",
+                remedy="Leave it out, and write its meaning into the pattern.",
+            )
 
     @classmethod
     def choice(cls, words: Iterable[str]) -> Regex:
@@ -109,8 +127,9 @@ class Regex(Composable):
         return cls("|".join(map(re.escape, dict.fromkeys(found))))
 
     def canonical(self) -> str:
-        """The kind, pattern and flags as compact JSON."""
-        return json.dumps(["regex", self.pattern, self.flags & ~int(re.UNICODE)], ensure_ascii=True)
+        """The kind, pattern and flags as compact JSON, and a dialect that is not Python's."""
+        dialect = [self.dialect] if self.dialect != "re" else []
+        return json.dumps(["regex", self.pattern, self.flags & ~int(re.UNICODE), *dialect], ensure_ascii=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +426,8 @@ class Grammar(Composable):
     lexer:
         ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
     strict:
-        Refuse grammars in which shifting competes with reducing; otherwise it is shifted, as in Lark.
+        Refuse grammars in which shifting competes with reducing (otherwise it is shifted), and those with regexes of
+        one priority that match the same text where the lexer tries both, as Lark does.
     ambiguity:
         ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so
         that every text that the rules describe is right, as with Lark's Earley parser.
@@ -509,6 +529,11 @@ class Gbnf(Composable):
 
     kind = "gbnf"
 
+    @property
+    def notation(self) -> str:
+        """How the text is written: a name among the dialects of `structgen.compiler.gbnf.dialects`."""
+        return "gbnf"
+
     def __post_init__(self, source: object) -> None:
         from .grammar_text import read_grammar
 
@@ -518,6 +543,44 @@ class Gbnf(Composable):
     def canonical(self) -> str:
         """The kind, the start and the text, as JSON."""
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
+
+
+#: The dialects of an `Ebnf`.
+EBNF_DIALECTS = ("xgrammar", "transformers-cfg")
+
+
+@dataclass(frozen=True)
+class Ebnf(Gbnf):
+    """The texts that a grammar describes which was written for another engine, in a notation much like GBNF.
+
+    Parameters
+    ----------
+    source, start:
+        As of `Gbnf`.
+    dialect:
+        ``"xgrammar"``: XGrammar's EBNF, with left recursion and ``TagDispatch``; ``"transformers-cfg"``. What each
+        has that is not read is refused by name when it is compiled; see docs/guide/migrating.md.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, a start that is no name, an unknown dialect.
+    """
+
+    dialect: str = "xgrammar"
+
+    @property
+    def notation(self) -> str:
+        """The dialect."""
+        return self.dialect
+
+    def __post_init__(self, source: object) -> None:
+        super().__post_init__(source)
+        _check_choice("dialect", self.dialect, EBNF_DIALECTS)
+
+    def canonical(self) -> str:
+        """The kind, the start, the text and the dialect, as JSON."""
+        return json.dumps([self.kind, self.start, self.text, self.dialect], separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -791,9 +854,11 @@ def format_of(value: object) -> Foreign:
             raise DefinitionError(what, remedy="Give the whole these options.")
         return loads(definition.text)
     if isinstance(definition, Regex):
-        return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags}
+        dialect = {"dialect": definition.dialect} if definition.dialect != "re" else {}
+        return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags, **dialect}
     if isinstance(definition, Gbnf):
-        return {"type": "grammar", "grammar": definition.text, "start": definition.start}
+        dialect = {"dialect": definition.dialect} if isinstance(definition, Ebnf) else {}
+        return {"type": "grammar", "grammar": definition.text, "start": definition.start, **dialect}
     if isinstance(definition, Grammar):
         return _format_of_grammar(definition)
     if isinstance(definition, JsonSchema):

@@ -11,10 +11,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
+from ..compiler.gbnf.dialects import DIALECTS
 from ..compiler.gbnf.reader import read_with_places
 from ..compiler.gbnf.syntax import (
     CharacterSet,
     Choice,
+    FreeText,
     GbnfGrammar,
     QuotedText,
     Reference,
@@ -159,12 +161,17 @@ def find(index: Index, definition: Gbnf, data: bytes, ended: bool, _: Foreign = 
     """Which rules could go on in place of a text's last character, or of its end."""
     meter = Meter(_BUDGET)
     try:
-        known = index.explanations.get(definition.text)
+        key = definition.canonical()
+        known = index.explanations.get(key)
         if known is None:
-            known = index.explanations[definition.text] = read_with_places(definition.text, meter)
+            known = index.explanations[key] = read_with_places(
+                definition.text, meter, DIALECTS[definition.notation]
+            )
     except StructgenError as error:
         return Findings((), "", (f"the rules are not looked into: {error}",))
     grammar, places = known
+    if any(isinstance(node, FreeText) for node in grammar.nodes):
+        return Findings((), "", ("the rules are not looked into: they hold free text",))
     start = next(number for number, rule in enumerate(grammar.rules) if rule.name == definition.start)
     text = characters(data)
     if text is None:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
-from ..compiler.patterns.parser import PythonReader
+from ..compiler.patterns.dialects import READERS
+from ..compiler.patterns.reader import PatternReader
 from ..compiler.patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from ..definitions import Regex
 from ..errors import StructgenError
@@ -38,18 +39,21 @@ class PatternPiece(NamedTuple):
     chars: Chars
 
 
-class _Marked(PythonReader):
-    """Reads a pattern, and keeps the place of each character and class."""
+class _Marked:
+    """Has a reader keep the place of each character and class: its `step` is called in place of the reader's."""
 
-    def __init__(self, pattern: str, flags: int, meter: Meter) -> None:
-        super().__init__(pattern, flags, meter)
+    def __init__(self, reader: PatternReader) -> None:
+        self._reader = reader
+        self._step, reader.step = reader.step, self.step  # type: ignore[method-assign]
         self.pieces: dict[int, PatternPiece] = {}  # by the identity of a part of the tree
 
     def step(self) -> None:
-        begin, group, known = self.index, self.group, len(self.group.parts)
-        super().step()
-        new = range(known, len(group.parts)) if group is self.group else ()
-        width = 1 if len(new) > 1 else self.index - begin
+        """Read a part, and note where it is written."""
+        reader = self._reader
+        begin, group, known = reader.index, reader.group, len(reader.group.parts)
+        self._step()
+        new = range(known, len(group.parts)) if group is reader.group else ()
+        width = 1 if len(new) > 1 else reader.index - begin
         for offset, at in enumerate(new):
             part = group.parts[at]
             if isinstance(part, Chars):
@@ -66,9 +70,9 @@ class Positions:
 
     def __init__(self, definition: Regex) -> None:
         meter = Meter(_BUDGET)
-        reader = _Marked(definition.pattern, definition.flags, meter)
+        reader = READERS[definition.dialect](definition.pattern, definition.flags, meter)
+        self._pieces = _Marked(reader).pieces
         tree = reader.parse()
-        self._pieces = reader.pieces
         self.moves: list[list[int]] = []
         #: By position: the piece that it reads and where that leads.
         self.reads: list[tuple[PatternPiece | None, Chars, int] | None] = []

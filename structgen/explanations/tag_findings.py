@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..budget import Budget, Meter
 from ..building import build, marked_tag_machine
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.grammar_text import is_larks
 from ..definitions.json_text import loads
 from ..definitions.values import TAG_OPTIONS
@@ -136,12 +136,13 @@ def _inner(definition: StructuralTag, format_: dict[str, Foreign]) -> Definition
             style = {"style": format_["style"]} if "style" in format_ else {}
             return definition.schema(format_["json_schema"], **style, **format_.get("options", {}))
         if kind == "regex":
-            return Regex(format_["pattern"], format_.get("flags", 0))
+            return Regex(format_["pattern"], format_.get("flags", 0), format_.get("dialect", "re"))
         if kind == "grammar":
             text = format_["grammar"]
             if format_.get("syntax") == "lark" or (not format_.get("syntax") and is_larks(text)):
                 return Grammar(text, **{"start": format_.get("start", "start"), **format_.get("options", {})})
-            return Gbnf(text, start=format_.get("start", "root"))
+            options = {"dialect": format_["dialect"]} if "dialect" in format_ else {}
+            return (Ebnf if options else Gbnf)(text, start=format_.get("start", "root"), **options)
     except (StructgenError, KeyError, TypeError):
         return None
     return None

@@ -48,7 +48,9 @@ ROOMS = {
     "compiler.automata": "definitions kernels runtime.automaton storage",
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
-    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton",
+    "compiler.gbnf": (
+        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"
+    ),
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
     "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",
@@ -84,8 +86,8 @@ ROOMS = {
         " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
     ),
     "compiler.scannerless": (
-        "compiler.gbnf compiler.grammar compiler.grammar.lexer compiler.grammar.parser compiler.programs definitions"
-        " runtime.core runtime.grammar"
+        "compiler.gbnf compiler.grammar compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.parser"
+        " compiler.programs definitions runtime.core runtime.grammar"
     ),
     "compiler.structural_tags": (
         "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
@@ -125,9 +127,10 @@ ROOMS = {
         " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
+    "migrate": "definitions",
     "cli": (
-        "api cache certificates definitions explanations index_store pages runtime.core runtime.graphs runtime.index"
-        " storage traces vocabulary"
+        "api cache certificates compiler.grammar.load definitions explanations index_store pages runtime.core"
+        " runtime.graphs runtime.index storage traces vocabulary"
     ),
     "integrations": (
         "api cache definitions explanations index_store replies runtime.batch runtime.core runtime.grammar"

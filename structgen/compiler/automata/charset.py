@@ -14,7 +14,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import chain
 from typing import TypeAlias
@@ -153,6 +153,17 @@ def category(name: str, ignore_case: bool = False) -> Ranges:
     return union(*(ranges for key, ranges in _categories().items() if key.startswith(parts)))
 
 
+@cache
+def category_named_loosely(name: str) -> Ranges:
+    """The same by a name in which case, spaces, hyphens and underscores don't count (UAX44-LM3)."""
+
+    def plain(name: str) -> str:
+        return re.sub(r"[ _-]", "", name).lower()
+
+    names = {plain(each): short for long, short in _LONG_NAMES.items() for each in (long, short)}
+    return category(names[plain(name)])
+
+
 @lru_cache(maxsize=4096)
 def ignore_case(ranges: Ranges, ascii: bool) -> Ranges:
     """The characters that equal one of the set under `re.IGNORECASE`.
@@ -160,7 +171,19 @@ def ignore_case(ranges: Ranges, ascii: bool) -> Ranges:
     `re` compares the first characters of the lower cases, and takes lower-case characters that share an upper
     case for equal (``s`` and the long s, the two lower-case sigmas). With ``ascii`` only A to Z have a case.
     """
-    cased, variants = _case_variants(ascii)
+    return _with_variants(ranges, *_variants(_case_in_re, 128 if ascii else _MAX + 1))
+
+
+@lru_cache(maxsize=4096)
+def fold_simply(ranges: Ranges) -> Ranges:
+    """The characters whose simple case folding is that of one of the set (CaseFolding.txt, statuses C and S).
+
+    From Unicode 15.1 on, characters of one full case folding, which `str.casefold` has, have one simple folding.
+    """
+    return _with_variants(ranges, *_variants(str.casefold, _MAX + 1))
+
+
+def _with_variants(ranges: Ranges, cased: list[int], variants: dict[int, Ranges]) -> Ranges:
     spans = list(ranges)
     for low, high in ranges:
         for code in cased[bisect_left(cased, low) : bisect_right(cased, high)]:
@@ -168,16 +191,20 @@ def ignore_case(ranges: Ranges, ascii: bool) -> Ranges:
     return normalise(spans)
 
 
+def _case_in_re(char: str) -> str:
+    return char.lower()[0].upper()
+
+
 @cache
-def _case_variants(ascii: bool) -> tuple[list[int], dict[int, Ranges]]:
+def _variants(case_of: Callable[[str], str], count: int) -> tuple[list[int], dict[int, Ranges]]:
     """The code points that have a case, sorted; and for each, all that are equal to it, itself among them."""
-    text = _characters(128 if ascii else _MAX + 1)
+    text = _characters(count)
     equal: dict[str, list[int]] = defaultdict(list)
     for start in range(0, len(text), 256):
         block = text[start : start + 256]
         if block != block.lower() or block != block.upper():
             for code, char in enumerate(block, start):
-                equal[char.lower()[0].upper()].append(code)
+                equal[case_of(char)].append(code)
     variants: dict[int, Ranges] = {}
     for codes in equal.values():
         if len(codes) > 1:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-#: Escapes that stand for one character.
-_SIMPLE = {"n": 0x0A, "r": 0x0D, "t": 0x09, **{c: ord(c) for c in '\\"[]-'}}
+from .dialects import Escapes
 
-#: Escapes with a code point in so many hexadecimal digits.
-_DIGITS = {"x": 2, "u": 4, "U": 8}
+_HEXADECIMAL = re.compile("[0-9a-fA-F]+")
 
-_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+#: Digits of a character's number, where there may be any.
+_MOST_DIGITS = 8
 
 
 class Character(NamedTuple):
@@ -27,24 +27,24 @@ class Malformed(NamedTuple):
     remedy: str
 
 
-def read_character(text: str, at: int) -> Character | Malformed:
+def read_character(text: str, at: int, escapes: Escapes) -> Character | Malformed:
     """The character at ``at``, which lies inside the text."""
     character = text[at]
     if character != "\\":
         return _checked(ord(character), at + 1, "\\x00 stands for it" if character == "\0" else "")
     kind = text[at + 1 : at + 2]
-    if kind in _SIMPLE:
-        return Character(_SIMPLE[kind], at + 2)
-    if kind not in _DIGITS:
+    if kind in escapes.simple:
+        return Character(escapes.simple[kind], at + 2)
+    if kind not in escapes.digits:
         return Malformed(
             f"the escape \\{kind} is unknown" if kind else "the grammar ends within an escape",
-            'Use \\n \\r \\t \\\\ \\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH; other characters stand for themselves.',
+            f"Use {escapes.said}; other characters stand for themselves.",
         )
-    count = _DIGITS[kind]
-    digits = text[at + 2 : at + 2 + count]
-    if len(digits) < count or not _HEXADECIMAL.issuperset(digits):
+    count = escapes.digits[kind]
+    found = _HEXADECIMAL.match(text, at + 2, at + 2 + (count or _MOST_DIGITS))
+    if found is None or len(found[0]) < count:
         return Malformed(f"the escape \\{kind} takes {count} hexadecimal digits", "Fill up with zeros: \\u000A.")
-    return _checked(int(digits, 16), at + 2 + count, "")
+    return _checked(int(found[0], 16), found.end(), "")
 
 
 def _checked(code: int, end: int, instead: str) -> Character | Malformed:

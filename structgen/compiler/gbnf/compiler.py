@@ -11,7 +11,9 @@ from ..automata.edge_lists import EdgeLists
 from ..programs.program import Program
 from .automata import automaton_of
 from .calls import plan
+from .dialects import DIALECTS
 from .facts import RuleFacts, establish, refuse_left_recursion
+from .left_recursion import without_left_recursion
 from .lowering import Lowering
 from .reader import read
 
@@ -34,12 +36,16 @@ def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
     Raises the errors of `read`, `UnsupportedError` for left recursion, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    document = read(definition.text, meter)
+    dialect = DIALECTS[definition.notation]
+    document = read(definition.text, meter, dialect)
     start = next((number for number, rule in enumerate(document.rules) if rule.name == definition.start), -1)
     if start < 0:
         names = ", ".join(rule.name for rule in document.rules)
         raise DefinitionError(f"there is no rule {definition.start}", remedy=f"Pass start=, one of {names}.")
     facts = establish(document, meter)
+    if dialect.macros:
+        facts = without_left_recursion(facts, meter)
+        document = facts.document
     refuse_left_recursion(facts, meter)
     if not facts.productive(document.rules[start].root):
         raise EmptyLanguageError(

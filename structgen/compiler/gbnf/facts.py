@@ -148,16 +148,16 @@ def refuse_left_recursion(facts: RuleFacts, meter: Meter) -> None:
 
     def corners(rule: int) -> Iterator[int]:
         meter.check_time("looking for left recursion")
-        return _left_corners(facts, rules[rule])
+        return left_corners(facts, rules[rule].root)
 
     for _ in post_order(range(len(rules)), corners, refuse):
         pass
 
 
-def _left_corners(facts: RuleFacts, rule: Rule) -> Iterator[int]:
-    """The rules that a rule can begin with."""
+def left_corners(facts: RuleFacts, root: NodeId) -> Iterator[int]:
+    """The rules that a node can begin with."""
     nodes = facts.document.nodes
-    todo = [rule.root]
+    todo = [root]
     while todo:
         node = nodes[todo.pop()]
         if isinstance(node, Reference):

@@ -1,9 +1,10 @@
 """From the text of a GBNF grammar to its syntax tree.
 
-The syntax is llama.cpp's (``grammars/README.md`` and ``src/llama-grammar.cpp`` there). A rule ends with its line,
-but for line ends inside of parentheses, after ``::=`` and after ``|``. What llama.cpp lets pass and hardly anyone
-means is refused: a rule that is defined twice (there the last one counts), an empty class (there the empty text), a
-range from high to low. What it refuses to keep its memory small is read: more than 2,000 turns of a repeat.
+The syntax is llama.cpp's (``grammars/README.md`` and ``src/llama-grammar.cpp`` there), but for what a dialect says
+otherwise (`dialects`). A rule ends with its line, but for line ends inside of parentheses, after ``::=`` and after
+``|``. What llama.cpp lets pass and hardly anyone means is refused: a rule that is defined twice (there the last one
+counts), an empty class (there the empty text), a range from high to low. What it refuses to keep its memory small is
+read: more than 2,000 turns of a repeat.
 """
 
 from __future__ import annotations
@@ -17,19 +18,31 @@ from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..automata.charset import complement, normalise
 from ..patterns.syntax import BYTES_OF_RANGE
 from .characters import Character, read_character
-from .syntax import CharacterSet, Choice, GbnfGrammar, Node, NodeId, QuotedText, Reference, Rule, Sequence, repeated
+from .dialects import GBNF, Escapes, GbnfDialect
+from .macros import MACROS, MacroReader
+from .syntax import (
+    CharacterSet,
+    Choice,
+    FreeText,
+    GbnfGrammar,
+    Node,
+    NodeId,
+    QuotedText,
+    Reference,
+    Rule,
+    Sequence,
+    Trigger,
+    repeated,
+)
 
 _SPACE = re.compile(r"(?:[ \t]+|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[0-9]+")
 _LINE_END = re.compile(r"\r\n?|\n")
 _PLAIN = re.compile(r'[^"\\\0\ud800-\udfff]+')
 
 #: Turns that a repeat can have; larger bounds would overflow the stored counts.
 _MAX_COUNT = 1 << 30
-
-_ANY = ((0x0, 0xD7FF), (0xE000, 0x10FFFF))
 
 #: What ``*``, ``+`` and ``?`` stand for.
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -47,7 +60,7 @@ class _Group:
 _CHUNK, _BYTES_OF_NODE = 1024, 250
 
 
-def read(text: str, meter: Meter) -> GbnfGrammar:
+def read(text: str, meter: Meter, dialect: GbnfDialect = GBNF) -> GbnfGrammar:
     """Read a grammar.
 
     Raises
@@ -55,16 +68,18 @@ def read(text: str, meter: Meter) -> GbnfGrammar:
     DefinitionError
         For what is not GBNF, with its line and column; rules that are missing, or defined twice.
     UnsupportedError
-        For special tokens (``<think>``, ``<[123]>``).
+        For special tokens (``<think>``, ``<[123]>``), and what XGrammar has and is not read.
     BudgetExceededError
         For groups that are nested too deeply, and for repeats that count too far.
     """
-    return _Reader(text, meter).read()
+    return _Reader(text, meter, dialect).read()
 
 
-def read_with_places(text: str, meter: Meter) -> tuple[GbnfGrammar, dict[NodeId, str]]:
+def read_with_places(
+    text: str, meter: Meter, dialect: GbnfDialect = GBNF
+) -> tuple[GbnfGrammar, dict[NodeId, str]]:
     """The same, and the line and column of each text, class and name of a rule. Raises as `read` does."""
-    reader = _Reader(text, meter)
+    reader = _Reader(text, meter, dialect)
     grammar = reader.read()
     return grammar, {node: reader.where(offset) for node, offset in reader.offsets.items()}
 
@@ -72,8 +87,9 @@ def read_with_places(text: str, meter: Meter) -> tuple[GbnfGrammar, dict[NodeId,
 class _Reader:
     """Reads rule after rule; open groups are a list."""
 
-    def __init__(self, text: str, meter: Meter) -> None:
+    def __init__(self, text: str, meter: Meter, dialect: GbnfDialect) -> None:
         self._text = text
+        self._dialect = dialect
         self._meter = meter
         self._at = 0
         self._lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
@@ -124,12 +140,12 @@ class _Reader:
     def _rule(self) -> None:
         """``name ::= alternates``, to the end of the line."""
         begin, first = self._at, len(self._nodes)
-        name = _NAME.match(self._text, begin)
+        name = self._dialect.name.match(self._text, begin)
         if name is None:
-            raise self._error(
-                f"expected the name of a rule, found {self._found()}",
-                "Rules end with their line: put what goes on in the next one into parentheses, or end a line with |.",
-            )
+            remedy = "Write NAME ::= ALTERNATES, each on a line of its own."
+            if self._dialect.by_lines:
+                remedy = "Rules end with their line: put what goes on in the next into parentheses, or end it with |."
+            raise self._error(f"expected the name of a rule, found {self._found()}", remedy)
         number = self._number(name[0], begin)
         if number in self._rules:
             raise self._error(
@@ -137,14 +153,45 @@ class _Reader:
                 "Join the two with |, or rename one.",
             )
         self._at = name.end()
-        self._skip(lines=False)
+        if self._dialect.macros and self._next() == "[":
+            what = "max_tokens, capture and other attributes of a rule are"
+            raise self._unread(what, "Leave them out; bound a text by a repeat: [a-z]{0,20}.")
+        self._skip(lines=not self._dialect.by_lines)
         if not self._text.startswith("::=", self._at):
             raise self._error(f"expected ::= after {name[0]}, found {self._found()}", "Write NAME ::= ALTERNATES.")
         self._at += 3
         self._skip(lines=True)
         root = self._alternates()
+        if self._dialect.macros and self._text.startswith("(=", self._at):
+            self._look_ahead()
         self._rules[number] = Rule(name[0], self.where(begin), first, root)
         self._skip(lines=True)
+
+    def _look_ahead(self) -> None:
+        """What is said to follow a rule. XGrammar takes it for a hint: it changes no text, and is read over."""
+        begin = self._at
+        self._at += 2
+        self._alternates(begin)
+        self._skip(lines=True)
+        if self._at < len(self._text) and self._head() is None:
+            raise self._error("something stands behind a look-ahead", "A look-ahead ends its rule.")
+
+    def _head(self) -> re.Match[str] | None:
+        """The beginning of a rule, where one comes next."""
+        return self._dialect.head.match(self._text, self._at)
+
+    def _is_over(self, character: str) -> bool:
+        """Whether a rule ends here, outside of parentheses."""
+        if self._dialect.by_lines or not character:
+            return character in ("", "\r", "\n")
+        if self._text.startswith("(=", self._at):
+            return True
+        if self._head() is None:
+            return False
+        line = self._text[self._lines[bisect_right(self._lines, self._at) - 1] : self._at]
+        if line.strip(" \t"):
+            raise self._error("a rule begins within a line", "Begin it on a line of its own.")
+        return True
 
     def _number(self, name: str, offset: int) -> int:
         number = self._numbers.setdefault(name, len(self._mentioned))
@@ -152,13 +199,16 @@ class _Reader:
             self._mentioned.append(offset)
         return number
 
-    def _alternates(self) -> NodeId:
-        """The right side of a rule."""
-        groups = [_Group(self._at)]
-        while True:
+    def _alternates(self, opened: int = -1) -> NodeId:
+        """The right side of a rule; or what stands in parentheses, which begin at ``opened``."""
+        groups = [_Group(self._at)] if opened < 0 else [_Group(opened), _Group(opened)]
+        while len(groups) > 1 or opened < 0:
             nested = len(groups) > 1
-            self._skip(lines=nested)
+            self._skip(lines=nested or not self._dialect.by_lines)
             character, group = self._next(), groups[-1]
+            if not nested and self._is_over(character):
+                self._end_option(group)
+                return self._add(Choice(tuple(group.options)))
             if character == "|":
                 self._at += 1
                 self._skip(lines=True)
@@ -170,13 +220,11 @@ class _Reader:
                 self._end_option(group)
                 groups.pop()
                 groups[-1].items.append(self._choice(group.options))
-            elif character in ("", "\r", "\n"):
-                if nested:
-                    raise self._error("a parenthesis is never closed", "Add the missing ).", group.offset)
-                self._end_option(group)
-                return self._add(Choice(tuple(group.options)))
+            elif not character:
+                raise self._error("a parenthesis is never closed", "Add the missing ).", group.offset)
             else:
                 self._item(group, character)
+        return groups[0].items[0]
 
     def _open(self, groups: list[_Group]) -> None:
         groups.append(_Group(self._at))
@@ -191,6 +239,8 @@ class _Reader:
 
     def _end_option(self, group: _Group) -> None:
         items, group.items = group.items, []
+        if not items and not self._dialect.may_be_empty and (group.options or self._text[self._at - 1] != ")"):
+            raise self._error(f"expected a part of a rule, found {self._found()}", 'Write "" for the empty text.')
         group.options.append(items[0] if len(items) == 1 else self._add(Sequence(tuple(items))))
 
     def _choice(self, options: list[NodeId]) -> NodeId:
@@ -212,14 +262,17 @@ class _Reader:
             group.items.append(self._literal())
         elif character == "[":
             group.items.append(self._add(self._class()))
-        elif character == ".":
+        elif character == "." and self._dialect.dot is not None:
             self._at += 1
-            group.items.append(self._add(CharacterSet(_ANY)))
+            group.items.append(self._add(CharacterSet(self._dialect.dot)))
         elif character in _SIGNS or character == "{":
             self._repeat(group, character)
-        elif name := _NAME.match(self._text, self._at):
-            group.items.append(self._add(Reference(self._number(name[0], self._at))))
-            self._at = name.end()
+        elif name := self._dialect.name.match(self._text, self._at):
+            if self._dialect.macros and name[0] in MACROS:
+                group.items.append(self._macro(name[0]))
+            else:
+                group.items.append(self._add(Reference(self._number(name[0], self._at))))
+                self._at = name.end()
         elif character in "<!":
             raise UnsupportedError(
                 "special tokens in GBNF are not supported",
@@ -234,6 +287,22 @@ class _Reader:
         if len(group.items) > before:
             self.offsets[group.items[-1]] = begin
 
+    def _macro(self, name: str) -> NodeId:
+        """XGrammar's ``TagDispatch(...)``; others are refused by name."""
+        if MACROS[name]:
+            raise self._unread(f"the macro {name} is", MACROS[name])
+        macro = MacroReader(self._text, self._at, self._dialect.escapes, self.where)
+        dispatch = macro.tag_dispatch()
+        self._at = macro.at
+        triggers = [
+            Trigger(text, self._add(Reference(self._number(rule, offset))), again=dispatch.again)
+            for text, rule, offset in dispatch.tags
+        ]
+        return self._add(FreeText(tuple(triggers), tuple(dict.fromkeys(dispatch.excludes))))
+
+    def _unread(self, what: str, remedy: str) -> UnsupportedError:
+        return UnsupportedError(f"{what} not supported", where=self.where(self._at), remedy=remedy)
+
     def _literal(self) -> NodeId:
         begin = self._at
         self._at += 1
@@ -241,18 +310,20 @@ class _Reader:
         while (character := self._next()) != '"':
             if plain := _PLAIN.match(self._text, self._at):
                 parts.append(plain[0])
+                if not self._dialect.by_lines and (broken := _LINE_END.search(plain[0])):
+                    raise self._error("a quoted text goes over a line", "Write \\n.", plain.start() + broken.start())
                 self._at = plain.end()
             elif character:
-                parts.append(chr(self._character()))
+                parts.append(chr(self._character(self._dialect.escapes)))
             else:
                 raise self._error("a quoted text never ends", 'Add the missing ".', begin)
         self._at += 1
         data = "".join(parts).encode()
         return self._add(QuotedText(data) if data else Sequence(()))
 
-    def _character(self) -> int:
+    def _character(self, escapes: Escapes) -> int:
         """A character or an escape; not the end."""
-        found = read_character(self._text, self._at)
+        found = read_character(self._text, self._at, escapes)
         if not isinstance(found, Character):
             raise self._error(found.what, found.remedy)
         self._at = found.end
@@ -265,13 +336,13 @@ class _Reader:
         self._at += negated
         spans: list[tuple[int, int]] = []
         while (character := self._next()) != "]":
-            if not character:
+            if not character or (character in "\r\n" and not self._dialect.by_lines):
                 raise self._error("a class of characters never ends", "Add the missing ].", begin)
             place = self._at
-            low = high = self._character()
+            low = high = self._character(self._dialect.in_classes)
             if self._next() == "-" and self._text[self._at + 1 : self._at + 2] not in ("]", ""):
                 self._at += 1
-                high = self._character()
+                high = self._character(self._dialect.in_classes)
             if low > high:
                 raise self._error(f"the range goes from U+{low:04X} down to U+{high:04X}", "Swap its ends.", place)
             if not len(spans) % _CHUNK:
@@ -302,10 +373,12 @@ class _Reader:
 
     def _bounds(self, place: int) -> tuple[int, int | None]:
         """``m}``, ``m,}`` or ``m,n}``."""
-        low = self._count(place)
+        low = 0 if self._dialect.open_bounds and self._next() == "," else self._count(place)
         high: int | None = low
         if self._next() == ",":
             self._at += 1
+            self._skip(lines=False)
+            self._at += 2 if self._dialect.macros and self._text.startswith("-1", self._at) else 0
             self._skip(lines=False)
             high = None if self._next() == "}" else self._count(place)
         if self._next() != "}":

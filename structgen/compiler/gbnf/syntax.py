@@ -7,7 +7,7 @@ stranger's grammar nests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ..automata.charset import Ranges
@@ -149,6 +149,21 @@ def children(node: Node) -> tuple[NodeId, ...]:
     if isinstance(node, Network):
         return tuple(part for _, part, _ in node.parts)
     return (node.item,) if isinstance(node, Repetition) else ()
+
+
+def with_children(node: Node, below: list[NodeId]) -> Node:
+    """The same node over others, as many as its `children`."""
+    if isinstance(node, Sequence):
+        return Sequence(tuple(below))
+    if isinstance(node, Choice):
+        return Choice(tuple(below))
+    if isinstance(node, FreeText):
+        pairs = zip(node.triggers, below, strict=True)
+        return replace(node, triggers=tuple(replace(trigger, behind=behind) for trigger, behind in pairs))
+    if isinstance(node, Network):
+        moves = zip(node.parts, below, strict=True)
+        return replace(node, parts=tuple((here, part, there) for (here, _, there), part in moves))
+    return replace(node, item=below[0]) if isinstance(node, Repetition) else node
 
 
 def repeated(nodes: list[Node], item: NodeId, low: int, high: int | None) -> Repetition:

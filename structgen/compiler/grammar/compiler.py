@@ -20,7 +20,7 @@ from ...runtime.grammar.indentation import IndentationTerminals
 from ...runtime.grammar.tables import GrammarTables
 from .attributed import with_attributes
 from .completion.endings import with_endings
-from .diagnostics import preferences
+from .diagnostics import collisions, preferences
 from .diagnostics.foresight import unforeseen
 from .lexer import algebra, scanner
 from .lexer import minimise as merging
@@ -55,7 +55,7 @@ def compile_rules(
     lexer:
         ``"contextual"`` or ``"basic"``, as in Lark.
     strict:
-        Refuse shift/reduce conflicts, too.
+        Refuse shift/reduce conflicts, too, and terminals that match the same text.
     ambiguity:
         ``"resolve"``: as Lark does; ``"all"``: all actions that compete are followed.
     indentation:
@@ -78,6 +78,8 @@ def compile_rules(
     always = ignored_by(grammar) | (1 << layout.newline if layout else 0)
     contexts = contexts_of(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
+    if strict:
+        collisions.check(grammar.terminals, distinct, meter)
     positions = ProductStates(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers, meter), first, meter)
     notes: list[str] = []

@@ -8,22 +8,22 @@ from ...errors import EmptyLanguageError
 from ...runtime.automaton.tables import Tables
 from ..automata.dfa import to_tables
 from ..programs.program import Program
+from .dialects import read
 from .lower import language, regex_to_dfa
-from .parser import parse
 
 
 def compile_regex(regex: Regex, meter: Meter) -> Tables:
-    """Parse, build, determinise, minimise. Raises the errors of `parse` and `regex_to_dfa`."""
-    tree = parse(regex.pattern, regex.flags, meter)
+    """Parse, build, determinise, minimise. Raises the errors of `read` and `regex_to_dfa`."""
+    tree = read(regex, meter)
     return to_tables(regex_to_dfa(tree, meter), meter)
 
 
 def regex_program(regex: Regex, meter: Meter) -> Program:
     """The same texts as a pushdown program that never pushes: for what goes on behind them.
 
-    Raises the errors of `parse` and `language`, and `EmptyLanguageError`.
+    Raises the errors of `read` and `language`, and `EmptyLanguageError`.
     """
-    dfa = language(parse(regex.pattern, regex.flags, meter), meter, count=False)
+    dfa = language(read(regex, meter), meter, count=False)
     if not dfa.states:
         raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
     program = Program()

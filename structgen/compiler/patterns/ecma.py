@@ -11,6 +11,8 @@ what some validator let through. So a construct means what the first of these sa
 3. ECMA-262's Annex B: ``{`` and ``\y`` stand for themselves, ``[\w-x]`` holds a hyphen, ``\1`` without a group is
    octal.
 
+A `Regex` of the dialect ``ecma`` was written for JavaScript: there the second of these is refused by name.
+
 What has no meaning in any of them is a `DefinitionError`; what has one that no automaton can follow, or means
 something else in the dialect it was evidently written for (``[[:alpha:]]``, ``a++``, ``\z``), an `UnsupportedError`.
 """
@@ -24,7 +26,20 @@ from functools import cache, lru_cache
 from ...budget import Budget, Meter
 from ..automata import charset
 from ..automata.charset import Ranges
-from .reader import CONTROLS, ESCAPE_IT, REFUSED_GROUPS, I, M, PatternReader, S, boundary, literal
+from .reader import (
+    CONTROLS,
+    ESCAPE_IT,
+    FOLDING,
+    REFUSED_GROUPS,
+    SIMPLE,
+    I,
+    M,
+    PatternReader,
+    S,
+    boundary,
+    folded,
+    literal,
+)  # fmt: skip
 from .syntax import EMPTY, Alternate, Chars, Look, Node
 
 _FLAG_BITS = {"i": I, "m": M, "s": S}
@@ -124,12 +139,16 @@ class _Parser(PatternReader):
 
     def __init__(self, pattern: str, meter: Meter, bracket_first: bool) -> None:
         shown = repr(pattern if len(pattern) <= 80 else pattern[:77] + "...")
-        super().__init__(pattern, 0, meter, kind=f"a pattern: {shown}", where=f" in the pattern {shown}")
+        super().__init__(pattern, SIMPLE, meter, kind=f"a pattern: {shown}", where=f" in the pattern {shown}")
         self.bracket_first = bracket_first
         self.empty_class_at = -1
 
+    def of_re(self, what: str, start: int, remedy: str) -> None:
+        """What `re` alone gives a meaning comes next: a validator of schemas runs that."""
+
     def special(self, char: str) -> None:
         if char == "]" and self.empty_class_at >= 0:
+            self.of_re("a ] without a [", self.index - 1, r"Write \], also first in a class; [] is empty.")
             raise _LoneBracket
         if char in "]}":
             self.add(literal(ord(char), 0))
@@ -151,6 +170,8 @@ class _Parser(PatternReader):
             self.index = found.end()
             self.push(start, look=(found[1] == "<", found[2] == "!"))
         elif self.take("<") or self.take("P<"):
+            if self.pattern[self.index - 2] == "P":
+                self.of_re("(?P<name>...)", start, "Write (?<name>...).")
             if not self.skip(_NAME):
                 raise self.malformed("bad group name", start, "Write (?<name>...).")
             self.push(start)
@@ -158,7 +179,9 @@ class _Parser(PatternReader):
             raise self.refused("a backreference", start)
         elif not self.take("#"):
             self.modifiers(start)
-        elif not self.skip(_COMMENT):
+        elif self.skip(_COMMENT):
+            self.of_re("a comment", start, "Leave it out.")
+        else:
             raise self.malformed("missing ), unterminated comment", start, "Close it with ).")
 
     def modifiers(self, start: int) -> None:
@@ -182,7 +205,14 @@ class _Parser(PatternReader):
         elif start or found[2]:
             raise self.malformed("flags not at the start of the pattern", start, "Scope them: (?i:...).")
         else:
+            self.of_re("(?i) for all of a pattern", start, "Pass flags=, or scope them: (?i:...).")
             self.group.flags = flags
+
+    def brace(self) -> None:
+        """Read counts, or a brace that stands for itself."""
+        if self.pattern.startswith(",", self.index) and self.counts.match(self.pattern, self.index):
+            self.of_re("{,n}", self.index - 1, r"Write {0,n}, or \{ for the character itself.")
+        super().brace()
 
     # -- assertions -----------------------------------------------------------------------------------------
 
@@ -205,6 +235,7 @@ class _Parser(PatternReader):
             self.index += 1
             self.assertion(boundary(char == "B", _class_of("w", bool(self.group.flags & I)), self.index))
         elif char and char in "AZ":
+            self.of_re(f"\\{char}", start, "Write ^ or $, or the letter itself.")
             self.index += 1
             self.anchor(char, start + 1)
         elif char and char in "123456789":
@@ -213,8 +244,8 @@ class _Parser(PatternReader):
             raise self.refused("a backreference", start)
         else:
             found = self.escape(start)
-            fold = self.group.flags & I
-            self.add(literal(found, fold) if isinstance(found, int) else Chars(self.kept(_folded(found, fold))))
+            fold = self.group.flags & FOLDING
+            self.add(literal(found, fold) if isinstance(found, int) else Chars(self.kept(folded(found, fold))))
 
     def back_reference(self, start: int) -> None:
         """``\\1`` with that many groups; Annex B's octal, or the digit itself, without."""
@@ -225,7 +256,8 @@ class _Parser(PatternReader):
             raise self.refused("a backreference", start)
         octal = _LEGACY_OCTAL.match(self.pattern, self.index)
         self.index = octal.end() if octal else self.index + 1
-        self.add(literal(int(octal[0], 8) if octal else ord(self.pattern[self.index - 1]), self.group.flags & I))
+        code = int(octal[0], 8) if octal else ord(self.pattern[self.index - 1])
+        self.add(literal(code, self.group.flags & FOLDING))
 
     def char_class(self) -> Ranges:
         start = self.index - 1
@@ -276,6 +308,8 @@ class _Parser(PatternReader):
         if char == "c":
             return self.control()
         if char in CONTROLS:
+            if char == "a":
+                self.of_re(r"\a", start, r"Write \x07, or the letter itself.")
             return CONTROLS[char]
         if char in "01234567":
             octal = _LEGACY_OCTAL.match(self.pattern, self.index - 1)
@@ -335,15 +369,24 @@ class _Parser(PatternReader):
         return charset.complement(found) if negate else found
 
 
-def _folded(ranges: Ranges, fold: int) -> Ranges:
-    return charset.ignore_case(ranges, False) if fold else ranges
+class EcmaReader(_Parser):
+    """Reads a `Regex` that was written for JavaScript, with its flag ``u`` or without."""
+
+    def __init__(self, pattern: str, flags: int, meter: Meter) -> None:
+        super().__init__(pattern, meter, bracket_first=False)
+        self.kind, self.where = "a regex of JavaScript", ""
+        self.group.flags |= flags & (I | M | S)
+
+    def of_re(self, what: str, start: int, remedy: str) -> None:
+        """What `re` alone gives a meaning comes next."""
+        raise self.refused(f"{what}, which is Python's,", start, remedy)
 
 
 @cache
 def _class_of(char: str, fold: bool) -> Chars:
     r"""One node for each of ``\d \D \s \S \w \W``; under ``i``, ``\w`` holds what folds to an ASCII letter."""
     ranges = _SHORTHANDS[char.lower()]
-    ranges = charset.ignore_case(ranges, False) if fold else ranges
+    ranges = charset.fold_simply(ranges) if fold else ranges
     return Chars(charset.complement(ranges) if char.isupper() else ranges)
 
 

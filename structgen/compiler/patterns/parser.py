@@ -19,7 +19,21 @@ from functools import cache, lru_cache
 from ...budget import Budget, Meter
 from ..automata import charset
 from ..automata.charset import Ranges
-from .reader import CONTROLS, ESCAPE_IT, REFUSED_GROUPS, SPELL_OUT, A, I, M, PatternReader, U, X, boundary, literal
+from .reader import (
+    CONTROLS,
+    ESCAPE_IT,
+    FOLDING,
+    REFUSED_GROUPS,
+    SPELL_OUT,
+    A,
+    I,
+    M,
+    PatternReader,
+    U,
+    X,
+    boundary,
+    literal,
+)
 from .syntax import EMPTY, Alternate, Chars, Look, Node
 
 _FLAG_BITS = {"a": A, "i": I, "m": M, "s": int(re.S), "u": U, "x": X}
@@ -253,7 +267,7 @@ class PythonReader(PatternReader):
                 raise self.refused("a backreference", start)
             else:
                 code = self._character(char, start)
-            self.add(literal(code, self.group.flags & (I | A)))
+            self.add(literal(code, self.group.flags & FOLDING))
 
     def anchor(self, char: str, start: int) -> None:
         """Add what an anchor means."""

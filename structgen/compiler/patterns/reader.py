@@ -1,7 +1,7 @@
-"""What Python's `re` and ECMA-262 have in common: groups, alternatives, quantifiers, literals, word boundaries.
+"""What dialects of regexes have in common: groups, alternatives, quantifiers, literals, word boundaries.
 
-A dialect is a subclass (`parser`, `ecma`). Groups that are open are a list, not Python's stack: patterns come from
-strangers.
+A dialect is a subclass (`parser`, `ecma`, `rust`). Groups that are open are a list, not Python's stack: patterns come
+from strangers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node,
 
 #: The flags of `re` as plain ints, whose algebra is faster than the enum's.
 A, I, M, S, U, X = map(int, (re.A, re.I, re.M, re.S, re.U, re.X))  # noqa: E741
+#: A flag that no pattern has: with I, characters are equal by Unicode's simple case folding, not as in `re`.
+SIMPLE = 1 << 16
+#: The flags that say which characters are equal.
+FOLDING = I | A | SIMPLE
 
 #: Members of a class that are put in order in a second.
 _SPANS_PER_SECOND = 1_000_000
@@ -101,7 +105,7 @@ class PatternReader(ABC):
         flags = self.group.flags
         run = self.plain[bool(flags & X)].match(self.pattern, self.index)
         if run:
-            fold = flags & (I | A)
+            fold = flags & FOLDING
             self.group.parts += [literal(ord(char), fold) for char in run[0]]
             self.obstacle = ""
             self.index = run.end()
@@ -207,9 +211,7 @@ class PatternReader(ABC):
                 else:
                     sets.add(atom)
         found = self.ranges(spans, sets if self.folds_sets else set())
-        if self.group.flags & I:
-            found = charset.ignore_case(found, bool(self.group.flags & A))
-        found = self.ranges(list(found), sets)
+        found = self.ranges(list(folded(found, self.group.flags)), sets)
         return charset.complement(found) if negate else found
 
     def class_ends(self, start: int, first: int) -> bool:
@@ -235,15 +237,19 @@ class PatternReader(ABC):
     def push(self, start: int, flags: int | None = None, look: tuple[bool, bool] | None = None) -> None:
         """Open a group."""
         self.outer.append(self.group)
-        depth = self.meter.budget.depth
-        if len(self.outer) > depth:
+        self.check_depth(len(self.outer), start)
+        self.group = _Group(start, self.group.flags if flags is None else flags, look)
+        self.obstacle = "nothing to repeat"
+
+    def check_depth(self, depth: int, start: int) -> None:
+        """Raise `BudgetExceededError` where groups, or classes, are nested too deeply."""
+        most = self.meter.budget.depth
+        if depth > most:
             raise BudgetExceededError(
-                f"the pattern nests more than depth={depth:,} groups",
+                f"the pattern nests more than depth={most:,} groups",
                 where=_column(start),
                 remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
             )
-        self.group = _Group(start, self.group.flags if flags is None else flags, look)
-        self.obstacle = "nothing to repeat"
 
     def close(self) -> None:
         """Close the innermost group."""
@@ -320,9 +326,15 @@ def _column(index: int) -> str:
 
 @lru_cache(maxsize=4096)
 def literal(code: int, fold: int) -> Chars:
-    """One node for each character and union of re.IGNORECASE and re.ASCII."""
-    ranges = charset.normalise([(code, code)])
-    return Chars(charset.ignore_case(ranges, bool(fold & A)) if fold & I else ranges)
+    """One node for each character and union of flags in `FOLDING`."""
+    return Chars(folded(charset.normalise([(code, code)]), fold))
+
+
+def folded(ranges: Ranges, flags: int) -> Ranges:
+    """The characters that equal one of a set."""
+    if not flags & I:
+        return ranges
+    return charset.fold_simply(ranges) if flags & SIMPLE else charset.ignore_case(ranges, bool(flags & A))
 
 
 def boundary(negate: bool, word: Chars, column: int, other: Chars | None = None) -> Node:

@@ -26,6 +26,7 @@ from ..gbnf.facts import establish
 from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar, Network, Node, NodeId, Reference, Rule
 from ..grammar.compiler import contexts_of, ignored_by, parser_of, read_rules
+from ..grammar.diagnostics import collisions
 from ..grammar.lexer import minimise as merging
 from ..grammar.lexer import scanner
 from ..grammar.lexer.positions import ProductStates
@@ -90,6 +91,8 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
     contexts = contexts_of(grammar, table, definition.lexer, ignored)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     distinct = list(dict.fromkeys(contexts))
+    if definition.strict:
+        collisions.check(grammar.terminals, distinct, meter)
     words = scanner.embedded(grammar.terminals, matchers, meter)
     lexer = scanner.lexer(distinct, ProductStates(matchers, meter), words, len(grammar.terminals) + 1, meter)
     lexer = merging.merged(lexer, meter)

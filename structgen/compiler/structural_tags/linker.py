@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeGuard
 
 from ...budget import Meter
-from ...definitions import Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ...definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
@@ -27,8 +27,8 @@ from ..gbnf.syntax import GbnfGrammar
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
 from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
+from ..patterns.dialects import read as read_regex
 from ..patterns.lower import language
-from ..patterns.parser import parse
 from ..programs.ambiguity import check_program
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
@@ -366,7 +366,8 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
         if format_.kind == "regex":
             return _known(Regex(format_.value, **format_.options), linker)
         if format_.kind == "gbnf":
-            return _known(Gbnf(format_.value, **format_.options), linker)
+            kind = Ebnf if "dialect" in format_.options else Gbnf
+            return _known(kind(format_.value, **format_.options), linker)
         if format_.kind == "lark":
             return _known(Grammar(format_.value, **format_.options), linker)
         return _SchemaInner(format_, definition, linker)
@@ -415,7 +416,7 @@ def _read_grammar(definition: Gbnf | Grammar, meter: Meter) -> tuple[RuleFacts, 
 
 
 def _regex(regex: Regex, meter: Meter) -> _RulesInner:
-    dfa = language(parse(regex.pattern, regex.flags, meter), meter, count=False)
+    dfa = language(read_regex(regex, meter), meter, count=False)
     if not dfa.states:
         raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
     return _RulesInner({0: of_dfa(dfa, meter)}, {0: "regex"}, 0, bool(dfa.accepting[dfa.start]))

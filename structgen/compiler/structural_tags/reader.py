@@ -189,7 +189,7 @@ def _const_string(fields: _Fields) -> _Plan:
 
 
 def _regex(fields: _Fields) -> _Plan:
-    options = {"flags": fields.take("flags", int, 0)}
+    options = {"flags": fields.take("flags", int, 0), "dialect": fields.take("dialect", str, "re")}
     return _leaf(Inner(fields.where, "regex", fields.take("pattern", str), options))
 
 
@@ -204,6 +204,8 @@ def _grammar(fields: _Fields) -> _Plan:
         if unknown := options.keys() - {"start", *LARK_OPTIONS}:
             what = f"the options of a grammar are {', '.join(LARK_OPTIONS)}, not {_shown(min(unknown))}"
             raise DefinitionError(what, where=f"{fields.where}/options", remedy="Leave it out.")
+    elif dialect := fields.take("dialect", str, ""):
+        options["dialect"] = dialect
     return _leaf(Inner(fields.where, kind, text, options))
 
 

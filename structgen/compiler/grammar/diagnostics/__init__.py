@@ -2,5 +2,6 @@
 
 Comes in: terminals and tables. Goes out: sentences for a `GrammarWarning`.
 
-Read `preferences` (matches that depend on an order), `foresight` (what masks don't look at to the end).
+Read `preferences` (matches that depend on an order), `foresight` (what masks don't look at to the end), `collisions`
+(terminals that strict grammars may not have).
 """

@@ -1,0 +1,204 @@
+"""``structgen lint``: which notation a file is written in, and what in it has to be written otherwise here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..certificates.values import printable
+from ..definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions.values import DIALECT_FLAGS, EBNF_DIALECTS
+from ..errors import DefinitionError, StructgenError, VocabularyError
+from . import options
+from .sarif import Certified, sarif
+
+if TYPE_CHECKING:
+    from ..budget import Budget
+    from ..definitions import Definition
+
+
+@dataclass(frozen=True)
+class WrittenAs:
+    """A way to write definitions: its name, how it is given to structgen, and what makes a definition of a text."""
+
+    name: str
+    spelling: str
+    make: Callable[[str], Definition]
+
+
+def _of_regex(dialect: str) -> WrittenAs:
+    option = "" if dialect == "re" else f', dialect="{dialect}"'
+    return WrittenAs(dialect, f"sg.Regex(...{option})", lambda text: Regex(text.rstrip("\r\n"), 0, dialect))
+
+
+def _of_ebnf(dialect: str) -> WrittenAs:
+    return WrittenAs(dialect, f'sg.Ebnf(..., dialect="{dialect}")', lambda text: Ebnf(text, dialect=dialect))
+
+
+_GBNF = WrittenAs("gbnf", "sg.Gbnf(...)", Gbnf)
+_LARK = WrittenAs("lark", "sg.Grammar(...)", Grammar)
+_SCHEMA = WrittenAs("json_schema", "sg.JsonSchema(...)", JsonSchema)
+_TAG = WrittenAs("structural_tag", "sg.StructuralTag(...)", StructuralTag)
+_RULES = (_GBNF, *map(_of_ebnf, EBNF_DIALECTS))
+_REGEXES = tuple(map(_of_regex, DIALECT_FLAGS))
+
+#: All notations by name.
+NOTATIONS = {notation.name: notation for notation in (*_REGEXES, *_RULES, _LARK, _SCHEMA, _TAG)}
+
+#: What only one notation has; where none of these is, the first that reads a text is named.
+_SIGNS = (
+    (r"\b(?:TagDispatch|TokenTagDispatch|Token|ExcludeToken|Regex)\(|\(=|^[\w.-]+\[[^\]\n]*\]\s*::=", ("xgrammar",)),
+    (r"::=", ("gbnf", *EBNF_DIALECTS)),
+    (r'\A\s*\{[\s\S]*"(?:structures|format)"\s*:', ("structural_tag",)),
+    (r"\A\s*\{", ("json_schema",)),
+    (r"^\??_*[A-Za-z]\w*(?:\.-?\d+)?(?:\[[^\]\n]*\])?(?:\{[^}\n]*\})?\s*:", ("lark",)),
+)
+
+_PLACE = re.compile(r"line (\d+), column (\d+)")
+_COLUMN = re.compile(r"column (\d+)")
+
+#: Places in one text that are told.
+_MOST = 100
+
+
+@dataclass(frozen=True)
+class LintFinding:
+    """What is not read, its line and column from 1 on (0 where they are not known), and what to write."""
+
+    line: int
+    column: int
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Linted:
+    """What a file came to: the notation's name and how to give it to structgen, and the problems."""
+
+    path: str
+    notation: str
+    spelling: str
+    problems: list[LintFinding]
+
+
+def lint(
+    files: Annotated[list[Path], typer.Argument(show_default=False, help="Files with a definition each.")],
+    notation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"As which to read: {', '.join(NOTATIONS)}.", show_default="the likeliest"),
+    ] = None,
+    sarif_file: Annotated[
+        Path | None, typer.Option("--sarif", metavar="FILE", help="Write the problems in SARIF 2.1.0.")
+    ] = None,
+    max_seconds: options.MaxSeconds = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Name the notation of definitions that were written for any engine, and what has to be written otherwise.
+
+    A line for each problem, with its line and column and the spelling that works here.
+    Exit code 0: all are read; 1: some are not.
+
+    \b
+    [bold]Examples[/]
+      structgen lint grammar.ebnf
+      structgen lint rules.lark patterns/*.regex --json
+      structgen lint email.txt --notation ecma
+    """
+    if notation is not None and notation not in NOTATIONS:
+        raise typer.BadParameter(f"{notation!r} is none of {', '.join(NOTATIONS)}.", param_hint="--notation")
+    budget = options.make_budget(None, None, max_seconds)
+    found = [_linted(path, notation, budget) for path in files]
+    if sarif_file is not None:
+        results = [
+            Certified(Path(each.path).stem, each.path, problem.line, None, _error(problem))
+            for each in found for problem in each.problems
+        ]  # fmt: skip
+        sarif_file.write_text(json.dumps(sarif(results), indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        options.print_json([asdict(each) for each in found])
+    else:
+        for each in found:
+            _print(each)
+    if any(each.problems for each in found):
+        raise typer.Exit(1)
+
+
+def _linted(path: Path, name: str | None, budget: Budget) -> Linted:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DefinitionError("the file is not UTF-8", where=str(path), remedy="Save it as UTF-8.") from error
+    tried = [(each, [*_problems(each, text, budget)]) for each in _likely(path, text, name)]
+    # The one that reads it; or else the one that comes furthest, the first of those.
+    reads = [each for each in tried if not each[1]]
+    notation, problems = reads[0] if reads else max(tried, key=lambda each: (each[1][0].line, each[1][0].column))
+    return Linted(str(path), notation.name, notation.spelling, problems)
+
+
+def _likely(path: Path, text: str, name: str | None) -> tuple[WrittenAs, ...]:
+    """The notations that a text may be in, the likeliest first."""
+    if name is not None:
+        return (NOTATIONS[name],)
+    if path.suffix == ".regex":
+        return _REGEXES
+    if path.suffix == ".lark":
+        return (_LARK,)
+    for sign, names in _SIGNS:
+        if re.search(sign, text, re.MULTILINE):
+            return tuple(NOTATIONS[each] for each in names)
+    return _REGEXES
+
+
+def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFinding]:
+    """What keeps a text from being compiled; of Lark's syntax, each notation of another engine's."""
+    from ..api import compile
+    from ..compiler.grammar.load.dialects import foreign_notation
+    from ..vocabulary.vocabulary import Vocabulary
+
+    try:
+        compile(notation.make(text), Vocabulary.bytewise(), eager=False, budget=budget, base_rows=False)
+    except VocabularyError:
+        return  # a special token, which the model may have
+    except StructgenError as error:
+        first = _problem(error)
+    else:
+        return
+    yield first
+    rest = text
+    for _ in range(_MOST if notation is _LARK else 0):
+        more = foreign_notation(rest)
+        if more is None:
+            break
+        problem = _problem(more)
+        if problem != first:
+            yield problem
+        lines = rest.splitlines(keepends=True)
+        read = sum(map(len, lines[: problem.line - 1])) + problem.column
+        rest = re.sub(r"[^\r\n]", ".", rest[:read]) + rest[read:]
+
+
+def _problem(error: StructgenError) -> LintFinding:
+    place = _PLACE.search(error.where)
+    column = _COLUMN.search(error.where)
+    line, at = (int(place[1]), int(place[2])) if place else (1 if column else 0, int(column[1]) if column else 0)
+    where = f" ({error.where})" if error.where and not column else ""
+    return LintFinding(line, at, printable(error.what + where), printable(error.remedy))
+
+
+def _error(problem: LintFinding) -> DefinitionError:
+    return DefinitionError(problem.what, where=f"column {problem.column}", remedy=problem.remedy)
+
+
+def _print(each: Linted) -> None:
+    """A line for each problem, as compilers write them; or how to give the text to structgen."""
+    for problem in each.problems:
+        place = f"{each.path}:{problem.line}:{problem.column}" if problem.line else each.path
+        typer.echo(f"{place}: {each.notation}: {problem.what}{'. ' if problem.remedy else ''}{problem.remedy}")
+    if not each.problems:
+        typer.echo(f"{each.path}: {each.notation}: {each.spelling}")

@@ -1,0 +1,272 @@
+"""Definitions from what other engines take, with a report of what changed on the way.
+
+Each function takes what its engine's own calls take, as text or as the engine's object, and imports no engine. What
+an engine honours and structgen does not is refused by name, here or when the definition is compiled; what means
+something else here is among the `changes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
+
+from .definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag, as_definition
+from .definitions.json_text import dumps, loads
+from .errors import DefinitionError, UnsupportedError
+from .system.types import Foreign
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """What became of another engine's definition.
+
+    Parameters
+    ----------
+    definition:
+        To be compiled as any other.
+    changes:
+        What is not as it was there, a sentence for each; empty where the texts are the same.
+    """
+
+    definition: Definition
+    changes: tuple[str, ...] = ()
+
+
+_EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes of terminals are Python\'s.'
+_ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".'
+
+
+def _lark(text: str) -> Migrated:
+    text = re.sub(r"\A%llguidance\s*\{\s*\}", "", text)  # without an option it says whose the grammar is
+    return Migrated(Grammar(text, ambiguity="all"), (_EARLEY,))
+
+
+def _rules(text: str) -> Migrated:
+    return Migrated(Gbnf(text)) if "::=" in text else _lark(text)
+
+
+# -- llguidance and guidance ----------------------------------------------------------------------------------
+
+
+def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> Migrated:
+    """What ``llguidance.LLMatcher`` takes, or ``llguidance.grammar_from(format, text)``.
+
+    Parameters
+    ----------
+    grammar:
+        Lark's syntax, a schema, a regex, a list of choices, or what ``LLMatcher.grammar_from_...`` returned.
+    format:
+        A format of ``grammar_from``; left out, a JSON object is llguidance's own, and all else Lark's syntax.
+
+    Raises `DefinitionError`, and `UnsupportedError` for options of schemas and for grammars within grammars.
+    """
+    text = grammar if isinstance(grammar, str) else dumps(dict(grammar))
+    format = format or ("llguidance" if text.lstrip().startswith("{") else "lark")
+    if format not in _LLGUIDANCE:
+        raise DefinitionError(f"llguidance has no format {format!r}", remedy=f"Use one of {', '.join(_LLGUIDANCE)}.")
+    return _LLGUIDANCE[format](text)
+
+
+def _llguidance(text: str) -> Migrated:
+    whole: Foreign = loads(text)
+    grammars = whole.get("grammars") if isinstance(whole, dict) else None
+    if not isinstance(grammars, list) or not grammars or not all(isinstance(each, dict) for each in grammars):
+        raise DefinitionError("this is no grammar of llguidance's", remedy='It is {"grammars": [{...}]}.')
+    if len(grammars) > 1:
+        raise UnsupportedError("grammars within grammars are not read", remedy="Put them together by sg.sequence.")
+    if whole.get("max_tokens") is not None:
+        raise UnsupportedError("max_tokens of a grammar is not read", remedy="Use sg.Guide(max_tokens=...).")
+    if isinstance(lark := grammars[0].get("lark_grammar"), str):
+        return _lark(lark)
+    return _llguidance_schema(dumps(grammars[0].get("json_schema")))
+
+
+def _llguidance_schema(text: str) -> Migrated:
+    schema = loads(text)
+    given = dict(schema.pop("x-guidance", {})) if isinstance(schema, dict) else {}
+    given = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None}
+    if not given.pop("whitespace_flexible", True):
+        options |= {"whitespace": "compact"}
+    if "whitespace_pattern" in given:
+        options["whitespace"] = given.pop("whitespace_pattern")
+    options["lenient"] = bool(given.pop("lenient", False))
+    changes = []
+    if given.pop("coerce_one_of", False):
+        changes.append("oneOf means exactly one of them, not any.")
+    for name, usual in (("item_separator", ","), ("key_separator", ":")):
+        if given.get(name) == usual:
+            del given[name]
+    if given:
+        what = f"the option {min(given)} of x-guidance is not read"
+        raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
+    return Migrated(JsonSchema(schema, **options), tuple(changes))
+
+
+def _choice(text: str) -> Migrated:
+    words: Foreign = loads(text)
+    return Migrated(Regex.choice(words))
+
+
+_LLGUIDANCE: dict[str, Callable[[str], Migrated]] = {
+    "lark": _lark,
+    **dict.fromkeys(("gbnf", "ebnf", "cfg", "grammar"), _rules),
+    **dict.fromkeys(("json_schema", "json"), _llguidance_schema),
+    "regex": lambda text: Migrated(Regex(text, dialect="rust")),
+    "choice": _choice,
+    "llguidance": _llguidance,
+}
+
+
+def from_guidance(grammar: object) -> Migrated:
+    """What guidance has a model generate: a grammar of its functions, which writes itself down for llguidance.
+
+    Raises as `from_llguidance`, and `DefinitionError` for what is no grammar of guidance's.
+    """
+    for name in ("ll_grammar", "ll_serialize"):
+        if callable(write := getattr(grammar, name, None)):
+            return from_llguidance(write())
+    if isinstance(grammar, str):
+        return Migrated(Regex(re.escape(grammar)))
+    raise DefinitionError(f"a {type(grammar).__name__} is no grammar of guidance's", remedy="Pass what you append.")
+
+
+# -- XGrammar -------------------------------------------------------------------------------------------------
+
+
+def from_xgrammar(grammar: object, format: str = "", **options: Foreign) -> Migrated:
+    """What ``xgrammar.Grammar.from_...`` takes, or an ``xgrammar.Grammar``.
+
+    Parameters
+    ----------
+    grammar:
+        The grammar, or the text, dict or type of the format.
+    format:
+        ``"ebnf"`` (of a str, the default), ``"json_schema"``, ``"regex"``, ``"lark"`` or ``"structural_tag"``.
+    options:
+        Those of that call, such as ``any_whitespace=False``.
+
+    Raises `DefinitionError`, and `UnsupportedError` for options that are not honoured.
+    """
+    if not format and type(grammar).__name__ == "Grammar" and not isinstance(grammar, Definition):
+        return Migrated(Ebnf(str(grammar)))
+    format = format or "ebnf"
+    if format not in _XGRAMMAR:
+        raise DefinitionError(f"XGrammar has no format {format!r}", remedy=f"Use one of {', '.join(_XGRAMMAR)}.")
+    options = {name: value for name, value in options.items() if not name.startswith("print_")}
+    try:
+        return _XGRAMMAR[format](grammar, **options)
+    except TypeError as error:
+        raise UnsupportedError(f"an option of {format} is not read: {error}", remedy="Leave it out.") from error
+
+
+def _xgrammar_ebnf(text: object, *, root_rule_name: str = "root") -> Migrated:
+    changes = ["Look-ahead behind rules changes no text, and is read over."] if "(=" in str(text) else []
+    return Migrated(Ebnf(text, start=root_rule_name), tuple(changes))
+
+
+def _xgrammar_schema(
+    schema: object,
+    *,
+    any_whitespace: bool = True,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    strict_mode: bool = True,
+    max_whitespace_cnt: int | None = None,
+    **order: bool,
+) -> Migrated:
+    changes = [_ANY_ESCAPE]
+    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": max_whitespace_cnt, "escapes": "any"}
+    if not any_whitespace:
+        options["whitespace"] = "single" if indent is None else indent
+        del options["max_whitespace"]
+        usual = (", ", ": ") if indent is None else (",", ": ")
+        if separators not in (None, usual):
+            compact = indent is None and separators == (",", ":")
+            if not compact:
+                raise UnsupportedError(f"the separators {separators} are not read", remedy='Use whitespace="...".')
+            options["whitespace"] = "compact"
+        elif indent is None:
+            changes.append("Where there it was always one space, there may be one or none.")
+    if strict_mode:
+        options["additional_properties"] = False
+        changes.append("Objects are closed by additional_properties=False; arrays keep their items.")
+    if order.pop("any_order", False):
+        options["property_order"] = "any"
+        changes.append("In any order, members are still required, and come once.")
+    if order:
+        raise TypeError(min(order))
+    return Migrated(JsonSchema(schema, **options), tuple(changes))
+
+
+def _xgrammar_regex(pattern: str) -> Migrated:
+    changes = (r"\s is all white space of Unicode, as in JavaScript.",) if r"\s" in pattern.lower() else ()
+    return Migrated(Regex(pattern, re.DOTALL, "ecma"), changes)
+
+
+_XGRAMMAR: dict[str, Callable[..., Migrated]] = {
+    "ebnf": _xgrammar_ebnf,
+    "json_schema": _xgrammar_schema,
+    "regex": _xgrammar_regex,
+    "lark": lambda text: _lark(text),
+    "structural_tag": lambda tag: Migrated(StructuralTag(tag, whitespace="any")),
+}
+
+
+# -- Outlines, llama.cpp --------------------------------------------------------------------------------------
+
+
+def from_outlines(output_type: Any) -> Migrated:
+    """What ``outlines.Generator(model, output_type)`` takes: its own types, Python's, and Pydantic's.
+
+    Raises `DefinitionError` for what is none, and what making the definition raises.
+    """
+    make = _OUTLINES.get(type(output_type).__name__)
+    if make is not None and not isinstance(output_type, Definition):
+        return make(output_type)
+    if get_origin(output_type) is Literal:
+        return Migrated(Regex.choice(str(each) for each in get_args(output_type)))
+    if isinstance(output_type, type) and issubclass(output_type, Enum):
+        return Migrated(Regex.choice(str(each.value) for each in output_type))
+    if output_type is str:
+        raise DefinitionError("str is any text", remedy="Generate without a definition, or use sg.text().")
+    definition = as_definition(output_type)
+    return Migrated(definition, ("White space is one space or none; whitespace=\"any\" lets there be more.",))
+
+
+def _outlines_schema(output_type: Any) -> Migrated:
+    pattern = getattr(output_type, "whitespace_pattern", None)
+    return Migrated(JsonSchema(output_type.schema, whitespace="single" if pattern is None else pattern))
+
+
+#: By the name of a class of ``outlines.types``.
+_OUTLINES: dict[str, Callable[[Any], Migrated]] = {
+    "Regex": lambda given: Migrated(Regex(given.pattern, dialect="rust")),
+    "CFG": lambda given: Migrated(Grammar(given.definition)),
+    "JsonSchema": _outlines_schema,
+    "Choice": lambda given: Migrated(Regex.choice(str(each) for each in given.items)),
+}
+
+
+_NO_END = "No space stands behind the whole text."
+
+
+def from_llama_cpp(grammar: object) -> Migrated:
+    """What llama-cpp-python takes: the text of a grammar, a ``LlamaGrammar``, or a ``response_format``.
+
+    Raises `DefinitionError` for anything else.
+    """
+    if isinstance(grammar, Mapping):
+        if grammar.get("type") != "json_object":
+            raise DefinitionError("the response_format is none of llama.cpp's", remedy='Its type is "json_object".')
+        schema = grammar.get("schema") or {"type": "object"}
+        closed = JsonSchema(schema, escapes="any", additional_properties=False)
+        return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END))
+    text = getattr(grammar, "_grammar", grammar)
+    if not isinstance(text, str):
+        raise DefinitionError(f"a {type(grammar).__name__} is no grammar", remedy="Pass its text.")
+    return Migrated(Gbnf(text, start=getattr(grammar, "_root", "root")))
+

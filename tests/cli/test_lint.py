@@ -1,0 +1,93 @@
+"""`structgen lint`: the notation's name, line and column of what is not read, JSON, SARIF, exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from structgen.cli.app import app
+from structgen.cli.lint import NOTATIONS
+from structgen.definitions.values import DIALECT_FLAGS, EBNF_DIALECTS
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.ebnf", 'root ::= "a" b\nb ::= "b"\n', "gbnf: sg.Gbnf(...)"),
+        ("b.ebnf", 'root ::= a.b\na.b ::= a.b "x" | "y" (= "z")\n', 'xgrammar: sg.Ebnf(..., dialect="xgrammar")'),
+        ("c.txt", 'root ::= ("a"\n | "b"){,3}\n', 'transformers-cfg: sg.Ebnf(..., dialect="transformers-cfg")'),
+        ("d.lark", 'start: "a" <|end|>\n', "lark: sg.Grammar(...)"),
+        ("e.txt", "?start: A\nA.2: /a/\n", "lark: sg.Grammar(...)"),
+        ("f.regex", r"(?P<year>\d{4})" + "\n", "re: sg.Regex(...)"),
+        ("g.regex", r"(?<year>\d{4})\cJ", 'ecma: sg.Regex(..., dialect="ecma")'),
+        ("h.regex", r"[\w--\d]\z", 'rust: sg.Regex(..., dialect="rust")'),
+        ("i.json", '{"type": "object"}', "json_schema: sg.JsonSchema(...)"),
+        ("j.json",
+         '{"type": "structural_tag", "format": {"type": "any_text"}}', "structural_tag: sg.StructuralTag(...)"),
+    ],
+)  # fmt: skip
+def test_the_notation_is_named(run: Run, name: str, text: str, said: str) -> None:
+    Path(name).write_text(text)
+    found = run("lint", name)
+    assert found.stdout == f"{name}: {said}\n"
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.ebnf", 'root ::= "a"\n  Token(3)\n', "a.ebnf:2:3: xgrammar: the macro Token is not supported. Use a"),
+        ("b.gbnf", 'root ::= "a" | \n"b" c\n', "b.gbnf:2:5: gbnf: the rule c is not defined. Add c ::= ..."),
+        ("c.regex", r"a(?=b", "c.regex:1:2: re: missing ), unterminated group. To match"),
+        ("d.lark", 'start: p::0\np::_: "a"\n', "d.lark:1:8: lark: llguidance's parametric rule is not read. Spell"),
+        ("e.json", '{"type": "obj"}', "e.json: json_schema: "),
+    ],
+)
+def test_what_is_not_read_has_a_place_and_a_spelling(run: Run, name: str, text: str, said: str) -> None:
+    Path(name).write_text(text)
+    found = run("lint", name)
+    assert found.stdout.startswith(said), found.stdout
+    assert found.exit_code == 1
+
+
+def test_all_notations_of_another_engine_are_told(run: Run) -> None:
+    Path("a.lark").write_text('start: p::0 q::1\n// r::2\nx: "s::3" t::4\n')
+    found = json.loads(run("lint", "a.lark", "--json").stdout)
+    assert [(each["line"], each["column"]) for each in found[0]["problems"]] == [(1, 8), (1, 13), (3, 11)]
+
+
+def test_json_sarif_and_a_notation_that_is_asked_for(run: Run) -> None:
+    Path("good.regex").write_text("a")
+    Path("bad.regex").write_text("(?<=a")
+    found = run("lint", "good.regex", "bad.regex", "--json", "--sarif", "out.sarif", "--notation", "rust")
+    assert found.exit_code == 1
+    good, bad = json.loads(found.stdout)
+    assert [good["path"], good["notation"], good["problems"]] == ["good.regex", "rust", []]
+    assert good["spelling"] == 'sg.Regex(..., dialect="rust")'
+    assert bad["problems"][0]["column"] == 1
+    assert "look-around" in bad["problems"][0]["what"]
+    (result,) = json.loads(Path("out.sarif").read_text())["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
+    assert "look-around" in result["message"]["text"]
+
+
+def test_bad_usage(run: Run) -> None:
+    assert run("lint", "absent.regex").exit_code == 2
+    assert run("lint").exit_code == 2
+    Path("a.regex").write_bytes(b"\xff")
+    assert run("lint", "a.regex").exit_code == 2
+    assert run("lint", "a.regex", "--notation", "perl").exit_code == 2
+    assert {*DIALECT_FLAGS, *EBNF_DIALECTS, "gbnf", "lark", "json_schema", "structural_tag"} == NOTATIONS.keys()

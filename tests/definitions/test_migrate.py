@@ -1,0 +1,224 @@
+"""`structgen.migrate`: what the engines that are installed accept of the same definition, and their objects."""
+
+from __future__ import annotations
+
+import enum
+import json
+import random
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+import structgen as sg
+from structgen import migrate
+from structgen.errors import DefinitionError, UnsupportedError
+
+BYTES = sg.Vocabulary.bytewise()
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name"],
+}
+PEOPLE = [
+    '{"name":"a"}', '{"name": "a", "age": 3}', '{"age":3,"name":"a"}', '{"name":"\\u0061"}', '{"name":"\\/"}', '{ }',
+    '{"name" :"a"}', '{\n  "name": "a"\n}', '{"name":"a","x":1}', '{"name": "a"}', '{"name":1}',
+    '{"name":"a", "age": 3}',
+]  # fmt: skip
+
+
+def accepted(found: migrate.Migrated, texts: list[str]) -> list[bool]:
+    index = sg.compile(found.definition, BYTES, eager=False)
+    return [index.match(text.encode()).accepted for text in texts]
+
+
+# -- XGrammar ----------------------------------------------------------------------------------------------
+
+
+def by_xgrammar(grammar: Any, texts: list[str]) -> list[bool]:
+    from xgrammar.testing import _is_grammar_accept_string as accepts
+
+    return [bool(accepts(grammar, text)) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"any_whitespace": False, "separators": (",", ":")}, {"strict_mode": False}, {"max_whitespace_cnt": 1},
+        {"any_whitespace": False, "indent": 2},
+    ],
+)  # fmt: skip
+def test_schemas_of_xgrammar(options: dict[str, Any]) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    judge = xgrammar.Grammar.from_json_schema(json.dumps(PERSON), **options)
+    found = migrate.from_xgrammar(PERSON, "json_schema", **options)
+    assert accepted(found, PEOPLE) == by_xgrammar(judge, PEOPLE)
+    assert accepted(migrate.from_xgrammar(judge), PEOPLE) == by_xgrammar(judge, PEOPLE)
+
+
+def test_grammars_and_regexes_of_xgrammar() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    text = 'top ::= top "+" num | num\nnum ::= [0-9]{1,2} (= "+")'
+    texts = ["1", "1+22", "1++2", "123", ""]
+    found = migrate.from_xgrammar(text, root_rule_name="top")
+    assert accepted(found, texts) == by_xgrammar(xgrammar.Grammar.from_ebnf(text, root_rule_name="top"), texts)
+    assert "Look-ahead" in found.changes[0]
+    for pattern in (r"(?:a|b)+c?", r"[^a]\d{2,}", "a.b"):
+        texts = ["ac", "b", "x12", "a\nb", "axb", "", "x1"]
+        judge = xgrammar.Grammar.from_regex(pattern)
+        assert accepted(migrate.from_xgrammar(pattern, "regex"), texts) == by_xgrammar(judge, texts)
+    with pytest.raises(UnsupportedError, match="separators"):
+        migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=(" ,", ":"))
+    with pytest.raises(UnsupportedError, match="unheard_of"):
+        migrate.from_xgrammar(PERSON, "json_schema", unheard_of=True)
+    with pytest.raises(DefinitionError, match="no format"):
+        migrate.from_xgrammar("a", "yacc")
+
+
+def test_what_xgrammar_writes_down_is_read() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    draw = random.Random(4)
+    for schema in (PERSON, {"type": "array", "items": {"enum": ["a", 1]}, "maxItems": 2}, {"type": "number"}, {}):
+        judge = xgrammar.Grammar.from_json_schema(json.dumps(schema))
+        texts = [*PEOPLE, "[]", '["a", 1]', '["a","a","a"]', "1.5e3", "-0", "01", "null"]
+        texts += ["".join(draw.sample(text, len(text))) for text in texts]
+        assert accepted(migrate.from_xgrammar(judge), texts) == by_xgrammar(judge, texts)
+
+
+# -- llguidance, guidance ------------------------------------------------------------------------------------
+
+
+def by_llguidance(grammar: str, texts: list[str]) -> list[bool]:
+    llguidance = pytest.importorskip("llguidance")
+    tokenizer = llguidance.LLTokenizer("byte")
+    found = []
+    for text in texts:
+        matcher = llguidance.LLMatcher(tokenizer, grammar)
+        assert not matcher.is_error(), matcher.get_error()
+        found.append(matcher.consume_tokens(list(text.encode())) and matcher.is_accepting())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "texts"),
+    [
+        ("lark", 'start: start "+" N | N\nN: /[0-9]+/', ["1", "1+22", "1++2", "+"]),
+        ("gbnf", 'root ::= [0-9]+ ("+" [0-9])*', ["1", "1+2", "1+22"]),
+        ("regex", r"(?<y>\d{2})[a-c--b]", ["12a", "12b", "٢٢c"]),
+        ("choice", '["yes", "no.", "n"]', ["yes", "no.", "nox", "n"]),
+        ("json_schema", json.dumps(PERSON), PEOPLE),
+    ],
+)
+def test_formats_of_llguidance(format: str, text: str, texts: list[str]) -> None:
+    llguidance = pytest.importorskip("llguidance")
+    grammar = llguidance.grammar_from(format, text)
+    texts = [each for each in texts if "--" not in text or each != "12b"] if format == "regex" else texts
+    judged = by_llguidance(grammar, texts)
+    assert accepted(migrate.from_llguidance(text, format), texts) == judged
+    if format != "regex":
+        assert accepted(migrate.from_llguidance(grammar), texts) == judged
+
+
+def test_options_of_llguidance() -> None:
+    compact = {**PERSON, "x-guidance": {"whitespace_flexible": False, "lenient": False, "item_separator": ","}}
+    texts = ['{"name":"a"}', '{"name": "a"}']
+    assert accepted(migrate.from_llguidance(json.dumps(compact), "json"), texts) == [True, False]
+    with pytest.raises(UnsupportedError, match="key_separator of x-guidance"):
+        migrate.from_llguidance(json.dumps({"x-guidance": {"key_separator": ": "}}), "json")
+    with pytest.raises(UnsupportedError, match="grammars within grammars"):
+        migrate.from_llguidance({"grammars": [{"lark_grammar": "start: @b"}, {"lark_grammar": "start: /b/"}]})
+    with pytest.raises(UnsupportedError, match="max_tokens"):
+        migrate.from_llguidance({"grammars": [{"lark_grammar": "start: /b/"}], "max_tokens": 3})
+    with pytest.raises(DefinitionError, match="no format"):
+        migrate.from_llguidance("a", "yacc")
+    with pytest.raises(DefinitionError, match="no grammar of llguidance"):
+        migrate.from_llguidance("{}")
+
+
+class GrammarNode:
+    """What guidance's functions return."""
+
+    def ll_grammar(self) -> str:
+        return 'start: "a" | "b"'
+
+
+def test_guidance() -> None:
+    assert accepted(migrate.from_guidance(GrammarNode()), ["a", "b", "c"]) == [True, True, False]
+    assert accepted(migrate.from_guidance("a."), ["a.", "ab"]) == [True, False]
+    with pytest.raises(DefinitionError, match="no grammar of guidance"):
+        migrate.from_guidance(3)
+
+
+# -- Outlines, llama.cpp -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Regex:
+    """As `outlines.types.Regex`."""
+
+    pattern: str
+
+
+@dataclass
+class CFG:
+    """As `outlines.types.CFG`."""
+
+    definition: str
+
+
+@dataclass
+class JsonSchema:
+    """As `outlines.types.JsonSchema`."""
+
+    schema: str
+    whitespace_pattern: str | None = None
+
+
+@dataclass
+class Choice:
+    """As `outlines.types.dsl.Choice`."""
+
+    items: list[Any]
+
+
+class Color(enum.Enum):
+    """An enumeration, of which Outlines takes the values."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+@pytest.mark.parametrize(
+    ("given", "yes", "no"),
+    [
+        (Regex(r"(?P<y>[0-9]+)"), "12", "a"),
+        (CFG("start: /a+/"), "aa", "b"),
+        (JsonSchema(json.dumps(PERSON)), '{"name":"a"}', "{}"),
+        (JsonSchema(json.dumps(PERSON), "\n?"), '{\n"name":"a"}', '{ "name":"a"}'),
+        (Choice(["a", 1]), "1", "2"),
+        (Literal["a", "b"], "a", '"a"'),
+        (Color, "red", "RED"),
+        (int, "3", "3.5"),
+    ],
+)
+def test_outlines(given: Any, yes: str, no: str) -> None:
+    assert accepted(migrate.from_outlines(given), [yes, no]) == [True, False]
+
+
+def test_what_outlines_takes_for_any_text() -> None:
+    with pytest.raises(DefinitionError, match="str is any text"):
+        migrate.from_outlines(str)
+
+
+def test_llama_cpp() -> None:
+    llama_cpp = pytest.importorskip("llama_cpp")
+    text = 'root ::= "a" [0-9]{2}'
+    for given in (text, llama_cpp.LlamaGrammar.from_string(text, verbose=False)):
+        assert accepted(migrate.from_llama_cpp(given), ["a12", "a1"]) == [True, False]
+    schema = llama_cpp.LlamaGrammar.from_json_schema(json.dumps(PERSON), verbose=False)
+    found = migrate.from_llama_cpp({"type": "json_object", "schema": PERSON})
+    assert accepted(found, PEOPLE) == accepted(migrate.from_llama_cpp(schema), PEOPLE)
+    with pytest.raises(DefinitionError, match="response_format"):
+        migrate.from_llama_cpp({"type": "text"})
+    with pytest.raises(DefinitionError, match="no grammar"):
+        migrate.from_llama_cpp(3)
