@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
+from ..runtime.core.machine import Symbol
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
 
@@ -21,7 +22,7 @@ _DOING = "looking for tokens that are never allowed"
 _NODES = 1 << 12
 
 
-def possible_tokens(language: GreibachLanguage, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
+def possible_tokens(language: GreibachLanguage[Symbol], vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
     """``bool[size]``: False for tokens with bytes that no text has. Raises `BudgetExceededError`."""
     tops = _Tops(language, meter)
     trie = vocabulary.trie
@@ -46,7 +47,7 @@ def possible_tokens(language: GreibachLanguage, vocabulary: Vocabulary, meter: M
 class _Tops:
     """Sets of states that can be on top of the stack, as the subsets of a finite automaton."""
 
-    def __init__(self, language: GreibachLanguage, meter: Meter) -> None:
+    def __init__(self, language: GreibachLanguage[Symbol], meter: Meter) -> None:
         self._meter = meter
         of = [state for state, _ in language.symbols]
         ends: dict[int, bool] = {}

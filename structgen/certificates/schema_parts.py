@@ -18,6 +18,7 @@ from ..runtime.rows.row_pool import RowPool
 from ..system.depth_first import post_order
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
+from .loops import DoubledLoops
 from .values import Finding
 
 
@@ -107,4 +108,4 @@ def is_endless(dfa: Dfa, meter: Meter) -> bool:
     vocabulary = Vocabulary.bytewise()
     missing = np.full(tables.states, -1, np.int32)
     machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), missing, [])
-    return GreibachLanguage(machine.with_short_loops(1).productions, meter).order() is None
+    return GreibachLanguage(DoubledLoops(machine, meter).productions, meter).order() is None

@@ -13,6 +13,8 @@ from ..budget import Meter
 from ..errors import BudgetExceededError, StructgenError
 from ..runtime.guide.guide import Guide
 from ..runtime.rows.bitmask import ids_of, unpack
+from .languages import GreibachLanguage
+from .loops import Uncounted
 from .possible import possible_tokens
 from .texts import Texts
 from .values import CertificateItem, Finding, readable
@@ -34,7 +36,7 @@ def never_allowed(texts: Texts, meter: Meter) -> CertificateItem:
     possible = spelled.copy()
     bounded = texts.has_productions
     if bounded:
-        language = texts.short(meter)
+        language = GreibachLanguage(Uncounted(texts.machine).productions, meter)
         possible &= possible_tokens(language, vocabulary, meter) | language.reads_tokens
         bounded = not language.reads_tokens
     seen, is_all = _seen(texts, possible, meter)
@@ -90,7 +92,7 @@ def canonical_splits(texts: Texts, meter: Meter) -> CertificateItem:
     facts = {"texts": looked}
     if findings:
         return CertificateItem(name, "refuted", f"{len(findings):,} of {looked:,} texts", facts, (*findings[:_TOLD],))
-    if texts.has_productions and texts.short(meter).reads_tokens:
+    if texts.has_productions and texts.derived(meter).reads_tokens:
         return CertificateItem(name, "undecided", f"none of {looked:,} random texts; whole tokens are read", facts)
     says = "a mask has every token whose bytes go on with a text, so no split of a text is refused"
     return CertificateItem(name, "proved", f"{says}; so it is with {looked:,} random texts", facts)

@@ -215,9 +215,9 @@ class CompiledMachine(Machine, Protocol):
         """
         raise UnsupportedError("a parser has no productions over bytes")
 
-    def with_short_loops(self, turns: int) -> CompiledMachine:
-        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
-        return self
+    def loop(self, state: int) -> tuple[int, int, int] | None:
+        """The loop whose count a state depends on: its number, and how often it goes round at least and at most."""
+        return None
 
     def is_unambiguous(self, meter: Meter) -> bool:
         """Whether it is seen that productions derive each text once."""

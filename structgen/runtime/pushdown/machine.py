@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -24,7 +23,7 @@ from ...system.locks import Lock
 from ...system.memo import Memo, shorten
 from ...system.types import Array, JsonMap, RowParts, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.tables import DEAD, FIELDS, MARK, SET, shortened
+from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
@@ -297,11 +296,13 @@ class PushdownMachine(InternedMachine[Thread]):
             moves += [(b"", symbols) for symbols in self._symbols_behind(edges, count)]
         return (state, count), Productions(bool(self._returns[state]), moves)
 
-    def with_short_loops(self, turns: int) -> PushdownMachine:
-        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
-        self.lower_all()
-        tables = replace(self.tables, loops=shortened(self.tables.loops, turns))
-        return PushdownMachine(tables, self.vocabulary)
+    def loop(self, state: int) -> tuple[int, int, int] | None:
+        """The loop whose count a state depends on: its number, and how often it goes round at least and at most."""
+        number = int(self.tables.live[state])
+        if number < 0 or self.tables.registers[state]:
+            return None
+        least, most = self._loops[number]
+        return number, least, most
 
     def is_unambiguous(self, meter: Meter) -> bool:
         """Whether it is seen that no text leads to two stacks. Raises `BudgetExceededError`."""
