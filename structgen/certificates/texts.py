@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from ..budget import Meter
-from ..compiler.stuck import check_finishes
+from ..compiler.stuck import check_finishes, unfinished_text
 from ..definitions import Definition
 from ..definitions.canonical import definition_of
 from ..errors import BudgetExceededError, StructgenError, UnsupportedError, VocabularyError
@@ -26,6 +26,9 @@ from .values import CertificateItem, Finding, abridged, readable
 
 #: Configurations at which the rows are looked at for EOS ids.
 _CONFIGS = 256
+
+#: States of automata whose distances are worked out.
+_MOST_STATES = 1 << 16
 
 #: Numbers of texts from here on are told by their digits.
 _MOST_TOLD = 10**15
@@ -111,20 +114,12 @@ def no_dead_end(texts: Texts, meter: Meter) -> CertificateItem:
     try:
         how = check_finishes(texts.machine, meter, completes=all(map(DoubledLoops.is_own, dead)))
     except VocabularyError as error:
-        finding = Finding("error", error.what, error.where, _example(texts, meter))
+        stuck = None
+        with suppress(BudgetExceededError):
+            stuck = unfinished_text(texts.machine, meter)
+        finding = Finding("error", error.what, error.where, None if stuck is None else readable(stuck))
         return CertificateItem(name, "refuted", "tokens can begin a text that no tokens finish", {}, (finding,))
     return CertificateItem(name, "proved", f"tokens can finish whatever tokens begin: {how}")
-
-
-def _example(texts: Texts, meter: Meter) -> str | None:
-    """A beginning that cannot be finished, where it is found by looking at all configurations that tokens reach."""
-    try:
-        check_finishes(texts.machine, meter, completes=False)
-    except VocabularyError as error:
-        return error.what
-    except BudgetExceededError:
-        pass
-    return None
 
 
 def end_of_text(texts: Texts, meter: Meter) -> CertificateItem:
@@ -255,7 +250,9 @@ def _size(told: dict[str, JsonValue]) -> str:
 
 
 def _fewest(texts: Texts) -> dict[str, JsonValue] | None:
-    """The tokens that complete some text, EOS left out, and whether none has fewer."""
+    """The tokens that complete some text, EOS left out, and whether none has fewer; None where it takes long."""
+    if texts.machine.states > _MOST_STATES:
+        return None
     try:
         tokens = texts.index.shortest() - bool(texts.machine.vocabulary.eos_ids)
     except StructgenError:

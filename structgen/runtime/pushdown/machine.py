@@ -314,10 +314,7 @@ class PushdownMachine(InternedMachine[Thread]):
         """The targets of a state's edges, each with its bytes; remembered."""
         found = self._by_target.get(state)
         if found is None:
-            by_target: dict[int, bytearray] = {}
-            for byte, target in self.tables.edges(state).items():
-                by_target.setdefault(target, bytearray()).append(byte)
-            found = self._by_target[state] = [(bytes(data), target) for target, data in by_target.items()]
+            found = self._by_target[state] = self.tables.grouped(state)
         return found
 
     def _moves_to(self, target: int) -> Moves:
