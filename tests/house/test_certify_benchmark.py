@@ -34,5 +34,5 @@ def test_rows_and_table() -> None:
     assert index is not None
     names = ["language", "shortest_and_longest"]
     rows = [{"schema": "a", **row} for row in certify.measured(index, names, 60.0)]
-    assert [(row["item"], row["decided"]) for row in rows] == [(name, True) for name in names]
+    assert [(row["item"], row["decided"]) for row in rows] == [(name, True) for name in [*names, "all"]]
     assert certify.table_of(rows, names).row_count == 3
