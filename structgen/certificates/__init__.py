@@ -5,6 +5,6 @@ or not decided within the budget; a `Difference`, with a shortest text that one 
 
 Read `values` (what comes out), `languages` (emptiness, finiteness, shortest and longest texts of context-free
 languages), `loops` (counts of these, by doubling), `configurations` (the same where there is only a machine to
-follow), `texts`, `tokens` with `possible` and `splitting` (items), `parts` with those of schemas, patterns and
-grammars, `certify` (one after the other, under one budget); `difference` with `simulation` (proofs of inclusion).
+follow), `texts`, `tokens` with `possible` (items), `parts` with those of schemas, patterns and grammars, `certify`
+(one after the other, under one budget); `difference` with `simulation` (proofs of inclusion).
 """

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..runtime.core.machine import Lexemes, Symbol
+from ..runtime.core.machine import LexemeAutomaton, Symbol
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
 
@@ -67,7 +67,7 @@ class LexemeStates:
         Bounds the work.
     """
 
-    def __init__(self, lexemes: Lexemes, meter: Meter) -> None:
+    def __init__(self, lexemes: LexemeAutomaton, meter: Meter) -> None:
         self._meter = meter
         self._class_of, self._rows = lexemes.class_of.tolist(), lexemes.table.tolist()
         self._starts, self._ends = frozenset(lexemes.starts.tolist()), frozenset(lexemes.ends.tolist())

@@ -18,10 +18,10 @@ from ..runtime.guide.guide import Guide
 from ..runtime.index.index import Index
 from ..system.properties import cached_property
 from ..system.types import JsonValue
+from ..vocabulary.vocabulary import Vocabulary
 from .configurations import Configurations
 from .languages import GreibachLanguage, Pump
 from .loops import AnySymbol, DoubledLoops
-from .splitting import fewest_tokens
 from .values import CertificateItem, Finding, abridged, readable
 
 #: Configurations at which the rows are looked at for EOS ids.
@@ -32,6 +32,11 @@ _MOST_STATES = 1 << 16
 
 #: Numbers of texts from here on are told by their digits.
 _MOST_TOLD = 10**15
+
+_SPLITTING = "splitting a text into tokens"
+
+#: More than any text has.
+_NONE = 1 << 62
 
 
 class Texts:
@@ -258,3 +263,24 @@ def _fewest(texts: Texts) -> dict[str, JsonValue] | None:
     except StructgenError:
         return None
     return {"tokens": tokens, "exact": texts.machine.flat() is not None}
+
+
+def fewest_tokens(vocabulary: Vocabulary, text: bytes, meter: Meter) -> list[int] | None:
+    """The fewest tokens whose bytes are a text; None where there are none. Raises `BudgetExceededError`."""
+    trie = vocabulary.trie
+    best = [(0, -1, -1)] + [(_NONE, -1, -1)] * len(text)  # by end: how many, the last one, and its begin
+    for start in meter.each(range(len(text)), _SPLITTING, every=256):
+        count, node = best[start][0] + 1, 0
+        for end in range(start, len(text) if count <= _NONE else start):
+            child = trie.child(node, text[end])
+            if child is None:
+                break
+            node, first = child, int(trie.first_token[child])
+            if first < trie.first_token[node + 1] and count < best[end + 1][0]:
+                best[end + 1] = count, int(trie.token_ids[first]), start
+    found: list[int] = []
+    at = len(text)
+    while at > 0:
+        _, token, at = best[at]
+        found.append(token)
+    return found[::-1] if at == 0 else None

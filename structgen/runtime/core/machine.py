@@ -164,7 +164,7 @@ class Productions(NamedTuple):
     moves: Sequence[tuple[bytes, tuple[Symbol, ...]]]
 
 
-class Lexemes(NamedTuple):
+class LexemeAutomaton(NamedTuple):
     """A finite automaton over bytes for the pieces of texts: each piece begins in a start and ends in an end.
 
     Parameters
@@ -238,7 +238,7 @@ class CompiledMachine(Machine, Protocol):
         """The loop whose count a state depends on: its number, and how often it goes round at least and at most."""
         return None
 
-    def lexemes(self) -> Lexemes | None:
+    def lexemes(self) -> LexemeAutomaton | None:
         """What texts are put together of, in some order; None where that is not known, or whole tokens are read."""
         return None
 

@@ -23,7 +23,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
-from ..core.machine import Lexemes
+from ..core.machine import LexemeAutomaton
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
 from .embedded import Embedded, row_of
@@ -113,12 +113,12 @@ class GrammarMachine(InternedMachine[Thread]):
         for machine in self._inner:
             machine.belong_to(self._lock)
 
-    def lexemes(self) -> Lexemes | None:
+    def lexemes(self) -> LexemeAutomaton | None:
         """The lexer's automaton; None where definitions or whole tokens stand in a text, too."""
         if self.embedded.definitions or self.embedded.tokens:
             return None
         tables = self.tables
-        return Lexemes(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
+        return LexemeAutomaton(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
