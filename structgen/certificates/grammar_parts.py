@@ -11,9 +11,8 @@ from ..compiler.gbnf.syntax import Choice, Node, Reference, Repetition, Rule
 from ..compiler.grammar.compiler import read_rules
 from ..compiler.grammar.load.rules import ContextFreeGrammar, Production, Terminal
 from ..compiler.patterns.parser import parse
-from ..definitions import Definition, Gbnf, Grammar
-from ..runtime.core.machine import CompiledMachine
-from ..runtime.grammar.machine import GrammarMachine
+from ..definitions import Gbnf, Grammar
+from ..runtime.grammar.tables import GrammarTables
 from ..system.depth_first import post_order
 from .pattern_parts import unbounded_repeats
 from .schema_parts import is_endless
@@ -25,11 +24,10 @@ _DOING = "looking through the rules"
 
 
 def never_lexed(
-    definition: Grammar, machine: CompiledMachine, meter: Meter
+    definition: Grammar, tables: GrammarTables, meter: Meter
 ) -> tuple[list[str], int, tuple[str, ...]]:
     """The terminals with a pattern that no lexeme ever is, how many there are, and notes of the compiler."""
-    assert isinstance(machine, GrammarMachine)
-    grammar, tables = read_rules(definition, meter), machine.tables
+    grammar = read_rules(definition, meter)
     read = {tables.name(terminal) for terminal in set(tables.ends[:, 1].tolist())}
     lexed = [terminal for terminal in grammar.terminals if terminal.pattern is not None]
     return [_written(each) for each in lexed if each.name not in read], len(lexed), tables.notes
@@ -42,9 +40,8 @@ def _written(terminal: Terminal) -> str:
     return f"/{terminal.pattern}/" if terminal.text is None else json.dumps(terminal.text, ensure_ascii=False)
 
 
-def unused(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unused(definition: Grammar, meter: Meter) -> tuple[list[Finding], int]:
     """Expansions of rules that no text completes, as a rule in them has none, or a terminal is ignored."""
-    assert isinstance(definition, Grammar)
     grammar = read_rules(definition, meter)
     completed = _completed(grammar, set(grammar.ignored), meter)
     never = [rule for rule in grammar.rules if not completed.issuperset(rule.expansion)]
@@ -80,9 +77,8 @@ def _rule_of(name: str) -> str:
     return f"rule {'_'.join(parts[2:-2])}" if name.startswith("__") and len(parts) > 4 else f"rule {name}"
 
 
-def unbounded(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unbounded(definition: Grammar, meter: Meter) -> tuple[list[Finding], int]:
     """Terminals with repeats without a bound, rules that can contain themselves, and what is ignored."""
-    assert isinstance(definition, Grammar)
     grammar = read_rules(definition, meter)
     children: dict[str, list[str]] = {}
     for rule in grammar.rules:
@@ -114,9 +110,8 @@ def _circular(children: Mapping[str, Iterable[str]], roots: list[str]) -> list[s
 # -- GBNF ----------------------------------------------------------------------------------------------------
 
 
-def unused_in_gbnf(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unused_in_gbnf(definition: Gbnf, meter: Meter) -> tuple[list[Finding], int]:
     """Rules that the start does not lead to, and options of choices that have no text."""
-    assert isinstance(definition, Gbnf)
     facts, start = read_gbnf(definition, meter)
     document = facts.document
     rules, nodes = document.rules, document.nodes
@@ -136,9 +131,8 @@ def unused_in_gbnf(definition: Definition, meter: Meter) -> tuple[list[Finding],
     return findings, looked
 
 
-def unbounded_in_gbnf(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unbounded_in_gbnf(definition: Gbnf, meter: Meter) -> tuple[list[Finding], int]:
     """Repetitions without a bound, and rules that can contain themselves."""
-    assert isinstance(definition, Gbnf)
     facts, start = read_gbnf(definition, meter)
     rules, nodes = facts.document.rules, facts.document.nodes
     children = {str(n): [str(each) for each in _referred(nodes, rule)] for n, rule in enumerate(rules)}

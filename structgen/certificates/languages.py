@@ -9,14 +9,13 @@ from the symbols without others upwards. To count texts by their derivations eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from decimal import MAX_EMAX, Context, Decimal, Inexact
 from heapq import heappop, heappush
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import chain, pairwise
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..budget import Meter
-from ..runtime.core.machine import Productions, Symbol
 
 #: Numbers of texts have so many digits, and are rounded beyond.
 DIGITS = 100
@@ -30,13 +29,22 @@ _DOING = "looking through the automaton"
 READABLE = {byte: i for i, byte in enumerate([*b"a01 ", *range(0x21, 0x7F), *range(0x21), *range(0x7F, 256)])}
 
 
+S = TypeVar("S", bound=Hashable)
+
+#: In place of a production's first byte: a whole token; nothing at all.
+_TOKEN, _NOTHING = -1, -2
+
+#: As `CompiledMachine.productions` gives them; there are None in place of bytes where a production has none itself.
+AnyProductions: TypeAlias = tuple[bool, Sequence[tuple[bytes | None, tuple[S, ...]]]]
+
+
 class GreibachProduction(NamedTuple):
     """A production of a numbered symbol.
 
     Parameters
     ----------
     first:
-        The byte that is easiest to read; -1 for a whole token.
+        The byte that is easiest to read; -1 for a whole token, -2 for nothing.
     data:
         All bytes that there are to choose from, none for a whole token.
     symbols:
@@ -46,6 +54,16 @@ class GreibachProduction(NamedTuple):
     first: int
     data: bytes
     symbols: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Its own bytes, beside those of the symbols."""
+        return int(self.first != _NOTHING)
+
+    @property
+    def choices(self) -> int:
+        """How many bytes there are to choose from, 1 where there is nothing to choose."""
+        return len(self.data) if self.size else 1
 
 
 class Pump(NamedTuple):
@@ -62,17 +80,20 @@ class Pump(NamedTuple):
         return self.prefix + self.again * times + self.middle + self.more * times + self.suffix
 
 
-class GreibachLanguage:
+class GreibachLanguage(Generic[S]):
     """The symbols that texts of a machine use, with their productions.
 
     Parameters
     ----------
     productions:
-        `structgen.runtime.core.machine.CompiledMachine.productions`.
+        `structgen.runtime.core.machine.CompiledMachine.productions`, or such with others that have no byte. (Each
+        cycle of symbols has to have one.)
     meter:
         Bounds the work. Raises `BudgetExceededError` beyond.
     spelled:
         What stands in texts for a whole token.
+    others:
+        Symbols to look at beside those that the start comes to; may grow as productions are asked for.
 
     Attributes
     ----------
@@ -83,33 +104,42 @@ class GreibachLanguage:
     """
 
     def __init__(
-        self, productions: Callable[..., tuple[Symbol, Productions]], meter: Meter, spelled: bytes = b""
+        self,
+        productions: Callable[..., tuple[S, AnyProductions[S]]],
+        meter: Meter,
+        spelled: bytes = b"",
+        others: Sequence[S] = (),
     ) -> None:
         self.meter, self._spelled = meter, spelled
-        self.symbols: list[Symbol] = []
+        self.symbols: list[S] = []
         self.productions: list[list[GreibachProduction]] = []
         self.ends: list[bool] = []
         self.reads_tokens = False
-        self._explore(productions)
+        self._explore(productions, others)
         self._find_costs()
 
-    def _explore(self, productions: Callable[..., tuple[Symbol, Productions]]) -> None:
+    def _explore(
+        self, productions: Callable[..., tuple[S, AnyProductions[S]]], others: Sequence[S]
+    ) -> None:
         start, first = productions()
-        number, best_of = {start: 0}, {b"": -1}
+        number: dict[S, int] = {start: 0}
+        best_of: dict[bytes | None, int] = {b"": _TOKEN, None: _NOTHING}
         self.symbols.append(start)
+        noted = 0
         for symbol in self.meter.each(self.symbols, _DOING, every=64):  # grows as it goes
             ends, moves = first if symbol == start else productions(symbol)[1]
             found = []
+            for each in chain.from_iterable([others[noted:], *[behind for _, behind in moves]]):
+                if each not in number:
+                    number[each] = len(self.symbols)
+                    self.symbols.append(each)
+            noted = len(others)
             for data, behind in moves:
-                for each in behind:
-                    if each not in number:
-                        number[each] = len(self.symbols)
-                        self.symbols.append(each)
-                self.reads_tokens |= not data
                 best = best_of.get(data)
                 if best is None:
-                    best = best_of[data] = min(data, key=READABLE.__getitem__)
-                found.append(GreibachProduction(best, data, tuple([number[each] for each in behind])))
+                    best = best_of[data] = min(data or b"", key=READABLE.__getitem__)
+                self.reads_tokens |= best == _TOKEN
+                found.append(GreibachProduction(best, data or b"", tuple([number[each] for each in behind])))
             self.ends.append(ends)
             self.productions.append(found)
 
@@ -124,7 +154,7 @@ class GreibachLanguage:
         ]  # fmt: skip
 
         def ready(symbol: int, made: GreibachProduction) -> None:
-            total = 1 + sum([self.cost[each] for each in made.symbols])
+            total = made.size + sum([self.cost[each] for each in made.symbols])
             heappush(queue, (total, READABLE.get(made.first, 256), symbol, made))
 
         for symbol, found in enumerate(self.productions):
@@ -151,7 +181,7 @@ class GreibachLanguage:
 
     # -- texts -----------------------------------------------------------------------------------------
 
-    def dead(self) -> list[Symbol]:
+    def dead(self) -> list[S]:
         """The symbols that no bytes take off the stack."""
         return [symbol for symbol, cost in zip(self.symbols, self.cost, strict=True) if cost < 0]
 
@@ -164,9 +194,15 @@ class GreibachLanguage:
         while todo:
             production = chosen[todo.pop()]
             if production is not None:
-                found += self._spelled if production.first < 0 else bytes([production.first])
+                found += self._first(production)
                 todo += production.symbols
         return bytes(found)
+
+    def _first(self, production: GreibachProduction) -> bytes:
+        """What a production's own byte adds to a text."""
+        if production.first >= 0:
+            return bytes([production.first])
+        return self._spelled if production.size else b""
 
     def useful(self) -> Iterator[tuple[int, GreibachProduction]]:
         """The productions that texts use, with their symbols."""
@@ -225,7 +261,7 @@ class GreibachLanguage:
                 key=lambda each: (sum(self.cost[s] for s in each.symbols), READABLE.get(each.first, 256)),
             )
             at = len(made.symbols) - 1 - made.symbols[::-1].index(goal)
-            before += self._spelled if made.first < 0 else bytes([made.first])
+            before += self._first(made)
             for each in reversed(made.symbols[at + 1 :]):
                 before += self._spell(self._chosen, each)
             after = b"".join(self._spell(self._chosen, each) for each in reversed(made.symbols[:at])) + after
@@ -244,7 +280,7 @@ class GreibachLanguage:
             total = Decimal(int(self.ends[symbol]))
             for made in self.productions[symbol]:
                 if self._all_end(made):
-                    product = Decimal(len(made.data))
+                    product = Decimal(made.choices)
                     for each in made.symbols:
                         product = context.multiply(product, numbers[each])
                     total = context.add(total, product)
@@ -258,7 +294,7 @@ class GreibachLanguage:
         for symbol in self.meter.each(order, _DOING, every=256):
             for made in self.productions[symbol]:
                 if self._all_end(made):
-                    total = 1 + sum([most[each] for each in made.symbols])
+                    total = made.size + sum([most[each] for each in made.symbols])
                     if total > most[symbol]:
                         most[symbol], chosen[symbol] = total, made
         return most[0], self._spell(chosen, 0) if most[0] <= MOST_BYTES else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ..budget import Meter
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..definitions import Gbnf, Grammar, JsonSchema, Regex
 from ..errors import BudgetExceededError, StructgenError
 from . import grammar_parts, pattern_parts, schema_parts
 from .texts import Texts, language
@@ -14,8 +15,8 @@ from .values import CertificateItem, Finding
 #: Findings of one kind that are told.
 _MOST_TOLD = 100
 
-#: What finds something in a definition: findings, and how many parts were looked at.
-Finder = Callable[[Definition, Meter], tuple[list[Finding], int]]
+#: What finds something in a definition of its kind: findings, and how many parts were looked at.
+Finder: TypeAlias = Callable[..., tuple[list[Finding], int]]
 
 _UNUSED: dict[type, Finder] = {
     JsonSchema: schema_parts.unused, Regex: pattern_parts.unused, Gbnf: grammar_parts.unused_in_gbnf,
@@ -47,7 +48,7 @@ def terminals(texts: Texts, meter: Meter) -> CertificateItem:
     if not isinstance(definition, Grammar):
         says = "there is no lexer" if texts.index.kind != "grammar" else texts.no_source
         return CertificateItem(name, "proved" if texts.index.kind != "grammar" else "undecided", says)
-    never, looked, notes = grammar_parts.never_lexed(definition, texts.machine, meter)
+    never, looked, notes = grammar_parts.never_lexed(definition, texts.machine.tables, meter)
     findings = [Finding("warning", "no text has it: another terminal always comes first", each) for each in never]
     findings += [Finding("note", note) for note in notes]
     facts = {"terminals": looked, "never": never}

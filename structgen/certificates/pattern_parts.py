@@ -7,19 +7,18 @@ from ..compiler.patterns.dialects import read
 from ..compiler.patterns.lower import language
 from ..compiler.patterns.measures import parts_below, post_order
 from ..compiler.patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
-from ..definitions import Definition, Regex
+from ..definitions import Regex
 from .values import Finding
 
 _DOING = "looking for alternatives that no text can use"
 
 
-def unused(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unused(definition: Regex, meter: Meter) -> tuple[list[Finding], int]:
     """Alternatives that no text can use; those within look-around are not looked at.
 
     An alternative is used by some text if the pattern that has to use it, in place of all others, has one. (A repeat
     around it may take any number of turns besides, so one that only a bound excludes is not found.)
     """
-    assert isinstance(definition, Regex)
     tree = read(definition, meter)
     nodes = list(post_order(tree))
     above = {id(child): node for node in nodes for child in parts_below(node, None)}
@@ -56,9 +55,8 @@ def _needing(option: Node, choice: Node, above: dict[int, Node]) -> Node | None:
     return inner
 
 
-def unbounded(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unbounded(definition: Regex, meter: Meter) -> tuple[list[Finding], int]:
     """Repeats without an upper bound, but for those within look-around."""
-    assert isinstance(definition, Regex)
     columns = unbounded_repeats(read(definition, meter))
     return [Finding("note", "a repeat without a bound", f"column {column}") for column in columns], len(columns)
 

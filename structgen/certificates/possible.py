@@ -1,17 +1,20 @@
 """Which tokens an automaton can read at all: more than it does, and never fewer.
 
-Counts are left out, and whatever can lie below a state on the stack is taken to lie there. What is left is a finite
-automaton, of which subsets are followed through the trie of all tokens, each with every byte once.
+Counts are left out, and whatever can lie below a state on the stack is taken to lie there; in a grammar any lexeme
+may follow any other. What is left is a finite automaton, of which subsets are followed through the trie of all
+tokens, each with every byte once.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
+from ..runtime.core.machine import LexemeAutomaton, Symbol
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
 
@@ -21,18 +24,28 @@ _DOING = "looking for tokens that are never allowed"
 _NODES = 1 << 12
 
 
-def possible_tokens(language: GreibachLanguage, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
+class Subsets(Protocol):
+    """A finite automaton, by sets of its states."""
+
+    #: Where it can be in the midst of a text.
+    every: frozenset[int]
+
+    def step(self, states: frozenset[int], byte: int) -> frozenset[int]:
+        """Where it can be after a byte; empty where nothing takes it. Raises `BudgetExceededError`."""
+        ...
+
+
+def possible_tokens(states: Subsets, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
     """``bool[size]``: False for tokens with bytes that no text has. Raises `BudgetExceededError`."""
-    tops = _Tops(language, meter)
     trie = vocabulary.trie
     possible = np.zeros(vocabulary.size, np.bool_)
     skip, byte, depth = trie.skip.data, trie.byte.data, trie.depth.data
-    path = [tops.every]
+    path = [states.every]
     node = 1
     while node < len(trie.byte):
         if not node % _NODES:
             meter.check_time(_DOING)
-        after = tops.step(path[depth[node] - 1], byte[node])
+        after = states.step(path[depth[node] - 1], byte[node])
         if not after:
             node = skip[node]
             continue
@@ -43,10 +56,49 @@ def possible_tokens(language: GreibachLanguage, vocabulary: Vocabulary, meter: M
     return possible
 
 
-class _Tops:
-    """Sets of states that can be on top of the stack, as the subsets of a finite automaton."""
+class LexemeStates:
+    """The states of lexemes of which any may follow any other.
 
-    def __init__(self, language: GreibachLanguage, meter: Meter) -> None:
+    Parameters
+    ----------
+    lexemes:
+        Their automaton.
+    meter:
+        Bounds the work.
+    """
+
+    def __init__(self, lexemes: LexemeAutomaton, meter: Meter) -> None:
+        self._meter = meter
+        self._class_of, self._rows = lexemes.class_of.tolist(), lexemes.table.tolist()
+        self._starts, self._ends = frozenset(lexemes.starts.tolist()), frozenset(lexemes.ends.tolist())
+        self.every = frozenset(range(len(self._rows)))
+        self._known: dict[tuple[frozenset[int], int], frozenset[int]] = {}
+
+    def step(self, states: frozenset[int], byte: int) -> frozenset[int]:
+        """See `Subsets`."""
+        key = states, self._class_of[byte]
+        found = self._known.get(key)
+        if found is None:
+            self._meter.check_time(_DOING)
+            found = frozenset([self._rows[state][key[1]] for state in states]) - {-1}
+            if not self._ends.isdisjoint(found):
+                found |= self._starts
+            self._known[key] = found
+        return found
+
+
+class StackTops:
+    """The states that can be on top of the stack.
+
+    Parameters
+    ----------
+    language:
+        Symbols without counts.
+    meter:
+        Bounds the work.
+    """
+
+    def __init__(self, language: GreibachLanguage[Symbol], meter: Meter) -> None:
         self._meter = meter
         of = [state for state, _ in language.symbols]
         ends: dict[int, bool] = {}
@@ -77,18 +129,18 @@ class _Tops:
     def _closed(self, states: set[int]) -> frozenset[int]:
         return frozenset().union(*[self._handed[state] for state in states])
 
-    def step(self, tops: frozenset[int], byte: int) -> frozenset[int]:
-        """What can be on top after a byte; empty where nothing takes it."""
-        spelled = self._by_byte.get(tops)
+    def step(self, states: frozenset[int], byte: int) -> frozenset[int]:
+        """See `Subsets`."""
+        spelled = self._by_byte.get(states)
         if spelled is None:
             self._meter.check_time(_DOING)
             targets: dict[int, set[int]] = {}
-            for state in tops:
+            for state in states:
                 for data, after in self._moves[state].items():
                     for each in data:
                         targets.setdefault(each, set()).update(after)
             closed: dict[frozenset[int], frozenset[int]] = {}
-            spelled = self._by_byte[tops] = {}
+            spelled = self._by_byte[states] = {}
             for each, after in targets.items():
                 key = frozenset(after)
                 spelled[each] = closed[key] if key in closed else closed.setdefault(key, self._closed(after) or _END)

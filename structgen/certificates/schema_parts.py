@@ -12,18 +12,18 @@ from ..compiler.json_schema.normal_form.shapes import Value
 from ..compiler.json_schema.strings.strings import StringSet
 from ..compiler.patterns.lower import language
 from ..compiler.patterns.parser import parse
-from ..definitions import Definition, JsonSchema
+from ..definitions import JsonSchema
 from ..runtime.automaton.machine import AutomatonMachine
 from ..runtime.rows.row_pool import RowPool
 from ..system.depth_first import post_order
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
+from .loops import DoubledLoops
 from .values import Finding
 
 
-def unused(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unused(definition: JsonSchema, meter: Meter) -> tuple[list[Finding], int]:
     """Branches, enum values, types, members, items that no text can use; of nested ones the outermost."""
-    assert isinstance(definition, JsonSchema)
     found, looked = unused_alternatives(definition, meter)
     whole = {each.pointer for each in found if not _is_within(each.what)}
     findings = []
@@ -45,9 +45,8 @@ def _above(pointer: str) -> list[str]:
     return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
-def unbounded(definition: Definition, meter: Meter) -> tuple[list[Finding], int]:
+def unbounded(definition: JsonSchema, meter: Meter) -> tuple[list[Finding], int]:
     """Strings, numbers, arrays, objects and gaps that can be as long as a model likes."""
-    assert isinstance(definition, JsonSchema)
     schema = read_schema(definition, meter)
     looked = _Endless(definition.escapes, meter)
     found: dict[tuple[str, str], None] = {}
@@ -107,4 +106,4 @@ def is_endless(dfa: Dfa, meter: Meter) -> bool:
     vocabulary = Vocabulary.bytewise()
     missing = np.full(tables.states, -1, np.int32)
     machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), missing, [])
-    return GreibachLanguage(machine.with_short_loops(1).productions, meter).order() is None
+    return GreibachLanguage(DoubledLoops(machine, meter).productions, meter).order() is None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from ..runtime.core.machine import Symbol
 from .languages import MOST_BYTES, READABLE, GreibachLanguage, GreibachProduction
 
 _DOING = "comparing productions"
@@ -35,7 +36,7 @@ class Simulation:
         The languages. Raises `BudgetExceededError` of the inner one's meter.
     """
 
-    def __init__(self, outer: GreibachLanguage, inner: GreibachLanguage) -> None:
+    def __init__(self, outer: GreibachLanguage[Symbol], inner: GreibachLanguage[Symbol]) -> None:
         self._outer, self._inner = outer, inner
         #: Pairs that don't hold, with what shows it: a demand that is not met, and the pair that a way to meet it
         #: lacks, if there is any; None where the empty text is lacking.

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from ..budget import Meter
-from ..compiler.stuck import check_finishes
+from ..compiler.stuck import check_finishes, unfinished_text
 from ..definitions import Definition
 from ..definitions.canonical import definition_of
 from ..errors import BudgetExceededError, StructgenError, UnsupportedError, VocabularyError
@@ -18,19 +18,25 @@ from ..runtime.guide.guide import Guide
 from ..runtime.index.index import Index
 from ..system.properties import cached_property
 from ..system.types import JsonValue
+from ..vocabulary.vocabulary import Vocabulary
 from .configurations import Configurations
 from .languages import GreibachLanguage, Pump
-from .splitting import fewest_tokens
+from .loops import AnySymbol, DoubledLoops
 from .values import CertificateItem, Finding, abridged, readable
-
-#: Loops may take so many more turns than they must: no shortest text takes more, and no cycle needs them.
-_TURNS = 4
 
 #: Configurations at which the rows are looked at for EOS ids.
 _CONFIGS = 256
 
+#: States of automata whose distances are worked out.
+_MOST_STATES = 1 << 16
+
 #: Numbers of texts from here on are told by their digits.
 _MOST_TOLD = 10**15
+
+_SPLITTING = "splitting a text into tokens"
+
+#: More than any text has.
+_NONE = 1 << 62
 
 
 class Texts:
@@ -46,7 +52,7 @@ class Texts:
         self.index = index
         self.machine: CompiledMachine = index.machine
         self.no_source = ""
-        self._short: GreibachLanguage | None = None
+        self._derived: GreibachLanguage[AnySymbol] | None = None
 
     @cached_property
     def definition(self) -> Definition | None:
@@ -66,24 +72,19 @@ class Texts:
             return False
         return True
 
-    @cached_property
-    def _cut(self) -> CompiledMachine:
-        return self.machine.with_short_loops(_TURNS)
-
-    def short(self, meter: Meter) -> GreibachLanguage:
-        """The automaton's symbols, its loops cut short: for what does not depend on how often they go round.
-
-        Raises `UnsupportedError` where there are none, `BudgetExceededError`.
-        """
-        if self._short is None:
+    def derived(self, meter: Meter) -> GreibachLanguage[AnySymbol]:
+        """Symbols that derive the texts. Raises `UnsupportedError` where there are none, `BudgetExceededError`."""
+        if self._derived is None:
             spelled = next(iter(self.machine.vocabulary.special_tokens), "").encode()
-            self._short = GreibachLanguage(self._cut.productions, meter, spelled)
-        return self._short
+            loops = DoubledLoops(self.machine, meter)
+            self._derived = GreibachLanguage(loops.productions, meter, spelled, loops.others)
+        self._derived.meter = meter
+        return self._derived
 
-    def whole(self, meter: Meter) -> GreibachLanguage:
-        """All symbols, where each derives its texts once; else all configurations. Raises `BudgetExceededError`."""
+    def counted(self, meter: Meter) -> GreibachLanguage[AnySymbol]:
+        """Symbols that derive each text once: all configurations, if need be. Raises `BudgetExceededError`."""
         if self.has_productions and self.machine.is_unambiguous(meter):
-            return GreibachLanguage(self.machine.productions, meter)
+            return self.derived(meter)
         return GreibachLanguage(Configurations(self.machine, meter).productions, meter)
 
     def guide(self, more: int) -> Guide:
@@ -114,24 +115,16 @@ class Texts:
 def no_dead_end(texts: Texts, meter: Meter) -> CertificateItem:
     """Whether tokens can finish whatever tokens begin."""
     name = "no_dead_end"
-    dead = texts.short(meter).dead() if texts.has_productions else []
+    dead = texts.derived(meter).dead() if texts.has_productions else []
     try:
-        how = check_finishes(texts.machine, meter, completes=not dead)
+        how = check_finishes(texts.machine, meter, completes=all(map(DoubledLoops.is_own, dead)))
     except VocabularyError as error:
-        finding = Finding("error", error.what, error.where, _example(texts, meter))
+        stuck = None
+        with suppress(BudgetExceededError):
+            stuck = unfinished_text(texts.machine, meter)
+        finding = Finding("error", error.what, error.where, None if stuck is None else readable(stuck))
         return CertificateItem(name, "refuted", "tokens can begin a text that no tokens finish", {}, (finding,))
     return CertificateItem(name, "proved", f"tokens can finish whatever tokens begin: {how}")
-
-
-def _example(texts: Texts, meter: Meter) -> str | None:
-    """A beginning that cannot be finished, where it is found by looking at all configurations that tokens reach."""
-    try:
-        check_finishes(texts.machine, meter, completes=False)
-    except VocabularyError as error:
-        return error.what
-    except BudgetExceededError:
-        pass
-    return None
 
 
 def end_of_text(texts: Texts, meter: Meter) -> CertificateItem:
@@ -170,13 +163,13 @@ def language(texts: Texts, meter: Meter) -> CertificateItem:
     if not texts.has_productions:
         pump = Configurations(texts.machine, meter).pump()
         return _finite(texts, meter) if pump is None else _infinite(texts, pump)
-    short = texts.short(meter)
-    if short.cost[0] < 0:
+    derived = texts.derived(meter)
+    if derived.cost[0] < 0:
         finding = Finding("error", "no text is accepted")
         return CertificateItem("language", "proved", "empty", {"texts": 0}, (finding,))
-    if short.order() is not None:
+    if derived.order() is not None:
         return _finite(texts, meter)
-    return _infinite(texts, short.pump())
+    return _infinite(texts, derived.pump())
 
 
 def _infinite(texts: Texts, pump: Pump | None) -> CertificateItem:
@@ -194,11 +187,11 @@ def _infinite(texts: Texts, pump: Pump | None) -> CertificateItem:
 
 def _finite(texts: Texts, meter: Meter) -> CertificateItem:
     try:
-        whole = texts.whole(meter)
-        order = whole.order()
-        if order is None or whole.reads_tokens:
+        counted = texts.counted(meter)
+        order = counted.order()
+        if order is None or counted.reads_tokens:
             return CertificateItem("language", "undecided", "finite or not: whole tokens are read", {})
-        number, exact = whole.number(order)
+        number, exact = counted.number(order)
     except BudgetExceededError:
         if not texts.has_productions:
             raise
@@ -211,34 +204,39 @@ def _finite(texts: Texts, meter: Meter) -> CertificateItem:
 def shortest_and_longest(texts: Texts, meter: Meter) -> CertificateItem:
     """The shortest text, and where there are finitely many the longest."""
     name = "shortest_and_longest"
-    facts: dict[str, JsonValue] = {}
-    if texts.has_productions:
-        short = texts.short(meter)
-        if short.cost[0] < 0:
-            return CertificateItem(name, "proved", "there is no text")
-        least, text = short.cost[0], short.shortest()
-        finite = short.order() is not None
-    else:
-        text = Configurations(texts.machine, meter).shortest()
-        least, finite = len(text), False
-    facts["shortest"] = _told(texts, least, text, meter)
+    if texts.has_productions and texts.derived(meter).cost[0] < 0:
+        return CertificateItem(name, "proved", "there is no text")
+    least, text = _shortest(texts, meter)
+    facts: dict[str, JsonValue] = {"shortest": _told(texts, least, text, meter), "fewest_tokens": _fewest(texts)}
     says = f"the shortest has {_size(facts['shortest'])}"
-    if not texts.has_productions:
-        with suppress(BudgetExceededError):
-            finite = Configurations(texts.machine, meter).pump() is None
-    facts["fewest_tokens"] = _fewest(texts)
-    if not finite:
-        return CertificateItem(name, "proved", f"{says}; there is no longest", facts)
     try:
-        whole = texts.whole(meter)
-        order = whole.order()
-        if order is None:
-            return CertificateItem(name, "undecided", f"{says}; the longest is not known", facts)
-        most, text = whole.longest(order)
+        longest = _longest(texts, meter)
     except BudgetExceededError:
         return CertificateItem(name, "undecided", f"{says}; to find the longest takes longer", facts)
-    facts["longest"] = _told(texts, most, text, meter)
+    if longest is None:
+        return CertificateItem(name, "proved", f"{says}; there is no longest", facts)
+    facts["longest"] = _told(texts, *longest, meter)
     return CertificateItem(name, "proved", f"{says}, the longest {_size(facts['longest'])}", facts)
+
+
+def _shortest(texts: Texts, meter: Meter) -> tuple[int, bytes | None]:
+    """The bytes of the shortest text, and the text, unless it is too long to be spelled out."""
+    if texts.has_productions:
+        derived = texts.derived(meter)
+        return derived.cost[0], derived.shortest()
+    text = Configurations(texts.machine, meter).shortest()
+    return len(text), text
+
+
+def _longest(texts: Texts, meter: Meter) -> tuple[int, bytes | None] | None:
+    """The same of the longest; None where there are infinitely many texts. Raises `BudgetExceededError`."""
+    if not texts.has_productions and Configurations(texts.machine, meter).pump() is not None:
+        return None
+    derived = texts.derived(meter) if texts.has_productions else texts.counted(meter)
+    order = derived.order()
+    if order is not None and derived.reads_tokens:
+        raise meter.out_of_time("whole tokens are read")
+    return None if order is None else derived.longest(order)
 
 
 def _told(texts: Texts, size: int, text: bytes | None, meter: Meter) -> dict[str, JsonValue]:
@@ -257,9 +255,32 @@ def _size(told: dict[str, JsonValue]) -> str:
 
 
 def _fewest(texts: Texts) -> dict[str, JsonValue] | None:
-    """The tokens that complete some text, EOS left out, and whether none has fewer."""
+    """The tokens that complete some text, EOS left out, and whether none has fewer; None where it takes long."""
+    if texts.machine.states > _MOST_STATES:
+        return None
     try:
         tokens = texts.index.shortest() - bool(texts.machine.vocabulary.eos_ids)
     except StructgenError:
         return None
     return {"tokens": tokens, "exact": texts.machine.flat() is not None}
+
+
+def fewest_tokens(vocabulary: Vocabulary, text: bytes, meter: Meter) -> list[int] | None:
+    """The fewest tokens whose bytes are a text; None where there are none. Raises `BudgetExceededError`."""
+    trie = vocabulary.trie
+    best = [(0, -1, -1)] + [(_NONE, -1, -1)] * len(text)  # by end: how many, the last one, and its begin
+    for start in meter.each(range(len(text)), _SPLITTING, every=256):
+        count, node = best[start][0] + 1, 0
+        for end in range(start, len(text) if count <= _NONE else start):
+            child = trie.child(node, text[end])
+            if child is None:
+                break
+            node, first = child, int(trie.first_token[child])
+            if first < trie.first_token[node + 1] and count < best[end + 1][0]:
+                best[end + 1] = count, int(trie.token_ids[first]), start
+    found: list[int] = []
+    at = len(text)
+    while at > 0:
+        _, token, at = best[at]
+        found.append(token)
+    return found[::-1] if at == 0 else None

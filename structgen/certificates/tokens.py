@@ -13,7 +13,9 @@ from ..budget import Meter
 from ..errors import BudgetExceededError, StructgenError
 from ..runtime.guide.guide import Guide
 from ..runtime.rows.bitmask import ids_of, unpack
-from .possible import possible_tokens
+from .languages import GreibachLanguage
+from .loops import Uncounted
+from .possible import LexemeStates, StackTops, Subsets, possible_tokens
 from .texts import Texts
 from .values import CertificateItem, Finding, readable
 
@@ -31,12 +33,8 @@ def never_allowed(texts: Texts, meter: Meter) -> CertificateItem:
     """Tokens of the vocabulary that no mask ever has."""
     name, vocabulary = "never_allowed", texts.machine.vocabulary
     spelled = np.diff(vocabulary.offsets.astype(np.int64)) > 0
-    possible = spelled.copy()
-    bounded = texts.has_productions
-    if bounded:
-        language = texts.short(meter)
-        possible &= possible_tokens(language, vocabulary, meter) | language.reads_tokens
-        bounded = not language.reads_tokens
+    states = _states(texts, meter)
+    possible = spelled if states is None else spelled & possible_tokens(states, vocabulary, meter)
     seen, is_all = _seen(texts, possible, meter)
     open_ = int((possible & ~seen).sum()) if not is_all else 0
     never = np.flatnonzero(spelled & ~(seen if is_all else possible))
@@ -45,11 +43,22 @@ def never_allowed(texts: Texts, meter: Meter) -> CertificateItem:
         "ids": never[:_TOLD].tolist(),
     }  # fmt: skip
     says = f"{len(never):,} of {facts['tokens']:,} tokens with bytes can never come"
-    if open_ and not bounded:
+    if open_ and states is None:
         return CertificateItem(name, "undecided", f"{open_:,} tokens were not seen to be allowed", facts)
     if open_:
         return CertificateItem(name, "undecided", f"{says}; {open_:,} more were not seen to be allowed", facts)
     return CertificateItem(name, "proved", says, facts)
+
+
+def _states(texts: Texts, meter: Meter) -> Subsets | None:
+    """A finite automaton with more texts; None where none is known, and for what reads whole tokens."""
+    lexemes = texts.machine.lexemes()
+    if lexemes is not None:
+        return LexemeStates(lexemes, meter)
+    if not texts.has_productions:
+        return None
+    language = GreibachLanguage(Uncounted(texts.machine).productions, meter)
+    return None if language.reads_tokens else StackTops(language, meter)
 
 
 def _seen(texts: Texts, possible: NDArray[np.bool_], meter: Meter) -> tuple[NDArray[np.bool_], bool]:
@@ -90,7 +99,7 @@ def canonical_splits(texts: Texts, meter: Meter) -> CertificateItem:
     facts = {"texts": looked}
     if findings:
         return CertificateItem(name, "refuted", f"{len(findings):,} of {looked:,} texts", facts, (*findings[:_TOLD],))
-    if texts.has_productions and texts.short(meter).reads_tokens:
+    if texts.has_productions and texts.derived(meter).reads_tokens:
         return CertificateItem(name, "undecided", f"none of {looked:,} random texts; whole tokens are read", facts)
     says = "a mask has every token whose bytes go on with a text, so no split of a text is refused"
     return CertificateItem(name, "proved", f"{says}; so it is with {looked:,} random texts", facts)

@@ -48,29 +48,45 @@ def check_finishes(machine: CompiledMachine, meter: Meter, *, completes: bool) -
 
     Raises `VocabularyError` with an example, `BudgetExceededError`.
     """
-    if not completes:
+    check = _CHECKS.get(type(machine)) if completes else None
+    if check is None:
         _check_configurations(machine, lambda config: _steps(machine, config), "", meter)
         return "each configuration that tokens lead to was looked at"
-    if isinstance(machine, AutomatonMachine):
-        check_never_stuck(machine, meter)
-    elif isinstance(machine, PushdownMachine):
-        check_stack_never_stuck(machine, meter)
-    elif isinstance(machine, GrammarMachine):
-        check_lexer_never_stuck(machine, meter)
-    else:
-        return check_finishes(machine, meter, completes=False)
+    check(machine, meter)
     return "whatever bytes begin, bytes complete, and the vocabulary's tokens spell these"
+
+
+def unfinished_text(machine: CompiledMachine, meter: Meter) -> bytes | None:
+    """What tokens can begin and no tokens finish; None where there is none. Raises `BudgetExceededError`."""
+    return _unfinished_text(machine, lambda config: _steps(machine, config), meter)
 
 
 def _check_configurations(
     machine: Machine, moves: Callable[[Config], Iterable[tuple[Config, bytes]]], where: str, meter: Meter
 ) -> None:
     """Every configuration that tokens reach must reach a complete text. ``moves``: the next ones, and by what."""
+    stuck = _unfinished_text(machine, moves, meter)
+    if stuck is not None:
+        raise VocabularyError(
+            f"after {stuck!r} no sequence of this vocabulary's tokens completes the text",
+            where=where,
+            remedy="Use a definition that the vocabulary can spell, or a vocabulary with all single bytes.",
+        )
+
+
+def _unfinished_text(
+    machine: Machine, moves: Callable[[Config], Iterable[tuple[Config, bytes]]], meter: Meter
+) -> bytes | None:
+    """A text behind which no tokens complete one: of few tokens, where nothing at all can follow; else of few bytes.
+    """
     texts: dict[Config, bytes] = {machine.start: b""}
     into: dict[Config, set[Config]] = {}
     for config in (queue := [machine.start]):
         meter.check_states(len(texts), _DOING)
-        for target, token in moves(config):
+        following = list(meter.each(moves(config), _DOING))
+        if not following and not machine.is_accepting(config):
+            return texts[config]
+        for target, token in following:
             into.setdefault(target, set()).add(config)
             if target not in texts:
                 texts[target] = texts[config] + token
@@ -81,13 +97,7 @@ def _check_configurations(
         new = into.get(finishing.pop(), set()) - finished
         finished |= new
         finishing += new
-    stuck = min((text for config, text in texts.items() if config not in finished), key=len, default=None)
-    if stuck is not None:
-        raise VocabularyError(
-            f"after {stuck!r} no sequence of this vocabulary's tokens completes the text",
-            where=where,
-            remedy="Use a definition that the vocabulary can spell, or a vocabulary with all single bytes.",
-        )
+    return min((text for config, text in texts.items() if config not in finished), key=len, default=None)
 
 
 def _moves(machine: AutomatonMachine, config: int) -> dict[int, bytes]:
@@ -224,3 +234,9 @@ def _states_met(machine: GrammarMachine) -> list[int]:
     goals[tables.starts] = True
     found: list[int] = np.flatnonzero(reached(goals, edges_of(tables.table[:, met]))).tolist()
     return found
+
+
+_CHECKS: dict[type, Callable[..., None]] = {
+    AutomatonMachine: check_never_stuck, PushdownMachine: check_stack_never_stuck,
+    GrammarMachine: check_lexer_never_stuck,
+}  # fmt: skip

@@ -210,7 +210,7 @@ class _Refused(NamedTuple):
     """
 
     guide: Guide | None
-    index: Index
+    by: Index
     asked: _Asked
     data: bytes
     consumed: int
@@ -220,7 +220,7 @@ class _Refused(NamedTuple):
 
 
 def _findings(refused: _Refused) -> Findings:
-    index, asked = refused.index, refused.asked
+    index, asked = refused.by, refused.asked
     if refused.died_at is None and asked.token_id is not None and not asked.ends:
         return _of_token(refused.guide, index, asked)
     if index.kind == "healed":
@@ -245,12 +245,12 @@ def _findings(refused: _Refused) -> Findings:
 
 def _of_healed(refused: _Refused) -> Findings:
     """The same of an index whose texts begin with the end of a prompt."""
-    prefix, inner = refused.index.prefix, refused.index.inner
+    prefix, inner = refused.by.prefix, refused.by.inner
     if inner is None or refused.consumed < len(prefix):
         what = f"the end of the prompt, {prefix.decode('utf-8', 'replace')!r}, is spelled anew first"
         return Findings((Reason("token", (), what),))
     data, consumed = refused.data[len(prefix) :], refused.consumed - len(prefix)
-    return _findings(refused._replace(index=inner, data=data, consumed=consumed))
+    return _findings(refused._replace(by=inner, data=data, consumed=consumed))
 
 
 _UNKNOWN = Reason("unknown", (), "nothing that alone stands against it could be named")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import CompiledMachine, Match, Productions, Symbol, ranges_of
 from ..rows.row_pool import RowPool, Segments
-from .tables import DEAD, FIELDS, SET, Tables, shortened
+from .tables import DEAD, FIELDS, SET, Tables
 
 if TYPE_CHECKING:
     from .distances import AutomatonDistances
@@ -189,11 +188,10 @@ class AutomatonMachine(CompiledMachine):
         found = [(data, (target,)) for data, target in moves if target[0] >= 0]
         return (state, count), Productions(bool(self._accepting[state]), found)
 
-    def with_short_loops(self, turns: int) -> AutomatonMachine:
-        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
-        missing = np.full(self.states, _MISSING, np.int32)
-        tables = replace(self.tables, loops=shortened(self.tables.loops, turns))
-        return AutomatonMachine(tables, self.vocabulary, RowPool(self.vocabulary.size), missing, [])
+    def loop(self, state: int) -> tuple[int, int, int] | None:
+        """The loop whose count a state depends on: its number, and how often it goes round at least and at most."""
+        number = int(self.tables.live[state])
+        return None if number < 0 else (number, *self.tables.loops[number].tolist())
 
     def is_unambiguous(self, meter: Meter) -> bool:
         """An automaton without a stack is deterministic."""

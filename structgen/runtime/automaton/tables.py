@@ -96,14 +96,6 @@ def representative(bounds: Array, count: int, reach: int) -> int:
     return count if count + reach >= minimum else 1
 
 
-def shortened(loops: NDArray[np.int32], turns: int) -> NDArray[np.int32]:
-    """Loops, ``int32[loops, 2]``, with at most so many turns more than the minima; registers as they are."""
-    cut: NDArray[np.int32] = loops.copy()
-    counts = loops[:, 0] >= 0
-    cut[counts, 1] = np.minimum(loops[counts, 1], loops[counts, 0].astype(np.int64) + turns)
-    return cut
-
-
 @dataclass(frozen=True, eq=False)
 class Tables:
     """A byte automaton with at most one live counter, transitions as ranges of bytes.

@@ -176,6 +176,25 @@ class Productions(NamedTuple):
     moves: Sequence[tuple[bytes, tuple[Symbol, ...]]]
 
 
+class LexemeAutomaton(NamedTuple):
+    """A finite automaton over bytes for the pieces of texts: each piece begins in a start and ends in an end.
+
+    Parameters
+    ----------
+    class_of:
+        ``uint8[256]``: the class of each byte.
+    table:
+        ``int32[states, classes]``: the next state, -1 for none.
+    starts, ends:
+        States, ``int32[*]``.
+    """
+
+    class_of: NDArray[np.uint8]
+    table: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+
+
 class CompiledMachine(Machine, Protocol):
     """The machine behind an index. Machines inherit from it, and what does not differ from kind to kind.
 
@@ -231,9 +250,13 @@ class CompiledMachine(Machine, Protocol):
         """
         raise UnsupportedError("a parser has no productions over bytes")
 
-    def with_short_loops(self, turns: int) -> CompiledMachine:
-        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
-        return self
+    def loop(self, state: int) -> tuple[int, int, int] | None:
+        """The loop whose count a state depends on: its number, and how often it goes round at least and at most."""
+        return None
+
+    def lexemes(self) -> LexemeAutomaton | None:
+        """What texts are put together of, in some order; None where that is not known, or whole tokens are read."""
+        return None
 
     def is_unambiguous(self, meter: Meter) -> bool:
         """Whether it is seen that productions derive each text once."""

@@ -23,7 +23,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
-from ..core.machine import Captured
+from ..core.machine import Captured, LexemeAutomaton
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
 from .embedded import Embedded
@@ -116,6 +116,13 @@ class GrammarMachine(InternedMachine[Thread]):
         super().__init__(vocabulary, (self._reader.start,), filled=filled, lock=Lock(Rank.MACHINE))
         for machine in self._inner:
             machine.belong_to(self._lock)
+
+    def lexemes(self) -> LexemeAutomaton | None:
+        """The lexer's automaton; None where definitions or whole tokens stand in a text, too."""
+        if self.embedded.definitions or self.embedded.tokens:
+            return None
+        tables = self.tables
+        return LexemeAutomaton(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""

@@ -41,11 +41,8 @@ class _Reader:
         return DrawnState(f"{state}" + "".join(f", {note}" for note in notes), is_fixed=bool(notes))
 
     def moves(self, state: int) -> Iterator[DrawnMove]:
-        together: dict[int, list[int]] = {}
-        for byte, target in self._tables.edges(state).items():
-            together.setdefault(target, []).append(byte)
-        for target, members in together.items():
-            yield from self._replaced(target, ranges_of(sorted(members)), "")
+        for data, target in self._tables.grouped(state):
+            yield from self._replaced(target, ranges_of(sorted(data)), "")
         if self._tables.tokens is not None:
             yield from self._token_moves(state)
 

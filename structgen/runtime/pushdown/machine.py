@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -27,7 +26,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, RowParts, Sections
 from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.tables import DEAD, FIELDS, MARK, SET, shortened
+from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
@@ -315,11 +314,13 @@ class PushdownMachine(InternedMachine[Thread]):
             moves += [(b"", symbols) for symbols in self._symbols_behind(edges, count)]
         return (state, count), Productions(bool(self._returns[state]), moves)
 
-    def with_short_loops(self, turns: int) -> PushdownMachine:
-        """The same automaton without rows, whose loops take at most so many ``turns`` beyond their least number."""
-        self.lower_all()
-        tables = replace(self.tables, loops=shortened(self.tables.loops, turns))
-        return PushdownMachine(tables, self.vocabulary)
+    def loop(self, state: int) -> tuple[int, int, int] | None:
+        """The loop whose count a state depends on: its number, and how often it goes round at least and at most."""
+        number = int(self.tables.live[state])
+        if number < 0 or self.tables.registers[state]:
+            return None
+        least, most = self._loops[number]
+        return number, least, most
 
     def is_unambiguous(self, meter: Meter) -> bool:
         """Whether it is seen that no text leads to two stacks. Raises `BudgetExceededError`."""
@@ -331,10 +332,7 @@ class PushdownMachine(InternedMachine[Thread]):
         """The targets of a state's edges, each with its bytes; remembered."""
         found = self._by_target.get(state)
         if found is None:
-            by_target: dict[int, bytearray] = {}
-            for byte, target in self.tables.edges(state).items():
-                by_target.setdefault(target, bytearray()).append(byte)
-            found = self._by_target[state] = [(bytes(data), target) for target, data in by_target.items()]
+            found = self._by_target[state] = self.tables.grouped(state)
         return found
 
     def _moves_to(self, target: int) -> Moves:

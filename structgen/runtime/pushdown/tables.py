@@ -61,6 +61,8 @@ SECTIONS = (
 
 _NOTHING = np.zeros(1, np.uint8)
 
+_BYTES = bytes(range(256))
+
 
 class Source(Protocol):
     """Where tables come from that are lowered on demand."""
@@ -180,6 +182,22 @@ class PushdownTables:
                 for byte in range(low, high + 1):
                     edges.pop(byte, None)
         return edges
+
+    def grouped(self, state: int) -> list[tuple[bytes, int]]:
+        """The same by target: the bytes that lead there, and the target."""
+        own = slice(int(self.edge_start[state]), int(self.edge_start[state + 1]))
+        ranges = [column[own].tolist() for column in (self.edge_low, self.edge_high, self.edge_target)]
+        by_target: dict[int, bytes] = {}
+        for low, high, target in zip(*ranges, strict=True):
+            by_target[target - 1] = by_target.get(target - 1, b"") + _BYTES[low : high + 1]
+        like = int(self.like[state])
+        told = b"".join(by_target.values())
+        for data, target in self.grouped(like - 1) if like else ():
+            left = data.translate(None, told)
+            if left:
+                by_target[target] = by_target.get(target, b"") + left
+        by_target.pop(-1, None)
+        return [(data, target) for target, data in by_target.items()]
 
     @cached_property
     def moves(self) -> LazyTable[Moves]:

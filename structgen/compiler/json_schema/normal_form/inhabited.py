@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....budget import Meter
+from ....system.depth_first import post_order
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, ObjectShape, Ref, Value
 
@@ -21,8 +22,8 @@ def inhabited(drafts: Sequence[Value], meter: Meter) -> set[Ref]:
     """The drafts that have members."""
     alive: set[Ref] = set()
     waiting: dict[Ref, list[Ref]] = {}
-    # Children are found after their parents, so most questions are settled in one pass from the end.
-    for ref in reversed(range(len(drafts))):
+    # Children before their parents, so that but for cycles each question is settled the first time.
+    for ref in post_order(range(len(drafts)), lambda ref: drafts[ref].children()):
         if _has_members(drafts[ref], alive, meter):
             alive.add(ref)
         else:
