@@ -84,7 +84,7 @@ _SIGNS = ["*", "+", "?", "{2}", "{1,2}", "{0,}", "*?", "??"]
 def patterns(dialect: str, count: int, seed: int) -> Iterator[str]:
     """Random patterns of a dialect, some of them none."""
     draw = random.Random(seed)
-    atoms = _COMMON * 2 + (_ECMA if dialect == "ecma" else _RUST)
+    atoms: list[str] = _COMMON * 2 + (_ECMA if dialect == "ecma" else _RUST)
 
     def part(deep: int) -> str:
         kind = draw.random()
