@@ -132,7 +132,8 @@ class Meter:
     def too_many_states(self, states: int, doing: str) -> BudgetExceededError:
         """The error for an automaton of more states than granted."""
         return BudgetExceededError(
-            f"the definition needs at least {states:,} automaton states, the budget is {self.budget.states:,}",
+            f"the definition needs at least {_written(states)} automaton states, "
+            f"the budget is {self.budget.states:,}",
             where=doing,
             remedy="Shrink its counted repeats, or pass a larger budget=Budget(states=...).",
         )
@@ -147,7 +148,7 @@ class Meter:
         needed = self._held + nbytes + objects * _BYTES_OF_OBJECT
         if needed > self.budget.memory:
             raise BudgetExceededError(
-                f"the definition needs at least {needed:,} bytes, the budget is {self.budget.memory:,}",
+                f"the definition needs at least {_written(needed)} bytes, the budget is {self.budget.memory:,}",
                 where=doing,
                 remedy="Simplify the definition, or pass a larger budget=Budget(memory=...).",
             )
@@ -164,6 +165,11 @@ class Meter:
     def let_go(self, nbytes: int) -> None:
         """Bytes that `hold` counted are free again."""
         self._held -= nbytes
+
+
+def _written(number: int) -> str:
+    """A number for a message. Counts of counts have more digits than Python writes."""
+    return f"{number:,}" if number < 1 << 64 else f"2^{number.bit_length() - 1}"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class StructgenError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
-        what, where = _printable(what), _printable(where)
+        what, where, remedy = map(_printable, (what, where, remedy))
         super().__init__(what, where, remedy)
         self.what = what
         self.where = where

@@ -8,7 +8,7 @@ something else here is among the `changes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
@@ -63,6 +63,8 @@ def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> M
 
     Raises `DefinitionError`, and `UnsupportedError` for options of schemas and for grammars within grammars.
     """
+    if not isinstance(grammar, str | Mapping):
+        raise DefinitionError(f"a {type(grammar).__name__} is no grammar of llguidance's", remedy="Pass its text.")
     text = grammar if isinstance(grammar, str) else dumps(dict(grammar))
     format = format or ("llguidance" if text.lstrip().startswith("{") else "lark")
     if format not in _LLGUIDANCE:
@@ -80,13 +82,17 @@ def _llguidance(text: str) -> Migrated:
     if whole.get("max_tokens") is not None:
         raise UnsupportedError("max_tokens of a grammar is not read", remedy="Use sg.Guide(max_tokens=...).")
     if isinstance(lark := grammars[0].get("lark_grammar"), str):
+        if grammars[0].get("json_schema") is not None:
+            raise DefinitionError("a grammar of llguidance's is both a schema and Lark's syntax", where="/grammars/0")
         return _lark(lark)
     return _llguidance_schema(dumps(grammars[0].get("json_schema")))
 
 
 def _llguidance_schema(text: str) -> Migrated:
     schema = loads(text)
-    given = dict(schema.pop("x-guidance", {})) if isinstance(schema, dict) else {}
+    given = schema.pop("x-guidance", {}) if isinstance(schema, dict) else {}
+    if not isinstance(given, dict):
+        raise DefinitionError("x-guidance is no object", where="/x-guidance", remedy="Write its options into one.")
     given = {name: value for name, value in given.items() if value is not None}
     options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None}
     if not given.pop("whitespace_flexible", True):
@@ -108,6 +114,8 @@ def _llguidance_schema(text: str) -> Migrated:
 
 def _choice(text: str) -> Migrated:
     words: Foreign = loads(text)
+    if not isinstance(words, list):
+        raise DefinitionError("a choice of llguidance's is no list of strings", remedy='Write ["yes", "no"].')
     return Migrated(Regex.choice(words))
 
 
@@ -173,7 +181,7 @@ def _xgrammar_schema(
     *,
     any_whitespace: bool = True,
     indent: int | None = None,
-    separators: tuple[str, str] | None = None,
+    separators: Sequence[str] | None = None,
     strict_mode: bool = True,
     max_whitespace_cnt: int | None = None,
     **order: bool,
@@ -184,6 +192,7 @@ def _xgrammar_schema(
         options["whitespace"] = "single" if indent is None else indent
         del options["max_whitespace"]
         usual = (", ", ": ") if indent is None else (",", ": ")
+        separators = None if separators is None else tuple(separators)  # JSON has lists
         if separators not in (None, usual):
             compact = indent is None and separators == (",", ":")
             if not compact:
@@ -202,7 +211,9 @@ def _xgrammar_schema(
     return Migrated(JsonSchema(schema, **options), tuple(changes))
 
 
-def _xgrammar_regex(pattern: str) -> Migrated:
+def _xgrammar_regex(pattern: Foreign) -> Migrated:
+    if not isinstance(pattern, str):
+        raise DefinitionError(f"a {type(pattern).__name__} is no regex", remedy="Pass its text.")
     changes = (r"\s is all white space of Unicode, as in JavaScript.",) if r"\s" in pattern.lower() else ()
     return Migrated(Regex(pattern, re.DOTALL, "ecma"), changes)
 

@@ -107,7 +107,7 @@ def _certified(
             continue
         reading = read_definitions([path])
         for ignored in reading.ignored:
-            typer.echo(f"note: {ignored} is not a definition, skipped", err=True)
+            typer.echo(f"note: {printable(str(ignored))} is not a definition, skipped", err=True)
         for error in reading.failures:
             file = error.where.split(", ")[0]
             yield Certified(Path(file).stem, str(path) if path.is_file() else file, 0, None, error)
@@ -128,17 +128,18 @@ def _worst(each: Certified) -> Severity | None:
 
 def _print(each: Certified) -> None:
     """A line for each finding, as compilers write them, and one for what is not decided."""
-    place = f"{each.path}:{each.line}" if each.line else each.path
+    path, name = printable(each.path), printable(each.name)
+    place = f"{path}:{each.line}" if each.line else path
     if each.certificate is None:
         typer.echo(f"{place}: failed: {printable(str(each.failure))}")
         return
     for item, finding in each.certificate.findings:
-        typer.echo(f"{place}: {each.name}: {finding.severity}: {_said(finding)} [{item.name}]")
+        typer.echo(f"{place}: {name}: {finding.severity}: {_said(finding)} [{item.name}]")
     undecided = [item.name for item in each.certificate.items if item.verdict == "undecided"]
     if undecided:
-        typer.echo(f"{place}: {each.name}: not decided: {', '.join(undecided)}")
+        typer.echo(f"{place}: {name}: not decided: {', '.join(undecided)}")
     elif each.certificate.worst is None:
-        typer.echo(f"{place}: {each.name}: nothing found")
+        typer.echo(f"{place}: {name}: nothing found")
 
 
 def _said(finding: Finding) -> str:

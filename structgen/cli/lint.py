@@ -13,8 +13,10 @@ import typer
 
 from ..certificates.values import printable
 from ..definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions.json_text import loads
 from ..definitions.values import DIALECT_FLAGS, EBNF_DIALECTS
 from ..errors import DefinitionError, StructgenError, VocabularyError
+from ..system.types import Foreign
 from . import options
 from .sarif import Certified, sarif
 
@@ -55,8 +57,6 @@ NOTATIONS = {notation.name: notation for notation in (*_REGEXES, *_RULES, _LARK,
 _SIGNS = (
     (r"\b(?:TagDispatch|TokenTagDispatch|Token|ExcludeToken|Regex)\(|\(=|^[\w.-]+\[[^\]\n]*\]\s*::=", ("xgrammar",)),
     (r"::=", ("gbnf", *EBNF_DIALECTS)),
-    (r'\A\s*\{[\s\S]*"(?:structures|format)"\s*:', ("structural_tag",)),
-    (r"\A\s*\{", ("json_schema",)),
     (r"^\??_*[A-Za-z]\w*(?:\.-?\d+)?(?:\[[^\]\n]*\])?(?:\{[^}\n]*\})?\s*:", ("lark",)),
 )
 
@@ -149,10 +149,23 @@ def _likely(path: Path, text: str, name: str | None) -> tuple[WrittenAs, ...]:
         return _REGEXES
     if path.suffix == ".lark":
         return (_LARK,)
+    if path.suffix == ".json" or text.lstrip().startswith("{"):
+        return (_TAG if path.name.endswith(".tag.json") or _is_tag(text) else _SCHEMA,)
     for sign, names in _SIGNS:
         if re.search(sign, text, re.MULTILINE):
             return tuple(NOTATIONS[each] for each in names)
-    return _REGEXES
+    return _RULES if path.suffix in (".ebnf", ".gbnf") else _REGEXES
+
+
+def _is_tag(text: str) -> bool:
+    """Whether a JSON text is a structural tag: ``format`` is a keyword of schemas too, but a string there."""
+    try:
+        found: Foreign = loads(text)
+    except StructgenError:
+        return False
+    return isinstance(found, dict) and (
+        "structures" in found or found.get("type") == "structural_tag" or isinstance(found.get("format"), dict)
+    )
 
 
 def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFinding]:
@@ -197,8 +210,9 @@ def _error(problem: LintFinding) -> DefinitionError:
 
 def _print(each: Linted) -> None:
     """A line for each problem, as compilers write them; or how to give the text to structgen."""
+    path = printable(each.path)
     for problem in each.problems:
-        place = f"{each.path}:{problem.line}:{problem.column}" if problem.line else each.path
+        place = f"{path}:{problem.line}:{problem.column}" if problem.line else path
         typer.echo(f"{place}: {each.notation}: {problem.what}{'. ' if problem.remedy else ''}{problem.remedy}")
     if not each.problems:
-        typer.echo(f"{each.path}: {each.notation}: {each.spelling}")
+        typer.echo(f"{path}: {each.notation}: {each.spelling}")

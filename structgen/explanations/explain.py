@@ -112,7 +112,11 @@ def explain(
 
 
 def _bytes(text: str | bytes) -> bytes:
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    try:
+        return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    except UnicodeEncodeError as error:
+        what = "the text has half of a character (a lone surrogate), which no UTF-8 holds"
+        raise ArgumentError(what, where=f"character {error.start}", remedy="Pass bytes.") from None
 
 
 def _behind(index: Index, data: bytes) -> Config | None:

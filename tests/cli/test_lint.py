@@ -35,6 +35,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         ("g.regex", r"(?<year>\d{4})\cJ", 'ecma: sg.Regex(..., dialect="ecma")'),
         ("h.regex", r"[\w--\d]\z", 'rust: sg.Regex(..., dialect="rust")'),
         ("i.json", '{"type": "object"}', "json_schema: sg.JsonSchema(...)"),
+        ("i.txt", '{"properties": {"a": {"format": "date"}}}', "json_schema: sg.JsonSchema(...)"),
+        ("j.json", '{"format": "date"}', "json_schema: sg.JsonSchema(...)"),
+        ("k.tag.json", '{"type": "any_text"}', "structural_tag: sg.StructuralTag(...)"),
+        ("l.txt", '{"structures": [{"begin": "<a>", "schema": {}, "end": "</a>"}], "triggers": ["<a"]}',
+          "structural_tag: sg.StructuralTag(...)"),
         ("j.json",
          '{"type": "structural_tag", "format": {"type": "any_text"}}', "structural_tag: sg.StructuralTag(...)"),
     ],
@@ -52,8 +57,13 @@ def test_the_notation_is_named(run: Run, name: str, text: str, said: str) -> Non
         ("a.ebnf", 'root ::= "a"\n  Token(3)\n', "a.ebnf:2:3: xgrammar: the macro Token is not supported. Use a"),
         ("b.gbnf", 'root ::= "a" | \n"b" c\n', "b.gbnf:2:5: gbnf: the rule c is not defined. Add c ::= ..."),
         ("c.regex", r"a(?=b", "c.regex:1:2: re: missing ), unterminated group. To match"),
-        ("d.lark", 'start: a & b\na: "x"\nb: "y"\n', "d.lark:1:10: lark: & outside of a terminal is not read. Give"),
+        ("d.lark", 'start: p & q\np: "a"\n', "d.lark:1:10: lark: & outside of a terminal is not read. "),
         ("e.json", '{"type": "obj"}', "e.json: json_schema: "),
+        ("f.json", '{"format": "date", "type": "obj"}', "f.json: json_schema: "),
+        ("g.json", "", "g.json:1:1: json_schema: the text is not JSON"),
+        ("h.json", "[" * 100_000, "h.json: json_schema: the JSON is nested too deeply"),
+        ("i.ebnf", "", "i.ebnf: gbnf: the grammar has no rules"),
+        ("j\033[31m.ebnf", "", r"j\x1b[31m.ebnf: gbnf: the grammar has no rules"),
     ],
 )
 def test_what_is_not_read_has_a_place_and_a_spelling(run: Run, name: str, text: str, said: str) -> None:
@@ -64,7 +74,7 @@ def test_what_is_not_read_has_a_place_and_a_spelling(run: Run, name: str, text: 
 
 
 def test_all_notations_of_another_engine_are_told(run: Run) -> None:
-    Path("a.lark").write_text('start: a & b & c\n// r & s\nx: "s & 3" & t\n')
+    Path("a.lark").write_text('start: p & q & r\n// r & t\nx: "s & t" & t\n')
     found = json.loads(run("lint", "a.lark", "--json").stdout)
     assert [(each["line"], each["column"]) for each in found[0]["problems"]] == [(1, 10), (1, 14), (3, 12)]
 

@@ -222,3 +222,23 @@ def test_llama_cpp() -> None:
         migrate.from_llama_cpp({"type": "text"})
     with pytest.raises(DefinitionError, match="no grammar"):
         migrate.from_llama_cpp(3)
+
+
+@pytest.mark.parametrize(
+    ("given", "format"),
+    [
+        (5, ""), (None, ""), ("{", ""), ('{"x-guidance": 5}', "json"), ('{"x-guidance": [1]}', "json"),
+        ('{"a": 1}', "choice"), ('"abc"', "choice"), ("[1]", "choice"), ("a", "yaml"),
+        ({"grammars": []}, ""), ({"grammars": [{"json_schema": {}, "lark_grammar": 'start: "a"'}]}, ""),
+    ],
+)  # fmt: skip
+def test_what_is_none_of_llguidances_is_refused(given: Any, format: str) -> None:
+    with pytest.raises(DefinitionError):
+        migrate.from_llguidance(given, format)
+
+
+def test_arguments_of_xgrammar_that_are_none() -> None:
+    with pytest.raises(DefinitionError, match="a int is no regex"):
+        migrate.from_xgrammar(5, "regex")
+    as_json = migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=[", ", ": "])
+    assert as_json == migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=(", ", ": "))

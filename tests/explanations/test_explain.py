@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -123,3 +124,9 @@ def test_nothing_of_a_text_or_a_definition_is_run(number: int) -> None:
     assert "<b>>" not in found._repr_html_()
     assert "\u202e" not in str(found)
     assert sg.Explanation.from_json(json.dumps(found.to_json())).reasons == found.reasons
+
+
+@pytest.mark.parametrize("arguments", [{"asked": "a\ud83d"}, {"asked": "b", "before": "\ud83d"}])
+def test_half_a_character_is_no_text(arguments: dict[str, Any]) -> None:
+    with pytest.raises(sg.errors.ArgumentError, match="half of a character"):
+        sg.explain(sg.compile(sg.Regex("a"), sg.Vocabulary.bytewise()), **arguments)

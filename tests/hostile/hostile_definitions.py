@@ -6,7 +6,7 @@ Whether one compiles or is refused is not said here: either may be right, as lon
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from string import ascii_lowercase
 from typing import Any
 
@@ -477,6 +477,26 @@ GBNF: dict[str, Callable[[], str]] = {
     "three counts of a letter": lambda: 'root ::= ("a"{1,50} | "a"{1,70} | "a"{1,90} "b"){1,40}',
 }
 
+def _tags(tags: Iterable[str]) -> str:
+    return "root ::= TagDispatch(" + ", ".join(f'("{tag}", root)' for tag in tags) + ")"
+
+
+EBNF: dict[str, Callable[[], str]] = {
+    "10,000 rules that begin with each other": lambda: _rules(
+        "root ::= r0", *(f'r{i} ::= r{i + 1} "b" | "c"' for i in range(10_000)), 'r10000 ::= root "a" | "d"'
+    ),
+    "10,000 rules that begin with themselves": lambda: _rules(
+        "root ::= r0", *(f'r{i} ::= r{i} "b" | "c" | r{i + 1}' for i in range(10_000)), 'r10000 ::= "a"'
+    ),
+    "60 rules that each begin with all": lambda: _rules(
+        "root ::= r0",
+        *(f"r{i} ::= " + " | ".join(f'r{j} "x{j}"' for j in range(60)) + ' | "c"' for i in range(60)),
+    ),
+    "3,000 parts that may be nothing before a rule itself": lambda: "root ::= " + '"a"? ' * 3_000 + 'root | "b"',
+    "20,000 tags": lambda: _tags(f"<t{i}>" for i in range(10_000, 30_000)),
+    "1,500 tags of 1,500 lengths": lambda: _tags(str(10_000 + i) + "a" * i for i in range(1_500)),
+}
+
 
 def _definition(kind: Callable[[Any], Any], make: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: kind(make())
@@ -489,6 +509,7 @@ DEFINITIONS: dict[str, Callable[[], Any]] = {
         ("regex", sg.Regex, REGEXES),
         ("schema", sg.JsonSchema, SCHEMAS),
         ("gbnf", sg.Gbnf, GBNF),
+        ("ebnf", sg.Ebnf, EBNF),
     )
     for name, make in collection.items()
 }

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
 from ...errors import UnsupportedError
-from ...runtime.core.digraph import bits, solve
+from ...runtime.core.digraph import solve
 from ...system.depth_first import fold
 from .facts import RuleFacts, establish, left_corners
 from .syntax import (
@@ -46,10 +46,14 @@ def without_left_recursion(facts: RuleFacts, meter: Meter) -> RuleFacts:
     relation = [sorted(set(left_corners(facts, rule.root))) for rule in rules]
     reached = [1 << number for number in range(len(rules))]
     solve(reached, relation, lambda: meter.check_time(_DOING))
+    by_reach: dict[int, list[int]] = {}  # those that begin with the same ones begin with each other
+    for number, numbers in enumerate(meter.each(reached, _DOING)):
+        by_reach.setdefault(numbers, []).append(number)
     circles = {
-        number: frozenset(each for each in bits(reached[number]) if reached[each] >> number & 1)
-        for number, related in enumerate(relation)
-        if any(reached[each] >> number & 1 for each in related)
+        number: circle
+        for circle in map(frozenset, by_reach.values())
+        for number in circle
+        if len(circle) > 1 or number in relation[number]
     }
     return establish(_Rewriting(facts, circles, meter).run(), meter) if circles else facts
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...budget import Meter
 from ...errors import DefinitionError, UnsupportedError
 from .characters import Character, read_character
 from .dialects import Escapes
@@ -23,7 +25,14 @@ MACROS = {
 }
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
+_PLAIN = re.compile(r'[^"\\\0\r\n\ud800-\udfff]+')
 _WORD = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
+
+
+#: Characters of texts that are looked for all at once.
+_SHORT = 64
+
+_DOING = "reading the grammar"
 
 
 class TagDispatch(NamedTuple):
@@ -37,11 +46,12 @@ class TagDispatch(NamedTuple):
 class MacroReader:
     """Reads a macro's arguments, from its name on; ``at`` is the offset behind what was read."""
 
-    def __init__(self, text: str, at: int, escapes: Escapes, where: Callable[[int], str]) -> None:
+    def __init__(self, text: str, at: int, escapes: Escapes, where: Callable[[int], str], meter: Meter) -> None:
         self._text = text
         self.at = at
         self._escapes = escapes
         self._where = where
+        self._meter = meter
 
     def tag_dispatch(self) -> TagDispatch:
         """``TagDispatch(("<a>", rule), ..., loop_after_dispatch=true, excludes=("b", ...))``."""
@@ -61,15 +71,30 @@ class MacroReader:
             if not self._takes(","):
                 self._take(")")
                 break
-        tags = [tag for tag, _, _ in found.tags]
-        for inner in (*tags, *found.excludes):
-            if any(inner in tag for tag in tags if tag is not inner):
+        self._check_apart([tag for tag, _, _ in found.tags], found.excludes)
+        return found
+
+    def _check_apart(self, tags: list[str], excludes: list[str]) -> None:
+        """Refuse a tag that holds another one, or what is excluded."""
+        known, seen = {*tags, *excludes}, {*excludes}
+        lengths = sorted({len(each) for each in known if len(each) <= _SHORT})
+        long = [each for each in known if len(each) > _SHORT]
+        for tag in tags:
+            inner = tag if tag in seen else ""
+            for length in lengths[: bisect_left(lengths, len(tag))]:
+                self._meter.check_time(_DOING)
+                parts = (tag[at : at + length] for at in range(len(tag) - length + 1))
+                inner = inner or next(filter(known.__contains__, parts), "")
+            if len(tag) > _SHORT:
+                others = self._meter.each(long, _DOING)
+                inner = inner or next((each for each in others if each != tag and each in tag), "")
+            if inner:
                 raise UnsupportedError(
                     f"a tag holds {inner!r}, which is a tag too, or excluded",
                     where=self._where(self.at),
                     remedy="Give it to one tag alone, and what comes behind it to that tag's rule.",
                 )
-        return found
+            seen.add(tag)
 
     def _named(self, found: TagDispatch) -> TagDispatch:
         name = self._word()
@@ -118,16 +143,21 @@ class MacroReader:
     def _quoted(self) -> str:
         """A text that is not empty."""
         self._take('"')
-        begin, found = self.at, ""
+        begin = self.at
+        found: list[str] = []
         while not self._text.startswith('"', self.at):
+            if plain := _PLAIN.match(self._text, self.at):
+                found.append(plain[0])
+                self.at = plain.end()
+                continue
             if self.at >= len(self._text) or self._text[self.at] in "\r\n":
                 raise self._error("a quoted text never ends", 'Add the missing ".')
             character = read_character(self._text, self.at, self._escapes)
             if not isinstance(character, Character):
                 raise self._error(character.what, character.remedy)
-            found += chr(character.code)
+            found.append(chr(character.code))
             self.at = character.end
         if self.at == begin:
             raise self._error("an empty text in a macro", "Write what it is to be.")
         self.at += 1
-        return found
+        return "".join(found)

@@ -291,7 +291,7 @@ class _Reader:
         """XGrammar's ``TagDispatch(...)``; others are refused by name."""
         if MACROS[name]:
             raise self._unread(f"the macro {name} is", MACROS[name])
-        macro = MacroReader(self._text, self._at, self._dialect.escapes, self.where)
+        macro = MacroReader(self._text, self._at, self._dialect.escapes, self.where, self._meter)
         dispatch = macro.tag_dispatch()
         self._at = macro.at
         triggers = [

@@ -282,7 +282,7 @@ class PatternReader(ABC):
             self.add(literal(ord("{"), 0))
             return
         self.index = found.end()
-        low, high = (self._count(digits, start) for digits in (found[1], found[3] if found[2] else found[1]))
+        low, high = (self._count(digits, start) for digits in (found[1], found[3] or "" if found[2] else found[1]))
         if high is not None and high < (low or 0):
             raise self.malformed("min repeat greater than max repeat", start, "Swap the two.")
         self.repeat(low or 0, high, start)

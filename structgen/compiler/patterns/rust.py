@@ -84,7 +84,7 @@ class RustReader(PatternReader):
     """Reads a `Regex` that was written for Rust's crate."""
 
     plain = re.compile(r"[^\\\[{()*+?^$|.]{1,4096}"), re.compile(rf"[^\\\[{{()*+?^$|.#{_BLANK}]{{1,4096}}")
-    counts = re.compile(r" *([0-9]+) *(,?) *([0-9]*) *\}")
+    counts = re.compile(r" *([0-9]+) *(?:(,)(?: *([0-9]+) *)?)?\}")
     dots = Chars(charset.complement(_NEWLINE)), Chars(_ANYTHING)
 
     def __init__(self, pattern: str, flags: int, meter: Meter) -> None:
@@ -158,7 +158,8 @@ class RustReader(PatternReader):
         """Apply a quantifier, one that has a quantifier before it too."""
         if self.obstacle:
             raise self.malformed(self.obstacle, start, ESCAPE_IT)
-        self.blank()
+        if self.pattern[start] == "{":  # behind another sign, a blank has the question mark be a sign of its own
+            self.blank()
         parts = self.group.parts
         parts[-1] = Repeat(parts[-1], low, high, column=start + 1, lazy=self.take("?"))
 

@@ -142,6 +142,10 @@ def test_what_xgrammar_refuses(text: str) -> None:
         ('x[max_tokens=3] ::= "a"\nroot ::= x', "max_tokens, capture and other attributes"),
         ('x[capture="n"] ::= "a"\nroot ::= x', "max_tokens, capture and other attributes"),
         ('root ::= TagDispatch(("a", x), ("ab", x))\nx ::= "b"', "a tag holds 'a'"),
+        ('root ::= TagDispatch(("ab", x), ("b", x))\nx ::= "b"', "a tag holds 'b'"),
+        ('root ::= TagDispatch(("a", x), ("a", y))\nx ::= "b"\ny ::= "c"', "a tag holds 'a'"),
+        ('root ::= TagDispatch(("ab", x), ("ab", y))\nx ::= "b"\ny ::= "c"', "a tag holds 'ab'"),
+        ('root ::= TagDispatch(("a", x), excludes=("a"))\nx ::= "b"', "a tag holds 'a'"),
         ('root ::= x "a" | "b"\nx ::= TagDispatch(("b", x)) root', "begins with itself behind free text"),
     ],
 )
@@ -192,6 +196,12 @@ def test_grammars_of_strangers_end(text: str) -> None:
     budget = sg.Budget(seconds=1, depth=500)
     with suppress(StructgenError):
         sg.compile(sg.Ebnf(text), BYTES, eager=False, budget=budget)
+
+
+def test_circles_of_rules_beside_each_other() -> None:
+    text = 'root ::= x | y\nx ::= x "a" | y "c" | "b"\ny ::= z "b" | "d"\nz ::= y "a" | "e"\n'
+    texts = ["b", "ba", "d", "dc", "dab", "dabab", "eb", "ebca", "e", "db", "da", "ca", "ebab"]
+    assert ours(text, texts) == [each not in ("e", "db", "da", "ca") for each in texts]
 
 
 def test_within_other_definitions_and_explained() -> None:

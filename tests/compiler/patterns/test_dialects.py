@@ -95,6 +95,22 @@ def test_every_escape_of_rust() -> None:
             assert not differences(theirs, found, texts), pattern
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    ["a{2 3}", "a{ 2 , 3 }", "a{2, }", "a{2 ,}", "a{,2}", "a{}", "(?x)a + ?", "(?x)a{2} ?", "(?x)a* #\n?", "a+??",
+     "(?x)a ? ?", "^*a", "(?i)*a", "[a--b]", "[--a]", "[]a]", "(?x)( ?:a)", "(?i)[K--k]"],
+)  # fmt: skip
+def test_signs_and_counts_of_rust(pattern: str) -> None:
+    texts = ["", *("a" * count for count in range(1, 8)), "a{2 3}", "b", "-", "]", "K", "k"]
+    theirs = regexes.rust_matches(pattern, texts)
+    try:
+        found = ours(pattern, "rust", texts)
+    except DefinitionError:
+        assert theirs is None
+    else:
+        assert found == theirs
+
+
 def same_in_both(theirs: list[bool], set_: charset.Ranges, codes: list[int]) -> None:
     ours_ = [any(low <= code <= high for low, high in set_) for code in codes]
     told = [f"U+{code:04X}" for code, a, b in zip(codes, theirs, ours_, strict=True) if a != b]
@@ -209,6 +225,14 @@ def test_long_patterns_of_strangers_end(part: str, dialect: str) -> None:
     budget = Budget(seconds=2, depth=200)
     with suppress(StructgenError):
         sg.compile(sg.Regex(part * 3000, dialect=dialect), BYTES, eager=False, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "dialect"), [("a" + "{9}" * 6000, "rust"), ("(" * 490 + "a" + "{1073741822})" * 490, "re")]
+)
+def test_counts_that_have_too_many_digits_to_be_written_are_refused(pattern: str, dialect: str) -> None:
+    with pytest.raises(BudgetExceededError, match=r"at least 2\^\d+ automaton states"):
+        sg.compile(sg.Regex(pattern, dialect=dialect), BYTES, eager=False)
 
 
 def test_flags_that_a_dialect_has_not() -> None:
