@@ -205,3 +205,8 @@ def checked_masks(bitmask: object, count: int, words: int) -> NDArray[np.int32]:
     if not masks.flags.writeable:
         raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
     return masks
+
+
+def is_temperature(temperature: float) -> bool:
+    """Whether single precision can divide by it without making what is no number, or it is 0."""
+    return temperature == 0 or LEAST_TEMPERATURE <= temperature <= MOST_TEMPERATURE
