@@ -21,6 +21,10 @@ from .types import Array, Foreign
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
 Integers: TypeAlias = Foreign
 
+#: Temperatures besides 0. By others, and by quotients of others, single precision can't multiply: infinity times 0
+#: is no number, and a sampler on a device that is handed one takes the process down.
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-9, 1e9
+
 _largest = np.maximum.reduce  # the methods of short arrays take longer than the work
 
 

@@ -140,8 +140,9 @@ class GrammarMachine(InternedMachine[Thread]):
             return ()
         from .captures.recording import Recording, RecordingDriver
 
+        futures = self._reader.futures
         driver = RecordingDriver(self.tables, self._reader.parses.parser, self.embedded)
-        reader = LexerThreads(driver, self.tables, self._reader.futures, self.embedded, self._pause, self._completions)
+        reader = LexerThreads(driver, self.tables, futures, self.embedded, self._pause, self._completions)
         recording = Recording(driver, reader, self.tables, self._reader.is_alive)
         recording.read(tokens)
         return recording.captured()

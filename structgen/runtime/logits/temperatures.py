@@ -13,7 +13,9 @@ def checked_temperature(temperature: float) -> float:
     """The temperature of an engine. Raises `ArgumentError` for one that is no positive number, or out of bounds."""
     is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     if not is_number or not temperature or not is_temperature(temperature):
-        raise ArgumentError(f"temperature is a number from {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:.0e}, got {temperature!r}")
+        raise ArgumentError(
+            f"temperature is a number from {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:.0e}, got {temperature!r}"
+        )
     return temperature
 
 

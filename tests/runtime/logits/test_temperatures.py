@@ -149,7 +149,9 @@ def test_no_temperature_makes_what_is_no_number(dtype: str, wanted: float, given
         assert (found[[1, 3]] <= 0).all()
 
 
-@pytest.mark.parametrize("temperature", ["0." + "0" * 300 + "1", "0." + "0" * 9 + "1", "1000000000", "-1", "nan", "1e-9"])
+@pytest.mark.parametrize(
+    "temperature", ["0." + "0" * 300 + "1", "0." + "0" * 9 + "1", "1000000000", "-1", "nan", "1e-9"]
+)
 def test_grammars_with_temperatures_out_of_bounds(temperature: str) -> None:
     with pytest.raises(DefinitionError):
         sg.compile(sg.Grammar(f"start: a\na[temperature={temperature}]: /a/"), BYTES, eager=False)
