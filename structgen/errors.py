@@ -6,6 +6,8 @@ also attributes, so that a server can build its own reply from them.
 
 from __future__ import annotations
 
+from copy import copy
+
 #: Characters of a message's part. A definition's names may have millions, and messages quote them.
 _LONGEST = 600
 
@@ -33,11 +35,24 @@ class StructgenError(Exception):
     def within(self, place: str) -> StructgenError:
         """The same error; its place is said within another one, of which it may be a JSON pointer."""
         where = place + self.where if self.where.startswith("/") else ", ".join(filter(None, (place, self.where)))
-        return type(self)(self.what, where=where, remedy=self.remedy)
+        twin = copy(self)
+        twin.where = _printable(where)
+        twin.args = twin.what, twin.where, twin.remedy
+        return twin
 
     def __str__(self) -> str:
         text = f"{self.what} ({self.where})" if self.where else self.what
         return f"{text}. {self.remedy}" if self.remedy else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # An exception is made again of its positional arguments alone, and a pool of processes waits for one that
+        # can't be made for ever.
+        return _again, (type(self), self.args), vars(self)
+
+
+def _again(kind: type[StructgenError], arguments: tuple[object, ...]) -> StructgenError:
+    """An error of another process, or a copy, without its attributes."""
+    return kind.__new__(kind, *arguments)
 
 
 def _printable(text: str) -> str:

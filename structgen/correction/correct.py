@@ -143,12 +143,15 @@ def correct(generate: Generate, definition: object, prompt: str = "", **options:
         with _kept(corrector):
             candidates = corrector.candidates
             if candidates is None:
-                _listen(corrector, _reply(generate, prompt, corrector.text))
+                _hear(_reply(generate, prompt, corrector.text), corrector.feed)
+                corrector.end_reply()
             elif isinstance(draft, GuidedDraft):
                 _write(corrector, draft, prompt, options)
             else:
-                answer, chosen = _asked(generate, draft, prompt, candidates)
-                corrector.choose(chosen("".join(_pieces(answer))))
+                said, chosen = _asked(generate, draft, prompt, candidates)
+                answer = _Answer(corrector.limits)
+                _hear(said, answer.takes)
+                corrector.choose(chosen(answer.text))
     return corrector.result()
 
 
@@ -166,12 +169,15 @@ async def acorrect(
         with _kept(corrector):
             candidates = corrector.candidates
             if candidates is None:
-                await _listen_later(corrector, _reply(generate, prompt, corrector.text))
+                await _hear_later(_reply(generate, prompt, corrector.text), corrector.feed)
+                corrector.end_reply()
             elif isinstance(draft, GuidedDraft):
                 await asyncio.to_thread(_write, corrector, draft, prompt, options)
             else:
-                answer, chosen = _asked(generate, draft, prompt, candidates)
-                corrector.choose(chosen(await _joined(answer)))
+                said, chosen = _asked(generate, draft, prompt, candidates)
+                answer = _Answer(corrector.limits)
+                await _hear_later(said, answer.takes)
+                corrector.choose(chosen(answer.text))
     return corrector.result()
 
 
@@ -324,17 +330,35 @@ def _write(corrector: Corrector, draft: GuidedDraft, prompt: str, options: Optio
     corrector.choose(whole(data).decode(), tokens)
 
 
-def _listen(corrector: Corrector, said: Said | SaidLater) -> None:
-    """Hear a reply as far as it is of use."""
+class _Answer:
+    """What is said of a mistake, as far as it is of use: who says it may never come to an end."""
+
+    def __init__(self, limits: CorrectionLimits) -> None:
+        self._limits, self._room = limits, limits.nbytes
+        self._heard: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self._heard)
+
+    def takes(self, piece: str) -> bool:
+        """Hear a piece. False where no more is of use."""
+        self._heard.append(piece[: self._room])
+        self._room -= len(self._heard[-1])
+        return self._room > 0 and not self._limits.is_late
+
+
+def _hear(said: Said | SaidLater, takes: Callable[[str], bool]) -> None:
+    """Hear pieces until no more are taken."""
     pieces = _pieces(said)
     try:
         for piece in pieces:
-            if not corrector.feed(piece):
+            if not takes(piece):
                 break
     finally:
         if hasattr(pieces, "close"):
             pieces.close()
-    corrector.end_reply()
 
 
 def _pieces(said: Said | SaidLater) -> Iterable[str]:
@@ -345,26 +369,17 @@ def _pieces(said: Said | SaidLater) -> Iterable[str]:
     return [said] if isinstance(said, str) else said
 
 
-async def _listen_later(corrector: Corrector, said: Said | SaidLater) -> None:
-    """`_listen`, where pieces may be awaited."""
+async def _hear_later(said: Said | SaidLater, takes: Callable[[str], bool]) -> None:
+    """`_hear`, where pieces may be awaited."""
     if isinstance(said, Awaitable):
         said = await said
     if not isinstance(said, AsyncIterable):
-        _listen(corrector, said)
+        _hear(said, takes)
         return
     try:
         async for piece in said:
-            if not corrector.feed(piece):
+            if not takes(piece):
                 break
     finally:
         if hasattr(said, "aclose"):
             await said.aclose()
-    corrector.end_reply()
-
-
-async def _joined(said: Said | SaidLater) -> str:
-    if isinstance(said, Awaitable):
-        said = await said
-    if isinstance(said, AsyncIterable):
-        return "".join([piece async for piece in said])
-    return "".join(_pieces(said))

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ..errors import BudgetExceededError, DefinitionError
@@ -51,8 +49,6 @@ MARKED = frozenset(MARKS)
 #: Characters that are written for counts, those of counts within counts each time.
 _MOST_WRITTEN = 1 << 23
 
-_NONE: Mapping[str, str] = MappingProxyType({})
-
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
 
@@ -80,9 +76,9 @@ class MarkedText(NamedTuple):
     text: str
     tokens: dict[str, str]
     schemas: dict[str, str]
+    grammars: dict[str, str]
+    references: dict[str, str]
     structured: tuple[str, ...] = ()
-    grammars: Mapping[str, str] = _NONE
-    references: Mapping[str, str] = _NONE
     options: tuple[str, ...] = ()
 
 
@@ -99,7 +95,7 @@ def read_marks(text: str) -> MarkedText:
     options: list[str] = []
     parts: list[str] = []
     if _MARK.search(text) is None:
-        return MarkedText(text, tokens, schemas)
+        return MarkedText(text, tokens, schemas, {}, {})
     if len(text) > _MOST_CHARACTERS:
         raise _too_large()
     names: _Names | None = None
@@ -146,7 +142,7 @@ def read_marks(text: str) -> MarkedText:
     declared = [*tokens, *schemas, *grammars]
     declares = f"\n%declare {' '.join(declared)}\n" if declared else ""
     return MarkedText(
-        "".join(parts) + declares, tokens, schemas, tuple(structured), grammars, references, tuple(options)
+        "".join(parts) + declares, tokens, schemas, grammars, references, tuple(structured), tuple(options)
     )
 
 

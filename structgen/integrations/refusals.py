@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import StructgenError, TokenIdError
+from ..errors import ArgumentError, TokenIdError
 
 if TYPE_CHECKING:
     from ..explanations.values import Explanation
@@ -28,23 +27,32 @@ class RefusedTokenError(TokenIdError):
     def __init__(self, guide: Guide, token_id: int, where: str = "", remedy: str = "") -> None:
         super().__init__(f"token {token_id} is not allowed by the definition", where=where, remedy=remedy)
         self.token_id = token_id
-        self._guide = guide.fork()
+        #: Until it is explained: errors that are kept shall not keep indexes.
+        self._guide: Guide | None = guide.fork()
+        self._explanation: Explanation | None = None
+        self._why = "the vocabulary has no such token"
 
-    @cached_property
+    @property
     def explanation(self) -> Explanation | None:
-        """Why it is refused; None for a token outside the vocabulary."""
+        """Why it is refused; None for a token outside the vocabulary, or where looking for reasons failed."""
         from ..explanations.explain import explain
 
-        try:
-            return explain(self._guide, self.token_id, completion=False)
-        except StructgenError:
-            return None
+        guide = self._guide
+        if guide is not None:
+            try:
+                self._explanation = explain(guide, self.token_id, completion=False)
+                self._why = self._explanation.summary()
+            except (ArgumentError, TokenIdError):
+                pass
+            except Exception as error:  # the text of an error is no place for another one
+                self._why = f"that can't be said: {type(error).__name__}"
+            self._guide = None  # after what other threads return then
+        return self._explanation
 
     def __str__(self) -> str:
-        found = self.explanation
-        why = found.summary() if found is not None else "the vocabulary has no such token"
-        return f"{super().__str__().rstrip('.')}. Why: {why}"
+        _ = self.explanation
+        return f"{super().__str__().rstrip('.')}. Why: {self._why}"
 
-    def within(self, place: str) -> StructgenError:
-        """The same error, of something within another place."""
-        return type(self)(self._guide, self.token_id, ", ".join(filter(None, (place, self.where))), self.remedy)
+    def __reduce__(self) -> tuple[object, ...]:
+        _ = self.explanation  # which goes to another process, where the index does not
+        return super().__reduce__()

@@ -21,6 +21,10 @@ from .types import Array, Foreign
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
 Integers: TypeAlias = Foreign
 
+#: Temperatures besides 0. By others, and by quotients of others, single precision can't multiply: infinity times 0
+#: is no number, and a sampler on a device that is handed one takes the process down.
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-9, 1e9
+
 _largest = np.maximum.reduce  # the methods of short arrays take longer than the work
 
 
@@ -205,3 +209,8 @@ def checked_masks(bitmask: object, count: int, words: int) -> NDArray[np.int32]:
     if not masks.flags.writeable:
         raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
     return masks
+
+
+def is_temperature(temperature: float) -> bool:
+    """Whether single precision can divide by it without making what is no number, or it is 0."""
+    return temperature == 0 or LEAST_TEMPERATURE <= temperature <= MOST_TEMPERATURE

@@ -203,6 +203,34 @@ def test_a_model_that_never_stops(index: sg.Index, extract: Callable[[str], str]
         assert model.pieces <= 100_001
 
 
+@pytest.mark.parametrize("draft", ["ask", "function"])
+def test_an_answer_about_a_mistake_that_never_ends(draft: str) -> None:
+    """It is heard up to the bytes of a text, and closed."""
+    closed = []
+
+    def endless(*_: object) -> Iterator[str]:
+        try:
+            while True:
+                yield "b" * 100
+        finally:
+            closed.append(True)
+
+    async def later(*_: object) -> AsyncIterator[str]:
+        for piece in endless():
+            yield piece
+
+    options: Any = {"max_calls": 3, "max_bytes": 2_000}
+    said = iter(["a!", *[None] * 9])  # the pattern goes on with b
+    options["draft"] = "ask" if draft == "ask" else endless
+    result = sg.correct(lambda _: next(said) or endless(), sg.Regex("ab{9}c"), **options)
+    assert result.text == "abbbbbbbbbc"
+    assert closed
+    said = iter(["a!", *[None] * 9])
+    options["draft"] = "ask" if draft == "ask" else later
+    result = asyncio.run(sg.acorrect(lambda _: next(said) or later(), sg.Regex("ab{9}c"), **options))
+    assert result.text == "abbbbbbbbbc"
+
+
 def test_what_was_complete_is_not_gone_on_with(index: sg.Index) -> None:
     model = Scripted(GOOD)
     first = sg.correct(model, index)

@@ -17,6 +17,7 @@ from structgen.correction.endings import shortest_ending
 from structgen.correction.path import Path
 from structgen.correction.values import CorrectionError
 from structgen.errors import BudgetExceededError
+from structgen.runtime.pushdown.distances import cheapest_texts
 
 BUDGET = Budget(seconds=120)
 
@@ -24,7 +25,10 @@ BLOCKS = (
     "def f(a, b=2 or x in a\n        if x > b",
     "class A(B):\n    try:\n        x\n  ",
     "class A(B):\n    x: int = 3\n    @y\n    def y(self):\n        try:\n            yield self.x\n        except (",
-    "x: in", "x: no", "def i", "class A: whil",
+    "x: in",
+    "x: no",
+    "def i",
+    "class A: whil",
     "if a:\n  if b:\n    pass\n  else",
     "for xa(\n        ifz > b\n            #eturn [x, 'a']\n   #n {1: 2, **b}\n#elf.x\n      ",
     "x = f'{a[b:",
@@ -176,3 +180,26 @@ def test_where_members_come_in_any_order_others_look() -> None:
     assert index.machine.completion(path.config) is None
     ending = shortest_ending(index, path.config) or b""
     assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(path.data + ending))
+
+
+def test_what_takes_too_long_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2_000}
+    index = sg.compile(sg.JsonSchema(schema), sg.Vocabulary.bytewise(), eager=False)
+    found = []
+    for _ in range(2):
+        with pytest.raises(BudgetExceededError, match="too many turns") as caught:
+            index.machine.completion(index.machine.start)
+        found.append(caught.value)
+        monkeypatch.setattr(cheapest_texts, "CheapestTexts", None)  # from now on nothing is looked for
+    assert found[0] is not found[1]
+    assert str(found[0]) == str(found[1])
+
+
+def test_sweeps_are_bounded_by_what_all_of_them_visit(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": 50}
+    index = sg.compile(sg.JsonSchema(schema), sg.Vocabulary.bytewise(), eager=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(cheapest_texts, "_MOST_VISITS", 10_000)
+        with pytest.raises(BudgetExceededError, match="too many turns"):
+            index.distances  # noqa: B018
+    assert index.distances.distance(index.machine.start) is not None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import logging
+import pickle
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -86,3 +90,30 @@ def test_what_comes_after_the_end(index: sg.Index) -> None:
 def test_a_log_says_why(index: sg.Index, caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("structgen").error("a request ends: %s", Matcher(index).refusal(ord("1")))
     assert "/type" in caplog.text
+
+
+def test_errors_travel_between_processes_without_their_index(index: sg.Index) -> None:
+    error = RefusedTokenError(sg.Guide(index), ord("1"), "row 2", "Look.")
+    packed = pickle.dumps(error)
+    assert len(packed) < 10_000
+    for twin in (pickle.loads(packed), copy.copy(error), copy.deepcopy(error)):
+        assert type(twin) is RefusedTokenError
+        assert (str(twin), twin.args, vars(twin)) == (str(error), error.args, vars(error))
+
+
+def test_errors_that_were_read_keep_no_index() -> None:
+    own = sg.compile(sg.Regex("[0-9]{3}"), VOCABULARY)
+    alive, error = weakref.ref(own), RefusedTokenError(sg.Guide(own), ord("a"))
+    assert "[0-9]" in str(error)
+    del own
+    gc.collect()
+    assert alive() is None
+    assert "[0-9]" in str(error)
+
+
+def test_the_text_of_an_error_raises_none(index: sg.Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(explaining, "explain", fails)
+    assert str(RefusedTokenError(sg.Guide(index), ord("1"))).endswith("can't be said: MemoryError")

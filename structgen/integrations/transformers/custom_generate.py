@@ -170,7 +170,7 @@ def _optimistic(
 def _streamer() -> Foreign:
     """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.23)."""
     caller: FrameType | None = sys._getframe(1)
-    while caller is not None and caller.f_globals["__name__"].startswith(__package__):
+    while caller is not None and caller.f_globals.get("__name__", "").startswith(__package__):
         caller = caller.f_back
     return caller.f_locals.get("streamer") if caller is not None and caller.f_code.co_name == "generate" else None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -154,10 +155,17 @@ class Embedded:
             (stored,) = columns.read(sections, (Column(name, "u1", mapped=True),), {}, where).values()
             inner, own = unpack(stored.data, f"{where}, {name}")
             machines.append((terminal, PushdownMachine.from_sections(inner, own, vocabulary, where)))
-        if any(first > last for first, last, _ in found["token_ranges"]):
-            raise FormatError("a range of tokens ends before it begins", where=where)
         tokens = [TokenRange(token_id, token_id, terminal) for token_id, terminal in found["tokens"]]
-        return cls(tuple(machines), (*tokens, *(TokenRange(*each) for each in found["token_ranges"])))
+        tokens += [TokenRange(*each) for each in found["token_ranges"]]
+        if any(first > last for first, last, _ in tokens) or _meet(tokens):
+            raise FormatError("ranges of tokens end before they begin, or have tokens in common", where=where)
+        return cls(tuple(machines), tuple(tokens))
+
+
+def _meet(tokens: Iterable[TokenRange]) -> bool:
+    """Whether ranges of the same terminal have a token in common."""
+    ordered = sorted(tokens, key=lambda each: (each.terminal, each.first))
+    return any(one.terminal == next_.terminal and one.last >= next_.first for one, next_ in pairwise(ordered))
 
 
 def row_of(ids: list[int], words: int) -> NDArray[np.int32]:

@@ -74,7 +74,7 @@ class LexerThreads:
         self.parses = parses
         self.embedded = embedded
         self._tables = tables
-        self._futures = futures
+        self.futures = futures
         self._class_of = tables.class_of.tobytes()
         self._table = tables.rows
         self._ends = tables.ends_of
@@ -99,7 +99,7 @@ class LexerThreads:
     def completions(self, pause: Callable[[int], object]) -> Completions:
         """What completes texts, with nothing found yet; ``pause`` is called within long work."""
         return Completions(
-            self._tables, self.parses.parser, self._futures.boundaries, self.embedded, pause, self._known
+            self._tables, self.parses.parser, self.futures.boundaries, self.embedded, pause, self._known
         )
 
     @property
@@ -275,7 +275,7 @@ class LexerThreads:
         """Whether the lexeme can become what the parser accepts."""
         parse, at, watched = thread
         assert not isinstance(at, tuple)
-        return self.is_open_to(parse, self._futures(at, watched))
+        return self.is_open_to(parse, self.futures(at, watched))
 
     def given(self, parse: Parse) -> Accepted:
         """The terminals that may come next and are not lexed: definitions, special tokens, the end of the text."""

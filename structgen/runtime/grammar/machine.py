@@ -65,7 +65,7 @@ _FIELDS = (Field("filled", bool),)
 class GrammarMachine(InternedMachine[Thread]):
     """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
-    Safe to use from several threads.
+    Safe to use from several threads. Python finds the attributes of an object faster while they are fewer than 30.
 
     Parameters
     ----------
@@ -93,15 +93,13 @@ class GrammarMachine(InternedMachine[Thread]):
     ) -> None:
         self.tables: GrammarTables = tables
         self.states = tables.states
-        self._futures = futures = LexemeFutures(tables, self._pause)
+        futures = LexemeFutures(tables, self._pause)
         self.lexeme_masks = LexemeMasks(tables, vocabulary, futures, stored, self._give_way)
         self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
-        #: Whether tokens by their ids have bytes.
-        self._sees_tokens = any(
-            vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens
-        )
+        if any(vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens):
+            self._sees_tokens = True  # tokens by their ids have bytes
         self._meter: Meter | None = None
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
@@ -142,8 +140,9 @@ class GrammarMachine(InternedMachine[Thread]):
             return ()
         from .captures.recording import Recording, RecordingDriver
 
+        futures = self._reader.futures
         driver = RecordingDriver(self.tables, self._reader.parses.parser, self.embedded)
-        reader = LexerThreads(driver, self.tables, self._futures, self.embedded, self._pause, self._completions)
+        reader = LexerThreads(driver, self.tables, futures, self.embedded, self._pause, self._completions)
         recording = Recording(driver, reader, self.tables, self._reader.is_alive)
         recording.read(tokens)
         return recording.captured()

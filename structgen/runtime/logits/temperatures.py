@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...errors import ArgumentError
+from ...system.arguments import LEAST_TEMPERATURE, MOST_TEMPERATURE, is_temperature
 from ...system.types import Foreign
 
 
 def checked_temperature(temperature: float) -> float:
-    """The temperature of an engine. Raises `ArgumentError` for one that is no positive number."""
+    """The temperature of an engine. Raises `ArgumentError` for one that is no positive number, or out of bounds."""
     is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-    if not is_number or not 0 < temperature < float("inf"):
-        raise ArgumentError(f"temperature is a positive number, got {temperature!r}")
+    if not is_number or not temperature or not is_temperature(temperature):
+        raise ArgumentError(
+            f"temperature is a number from {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:.0e}, got {temperature!r}"
+        )
     return temperature
 
 
@@ -30,7 +35,10 @@ def temper(scores: Foreign, wanted: float, given: float) -> None:
     if not most > -float("inf"):
         return
     scores -= most  # or half floats might overflow
-    if wanted:
-        scores *= given / wanted
-    else:
+    if not wanted:
         scores[scores < 0] = -float("inf")
+        return
+    factor = given / wanted
+    if scores.dtype == np.float16:  # its numbers go from 6e-8 to 65,504, and so must the factor
+        factor = min(max(factor, 2.0**-24), 2.0**15)
+    scores *= factor

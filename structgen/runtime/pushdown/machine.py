@@ -8,21 +8,20 @@ As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
-from ...errors import UnsupportedError
+from ...errors import BudgetExceededError, UnsupportedError
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
 from ...system.locks import Lock
 from ...system.memo import Memo, shorten
-from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, RowParts, Sections
 from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
@@ -38,7 +37,6 @@ from .tables import Moves, PushdownTables
 from .token_edges import TokenMoves
 
 if TYPE_CHECKING:
-    from .distances.cheapest_texts import CheapestTexts
     from .distances.token_distances import StackDistances
 
 #: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
@@ -89,7 +87,7 @@ def _edges_of(t: PushdownTables) -> _Edges:
 class PushdownMachine(InternedMachine[Thread]):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
-    Safe to use from several threads.
+    Safe to use from several threads. Python finds the attributes of an object faster while they are fewer than 30.
 
     Parameters
     ----------
@@ -102,6 +100,10 @@ class PushdownMachine(InternedMachine[Thread]):
     filled, complete:
         Whether all of it was worked out that is worked out ahead of time; and whether guides can need nothing else.
     """
+
+    _token_moves: TokenMoves | None = None
+    #: Completes texts, once that was asked for.
+    _complete_text: Callable[[tuple[Thread, ...]], bytes | None] | None = None
 
     def __init__(
         self,
@@ -120,8 +122,8 @@ class PushdownMachine(InternedMachine[Thread]):
         self._returns = bytearray(tables.returns.tobytes())
         #: By state which part of a count it keeps, as a mask: 0 for none, -1 for all.
         self._keeps: list[int] = []
-        self._token_moves = TokenMoves(vocabulary) if tables.tokens is not None else None
-        self._sees_tokens = self._token_moves is not None
+        if tables.tokens is not None:
+            self._token_moves, self._sees_tokens = TokenMoves(vocabulary), True
         self._take_counters()
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
@@ -144,17 +146,28 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def completion(self, config: Configuration[Thread]) -> bytes | None:
         """The fewest bytes that complete a text; None with registers, or where tokens are more than their bytes."""
-        if not self._sees_tokens:
-            with suppress(UnsupportedError):
-                return self._cheapest_texts.text(config.threads)
-        return None
+        if self._sees_tokens:
+            return None
+        if self._complete_text is None:
+            self._complete_text = self._cheapest_texts()
+        return self._complete_text(config.threads)
 
-    @cached_property
-    def _cheapest_texts(self) -> CheapestTexts:
+    def _cheapest_texts(self) -> Callable[[tuple[Thread, ...]], bytes | None]:
+        """What finds the fewest bytes, or says again that it takes too long."""
         from .distances.cheapest_texts import CheapestTexts
 
         self.lower_all()
-        return CheapestTexts(self, self.tables.arena(), sorted(range(256), key=legibility))
+        try:
+            return CheapestTexts(self, self.tables.arena(), sorted(range(256), key=legibility)).text
+        except UnsupportedError:
+            return lambda _: None
+        except BudgetExceededError as error:
+            found = copy(error)  # without the frames that it comes from
+
+        def refuse(_: tuple[Thread, ...]) -> bytes | None:
+            raise copy(found)
+
+        return refuse
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:

@@ -12,6 +12,8 @@ import pytest
 from judges.guides import EACH_BYTE, allowed
 
 import structgen as sg
+from structgen.errors import FormatError
+from structgen.runtime.grammar.embedded import Embedded
 
 #: Ids from 256 on: the EOS id, special tokens, a hole, and tokens of several bytes.
 EOS, SPECIAL, LONG = 256, 257, [b"ab", b"ba", b"aab", b"b.", b"a.b"]
@@ -165,3 +167,18 @@ def test_llguidance_allows_the_same_tokens() -> None:
                 expected = matcher.try_consume_tokens(ids) == len(ids) and matcher.is_accepting()
                 guide = sg.Guide(index)
                 assert (all(map(guide.advance, ids)) and guide.is_accepting()) is expected, (text, ids)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ranges"),
+    [([[3, 1], [3, 1]], []), ([[3, 1]], [[2, 4, 1]]), ([], [[2, 4, 1], [4, 5, 1]]), ([], [[5, 4, 1]])],
+)
+def test_files_whose_ranges_meet_are_refused(tokens: list[list[int]], ranges: list[list[int]]) -> None:
+    """The sets of terminals are worked out by what begins and ends at each id, once."""
+    meta = {"definitions": [], "tokens": tokens, "token_ranges": ranges}
+    with pytest.raises(FormatError, match="in common"):
+        Embedded.read(meta, {}, vocabulary(), 2, "file")
+    found = Embedded.read(
+        {"definitions": [], "tokens": [[3, 1]], "token_ranges": [[2, 4, 0]]}, {}, vocabulary(), 2, ""
+    )
+    assert [found.terminals_of(token) for token in range(6)] == [0, 0, 1, 3, 1, 0]

@@ -263,3 +263,12 @@ class TestProcessors:
                 assert row is not None
                 assert row.tobytes() == mask
             ids.append(token)
+
+
+def test_grammars_that_were_compiled() -> None:
+    """What they remember of their text goes along."""
+    grammar = sg.Grammar('start: "a"')
+    sg.compile(grammar, sg.Vocabulary.bytewise(), eager=False)
+    for twin in (again(grammar), copy.deepcopy(grammar)):
+        assert twin.marked == grammar.marked
+        assert twin == grammar

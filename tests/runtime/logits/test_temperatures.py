@@ -10,10 +10,13 @@ from fakes.fake_llama_cpp import VOCABULARY, WIDTH, FakeLlama
 from judges.guides import BYTES
 
 import structgen as sg
-from structgen.errors import ArgumentError
+from structgen.errors import ArgumentError, DefinitionError, FormatError
 from structgen.integrations.llama_cpp import LogitsProcessor as LlamaProcessor
 from structgen.integrations.llama_cpp import generate
+from structgen.runtime.grammar.captures.attributes import GrammarAttributes, TemperedTerminal
 from structgen.runtime.logits.temperatures import temper
+from structgen.system.arguments import LEAST_TEMPERATURE as LEAST
+from structgen.system.arguments import MOST_TEMPERATURE as MOST
 
 torch = pytest.importorskip("torch")
 
@@ -123,6 +126,39 @@ def test_optimistic_generation_has_the_temperatures_of_masked_generation() -> No
 
 
 def test_temperatures_that_mean_nothing() -> None:
-    for temperature in (0.0, -1.0, float("nan"), float("inf"), True):
+    for temperature in (0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"), True):
         with pytest.raises(ArgumentError):
             LlamaProcessor(INDEX, FakeLlama(1), temperature=temperature)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("wanted", [0.0, LEAST, 1e-5, 1e5, MOST])
+@pytest.mark.parametrize("given", [LEAST, 1.0, MOST])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_no_temperature_makes_what_is_no_number(dtype: str, wanted: float, given: float) -> None:
+    values = [3.0, 1.0, -float("inf"), 2.5]
+    tensor = torch.tensor(values, dtype=getattr(torch, dtype))
+    temper(tensor, wanted, given)
+    arrays = [tensor.float().numpy()]
+    if dtype != "bfloat16":
+        arrays.append(np.array(values, dtype))
+        temper(arrays[1], wanted, given)
+    for found in arrays:
+        assert found[0] == 0
+        assert found[2] == -np.inf
+        assert (found[[1, 3]] <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "temperature", ["0." + "0" * 300 + "1", "0." + "0" * 9 + "1", "1000000000", "-1", "nan", "1e-9"]
+)
+def test_grammars_with_temperatures_out_of_bounds(temperature: str) -> None:
+    with pytest.raises(DefinitionError):
+        sg.compile(sg.Grammar(f"start: a\na[temperature={temperature}]: /a/"), BYTES, eager=False)
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 5e-10, 1e10, 1e299])
+def test_files_with_temperatures_out_of_bounds(temperature: float) -> None:
+    attributes = GrammarAttributes((), (TemperedTerminal(0, temperature),))
+    with pytest.raises(FormatError):
+        GrammarAttributes.from_section(attributes.to_sections()["attributes"].tobytes(), 3, "file")

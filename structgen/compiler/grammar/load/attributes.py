@@ -47,7 +47,7 @@ _KNOWN = {
     "stop_capture": re.compile(_NAME),
     "suffix": re.compile(_TERMINAL),
     "stop": re.compile(_TERMINAL),
-    "temperature": re.compile(r"\d{1,9}(?:\.\d+)?"),
+    "temperature": re.compile(r"\d{1,9}(?:\.\d{1,9})?"),  # see structgen.system.arguments
     "max_chars": re.compile(r"\d{1,9}"),
 }
 
@@ -202,7 +202,10 @@ def _read(attributes: str, where: str) -> dict[str, str]:
             raise DefinitionError(what, where=where, remedy=f"There are {', '.join(_KNOWN)}.")
         if _KNOWN[key].fullmatch(value) is None:
             what = f"the attribute {key} is given {value}" if value else f"the attribute {key} is given nothing"
-            remedy = "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes."
+            remedy = (
+                "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes, "
+                "temperature a number with nine digits before and behind the point at most."
+            )
             raise DefinitionError(what, where=where, remedy=remedy)
         if key in said:
             raise DefinitionError(f"the attribute {key} is there twice", where=where)

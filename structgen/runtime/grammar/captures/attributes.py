@@ -9,6 +9,7 @@ import numpy as np
 
 from ....errors import FormatError
 from ....storage.records import read_text, written
+from ....system.arguments import is_temperature
 from ....system.types import Array
 from ...core.machine import Captured
 
@@ -69,6 +70,6 @@ class GrammarAttributes:
     def from_section(cls, text: bytes, terminals: int, where: str) -> GrammarAttributes:
         """Read `to_sections`. Raises `FormatError`."""
         found = read_text(cls, text, where)
-        if any(each.terminal >= terminals or each.temperature < 0 for each in found.temperatures):
+        if any(each.terminal >= terminals or not is_temperature(each.temperature) for each in found.temperatures):
             raise FormatError(f"section {SECTION!r} has what is no terminal, or no temperature", where=where)
         return found

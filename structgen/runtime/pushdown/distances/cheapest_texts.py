@@ -23,8 +23,8 @@ from ..stacks import LOOP_COUNT, Fork, Stack, Stacks, Thread
 from ..tables import Moves, PushdownTables, Record
 from ..token_edges import TokenMoves
 
-#: Pairs of a state and a count, and sweeps over all pairs.
-_MOST_OFFSETS, _MOST_SWEEPS = 1 << 23, 1 << 10
+#: Pairs of a state and a count, sweeps over all pairs, and pairs in all sweeps: some seconds.
+_MOST_OFFSETS, _MOST_SWEEPS, _MOST_VISITS = 1 << 23, 1 << 10, 1 << 27
 
 #: Bytes of a text.
 _MOST_BYTES = 1 << 16
@@ -110,8 +110,9 @@ class CheapestTexts:
         returns[list(self._stands_for)] = 0
         costs[np.repeat(returns, np.diff(self.offsets)) > 0] = 0
         entries = table[is_entry]
+        most = min(_MOST_SWEEPS, _MOST_VISITS // len(costs))
         for _ in range(_MOST_SWEEPS):
-            if not kernels.cheapest_pops(arena, begins, entries, self.offsets, costs, _MOST_SWEEPS):
+            if not kernels.cheapest_pops(arena, begins, entries, self.offsets, costs, most):
                 break
             if not self._takes_less(costs):
                 return costs
