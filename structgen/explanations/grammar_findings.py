@@ -2,7 +2,7 @@
 
 The terminals are read off the index's own machine: those that the parser accepts behind the last lexeme, as Lark's
 ``UnexpectedToken.accepts`` has them, or where that lexeme can't end here, those it might become. The names of rules
-are not in an index; they come from the grammar's text, whose parser is built again on the first question.
+are kept beside its tables (`structgen.runtime.grammar.parser.provenance`), and read on the first question.
 """
 
 from __future__ import annotations
@@ -13,22 +13,16 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from ..budget import Budget, Meter
-from ..compiler.grammar.compiler import parser_of, read_rules
-from ..compiler.grammar.load.rules import ContextFreeGrammar, Terminal
-from ..compiler.grammar.parser.lalr import Lalr
 from ..definitions import Grammar
-from ..errors import StructgenError
+from ..errors import StructgenError, UnsupportedError
 from ..runtime.core.digraph import bits
 from ..runtime.core.machine import Config
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.grammar.parser.parser_driver import Parse
+from ..runtime.grammar.parser.provenance import Provenance, WrittenTerminal
 from ..runtime.index.index import Index
 from ..system.types import Foreign
 from .values import Findings, Reason
-
-#: What loading a grammar for its names may cost.
-_BUDGET = Budget(seconds=1.0)
 
 #: Terminals that are described, rules that are said to be written, states of a stack that are looked at for them.
 _MOST_DESCRIBED, _MOST_RULES, _MOST_STATES = 40, 6, 24
@@ -36,15 +30,13 @@ _MOST_DESCRIBED, _MOST_RULES, _MOST_STATES = 40, 6, 24
 #: What Lark makes of a part of a rule that is repeated.
 _REPEATED = re.compile(r"__\w+_(?:star|plus)_\d+")
 
-#: Characters of a terminal that is shown.
-_LONGEST = 40
 
 
 class _Names(NamedTuple):
-    """What a grammar's text says of numbers: the grammar, its parser, where names are defined."""
+    """What a grammar's text says of numbers, and where names are defined."""
 
-    grammar: ContextFreeGrammar
-    parser: Lalr
+    terminals: dict[str, WrittenTerminal]
+    provenance: Provenance
     places: dict[str, tuple[int, int]]
 
 
@@ -114,25 +106,26 @@ def _named(machine: GrammarMachine, terminals: int) -> set[str]:
 
 
 def _names(index: Index, definition: Grammar | None) -> tuple[_Names | None, list[str]]:
-    """What the text says, remembered by the index; None where it is not known, or takes too long."""
-    if definition is None:
-        return None, []
-    known = index.explanations.get(definition.text)
+    """What the text says, remembered by the index; None where it is not known."""
+    text = "" if definition is None else definition.text
+    known = index.explanations.get(text)
     if known is None:
         try:
-            known = _load(definition), []
+            known = _load(_machine(index), text), []
         except StructgenError as error:
             known = None, [f"rules are not named: {error}"]
-        index.explanations[definition.text] = known
+        index.explanations[text] = known
     names: _Names | None = known[0]
     return names, [*known[1]]
 
 
-def _load(definition: Grammar) -> _Names:
-    meter = Meter(_BUDGET)
-    grammar = read_rules(definition, meter)
-    parser = parser_of(grammar, meter, definition.ambiguity, definition.strict)
-    return _Names(grammar, parser, _places(definition.text))
+def _load(machine: GrammarMachine, text: str) -> _Names:
+    section = machine.tables.names
+    if not len(section):
+        what = "the index holds no names"
+        raise UnsupportedError(what, remedy="Compile it again; of very large grammars none are kept.")
+    provenance = Provenance.from_section(section, "index")
+    return _Names({each.name: each for each in provenance.terminals}, provenance, _places(text))
 
 
 #: Where a rule or a terminal is defined.
@@ -153,17 +146,16 @@ def _described(name: str, names: _Names | None) -> str:
     """A terminal as a person knows it: a text in quotes, or its name with the place of its definition."""
     if name == "$END":
         return "the end of the text"
-    terminal = next((each for each in names.grammar.terminals if each.name == name), None) if names else None
+    terminal = names.terminals.get(name) if names else None
     if names is None or terminal is None:
         return name
-    if terminal.text is not None and len(terminal.text) <= _LONGEST:
+    if terminal.text is not None:
         return f"{terminal.text!r} ({name})" if name in names.places else repr(terminal.text)
     return f"{name}{_place(name, names)}" if name in names.places else _anonymous(terminal)
 
 
-def _anonymous(terminal: Terminal) -> str:
-    pattern = terminal.pattern or ""
-    return f"{terminal.name} (/{pattern}/)" if 0 < len(pattern) <= _LONGEST else terminal.name
+def _anonymous(terminal: WrittenTerminal) -> str:
+    return f"{terminal.name} (/{terminal.pattern}/)" if terminal.pattern else terminal.name
 
 
 def _place(name: str, names: _Names) -> str:
@@ -173,17 +165,10 @@ def _place(name: str, names: _Names) -> str:
 
 def _rules(parses: Iterable[Parse], names: _Names) -> Iterator[str]:
     """The rules that are being written, the innermost first."""
-    items, kernels = names.parser.automaton.items, names.parser.automaton.kernels
     seen: set[int] = set()
     for parse in parses:
         for state in islice(parse.stack.states(), _MOST_STATES):
-            for item in kernels[state] if state < len(kernels) else ():
-                rule = items.rule[item]
-                if items.following[item] < 0 or rule in seen:
-                    continue
+            for rule, origin, expansion in names.provenance.begun(state):
+                if rule not in seen and not origin.startswith(("$", "__")):
+                    yield f"{origin}{_place(origin, names)}: {_REPEATED.sub('(…)*', expansion)}"
                 seen.add(rule)
-                origin = names.parser.symbols.names[items.symbols.rules[rule][0]]
-                if origin.startswith(("$", "__")):
-                    continue
-                shown = _REPEATED.sub("(…)*", items.shown(item).partition(": ")[2])
-                yield f"{origin}{_place(origin, names)}: {shown}"

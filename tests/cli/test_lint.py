@@ -52,7 +52,7 @@ def test_the_notation_is_named(run: Run, name: str, text: str, said: str) -> Non
         ("a.ebnf", 'root ::= "a"\n  Token(3)\n', "a.ebnf:2:3: xgrammar: the macro Token is not supported. Use a"),
         ("b.gbnf", 'root ::= "a" | \n"b" c\n', "b.gbnf:2:5: gbnf: the rule c is not defined. Add c ::= ..."),
         ("c.regex", r"a(?=b", "c.regex:1:2: re: missing ), unterminated group. To match"),
-        ("d.lark", 'start: p::0\np::_: "a"\n', "d.lark:1:8: lark: llguidance's parametric rule is not read. Spell"),
+        ("d.lark", 'start: a & b\na: "x"\nb: "y"\n', "d.lark:1:10: lark: & outside of a terminal is not read. Give"),
         ("e.json", '{"type": "obj"}', "e.json: json_schema: "),
     ],
 )
@@ -64,9 +64,9 @@ def test_what_is_not_read_has_a_place_and_a_spelling(run: Run, name: str, text: 
 
 
 def test_all_notations_of_another_engine_are_told(run: Run) -> None:
-    Path("a.lark").write_text('start: p::0 q::1\n// r::2\nx: "s::3" t::4\n')
+    Path("a.lark").write_text('start: a & b & c\n// r & s\nx: "s & 3" & t\n')
     found = json.loads(run("lint", "a.lark", "--json").stdout)
-    assert [(each["line"], each["column"]) for each in found[0]["problems"]] == [(1, 8), (1, 13), (3, 11)]
+    assert [(each["line"], each["column"]) for each in found[0]["problems"]] == [(1, 10), (1, 14), (3, 12)]
 
 
 def test_json_sarif_and_a_notation_that_is_asked_for(run: Run) -> None:

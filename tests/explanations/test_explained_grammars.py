@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path as FilePath
 
+import numpy as np
 import pytest
 from judges.lark_judge import changed, judge, parses, refused
 from judges.random_lark import LETTERS, random_grammar
@@ -14,7 +16,10 @@ from lark.exceptions import LarkError
 import structgen as sg
 from structgen import grammars
 from structgen.correction.path import Path
+from structgen.errors import FormatError
 from structgen.explanations.grammar_findings import expected_terminals
+from structgen.runtime.grammar.parser.provenance import Provenance
+from structgen.storage.container import pack, unpack
 
 VOCABULARY = sg.Vocabulary.bytewise()
 
@@ -112,3 +117,34 @@ def test_a_grammar_whose_imports_are_gone_still_has_its_terminals(tmp_path: File
     assert found.reasons[0].where == ("BANG",)
     assert "definition=" in found.notes[0]
     assert not sg.explain(index, "a?", definition=definition).notes
+
+
+def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) -> None:
+    """Those of an index from before have none."""
+    index = sg.compile(sg.Grammar(grammars.path("arithmetic")), VOCABULARY, eager=False)
+    index.save(tmp_path / "new.sgi")
+    meta, sections = unpack((tmp_path / "new.sgi").read_bytes())
+    (tmp_path / "old.sgi").write_bytes(pack(meta, {name: each for name, each in sections.items() if name != "names"}))
+    new, old = (sg.Index.load(tmp_path / f"{name}.sgi") for name in ("new", "old"))
+    known, without = sg.explain(new, b"(1+*2"), sg.explain(old, b"(1+*2")
+    assert known == sg.explain(index, b"(1+*2")
+    assert known.writing == "atom (line 27, column 2): LPAR . sum RPAR"
+    assert not without.writing
+    assert "no names" in without.notes[0]
+    assert known.reasons[0].where == without.reasons[0].where
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rules": ["a b"]}, {"kernels": ["1 x"]}, {"kernels": ["-1"]}, {"kernels": [" 1"]}, {"rules": [3]},
+        {"terminals": [{"name": 1}]}, {"more": []},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_names_of_strangers_are_checked(change: dict[str, object]) -> None:
+    good: dict[str, object] = {"terminals": [{"name": "A"}], "rules": ["a: A A", "b: "], "kernels": ["1", "", "99 2"]}
+    found = Provenance.from_section(np.frombuffer(json.dumps(good).encode(), np.uint8), "file")
+    assert [list(found.begun(state)) for state in range(4)] == [[(0, "a", "A . A")], [], [], []]
+    with pytest.raises(FormatError):
+        Provenance.from_section(np.frombuffer(json.dumps(good | change).encode(), np.uint8), "file")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
@@ -17,6 +18,7 @@ from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
 from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttributes, TemperedTerminal
 from ...runtime.grammar.indentation import IndentationTerminals
+from ...runtime.grammar.parser.provenance import LONGEST, Provenance, WrittenTerminal
 from ...runtime.grammar.tables import GrammarTables
 from .attributed import with_attributes
 from .completion.endings import with_endings
@@ -37,6 +39,9 @@ from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
 from .parser.empty_rules import without_empty_rules
 from .parser.lalr import Lalr
+
+#: Places in rules, and in the parser's states, of which names are kept.
+_MOST_NAMED = 1 << 17
 
 
 def compile_rules(
@@ -121,6 +126,7 @@ def compile_rules(
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
         attributes=_attributes(grammar, table),
+        names=_names(grammar, table),
         notes=tuple(notes),
     )
     given = set_of(t for t, matcher in enumerate(matchers) if matcher is None)
@@ -175,6 +181,22 @@ def _without_conflicts_of_empty_rules(
     found = lalr.build(rules, meter)
     is_better = all(conflict.winner is not None for conflict in found.conflicts)
     return (rules, found) if is_better else (grammar, table)
+
+
+def _names(grammar: ContextFreeGrammar, table: Lalr) -> NDArray[np.uint8]:
+    """What the text calls the parser's numbers; nothing where that is much."""
+    symbols, kernels = table.symbols, table.automaton.kernels
+    called = symbols.names
+    if len(table.automaton.items.rule) + sum(map(len, kernels)) > _MOST_NAMED:
+        return np.zeros(0, np.uint8)
+
+    def short(text: str | None) -> str | None:
+        return text if text is None or len(text) <= LONGEST else None
+
+    terminals = (WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals)
+    rules = (f"{called[origin]}: {' '.join(called[s] for s in expansion)}" for origin, expansion in symbols.rules)
+    items = (" ".join(map(str, kernel)) for kernel in kernels)
+    return Provenance(tuple(terminals), tuple(rules), tuple(items)).to_section()
 
 
 def _attributes(grammar: ContextFreeGrammar, table: Lalr) -> GrammarAttributes:

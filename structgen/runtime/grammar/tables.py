@@ -23,6 +23,7 @@ from .captures.attributes import SECTION, GrammarAttributes
 from .completability.lexeme_ends import Endings
 from .completability.obligations import Obligations
 from .indentation import IndentationTerminals
+from .parser.provenance import SECTION as NAMES_SECTION
 
 #: So many symbols at most are read where a stack is replaced by one that accepts the same; see `GrammarTables.same`.
 SYMBOLS = 4
@@ -78,6 +79,9 @@ class GrammarTables:
         How lexemes can end; see `structgen.runtime.grammar.completability.lexeme_ends`.
     attributes:
         What is captured, and at which temperatures terminals are sampled.
+    names:
+        ``uint8[*]``: what the grammar's text calls all this (`structgen.runtime.grammar.parser.provenance`), or
+        nothing. It is not looked at before somebody asks.
     notes:
         What the grammar's author may not expect. They are not stored.
     """
@@ -101,6 +105,7 @@ class GrammarTables:
     layout: IndentationTerminals | None = None
     endings: Endings = field(default_factory=Endings.all_unconstrained)
     attributes: GrammarAttributes = field(default_factory=GrammarAttributes)
+    names: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     notes: tuple[str, ...] = ()
 
     #: The parser's first state.
@@ -225,6 +230,7 @@ class GrammarTables:
             "terminals": np.frombuffer(names, np.uint8),
             "layout": self.layout.to_section() if self.layout else np.zeros(0, np.uint32),
             **self.attributes.to_sections(),
+            **({NAMES_SECTION: self.names} if len(self.names) else {}),
         }
 
     @classmethod
@@ -242,6 +248,9 @@ class GrammarTables:
         if SECTION in sections:
             text = columns.read(sections, (Column(SECTION, "u1"),), sizes, where)[SECTION]
             attributes = GrammarAttributes.from_section(text.tobytes(), len(names), where)
+        called = np.zeros(0, np.uint8)
+        if NAMES_SECTION in sections:
+            called = columns.read(sections, (Column(NAMES_SECTION, "u1"),), sizes, where)[NAMES_SECTION]
         found = columns.read(sections, LEXER, sizes, where)
         sizes |= {"classes": int(found["lex_class"].max()) + 1, "ending members": max(1, sizes["endings"])}
         found |= columns.read(sections, PARSER, sizes, where)
@@ -267,6 +276,7 @@ class GrammarTables:
             layout=layout,
             endings=Endings(found["lex_ending"], found["lex_border"], found["lex_endings"]),
             attributes=attributes,
+            names=called,
         )
         tables._check(where)
         return replace(tables, endings=tables.endings.simplified(tables.obligations.simplified))

@@ -1,0 +1,88 @@
+"""What a grammar's text calls the numbers of its parser, for people: kept beside the tables, read on demand.
+
+Steps never look at it. It is one section of JSON, so a file without it opens, and says so where it is missed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from ....errors import FormatError
+from ....storage.records import read_text, written
+from ....system.properties import cached_property
+from ....system.types import Array
+
+#: The section of the file format.
+SECTION = "names"
+
+#: Characters of a terminal's text or regex that are kept: longer ones would not be shown.
+LONGEST = 40
+
+#: Marks the place in a rule that a text has come to.
+_DOT = "."
+
+#: Numbers with blanks between them.
+_ITEMS = re.compile(r"(?:\d{1,9}(?: \d{1,9})*)?")
+
+
+@dataclass(frozen=True)
+class WrittenTerminal:
+    """A terminal: its name, and a short text or regex that it is."""
+
+    name: str
+    text: str | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Terminals and rules, and which rules each state of the parser is in the middle of.
+
+    Parameters
+    ----------
+    terminals:
+        By number.
+    rules:
+        By number, as ``"origin: symbol symbol"``.
+    kernels:
+        By state of the parser: its kernel items, with blanks between them. An item is a place in a rule; a rule of n
+        symbols has n + 1, and those of each rule come behind those of the rule before.
+    """
+
+    terminals: tuple[WrittenTerminal, ...]
+    rules: tuple[str, ...]
+    kernels: tuple[str, ...]
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """By rule: its first item; then how many items there are."""
+        return [0, *accumulate(len(rule.split()) for rule in self.rules)]
+
+    def to_section(self) -> Array:
+        """The section of the file format."""
+        return np.frombuffer(json.dumps(written(self), separators=(",", ":")).encode(), np.uint8)
+
+    @classmethod
+    def from_section(cls, section: Array, where: str) -> Provenance:
+        """Read `to_section`. Raises `FormatError`."""
+        found = read_text(cls, section.tobytes(), where)
+        if not all(": " in rule for rule in found.rules) or not all(map(_ITEMS.fullmatch, found.kernels)):
+            raise FormatError(f"section {SECTION!r} has what is no rule, or no place in one", where=where)
+        return found
+
+    def begun(self, state: int) -> Iterator[tuple[int, str, str]]:
+        """The rules that a state is in the middle of: number, origin, and expansion with a dot where it is."""
+        for item in map(int, self.kernels[state].split() if state < len(self.kernels) else ()):
+            if item < self._first[-1]:
+                number = bisect_right(self._first, item) - 1
+                origin, *expansion = self.rules[number].split()
+                at = item - self._first[number]
+                if at < len(expansion):
+                    yield number, origin.removesuffix(":"), " ".join([*expansion[:at], _DOT, *expansion[at:]])
