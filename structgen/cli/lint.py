@@ -60,7 +60,7 @@ _SIGNS = (
     (r"^\??_*[A-Za-z]\w*(?:\.-?\d+)?(?:\[[^\]\n]*\])?(?:\{[^}\n]*\})?\s*:", ("lark",)),
 )
 
-_PLACE = re.compile(r"line (\d+), column (\d+)")
+_PLACE = re.compile(r"line (\d+)(?:, column (\d+))?")
 _COLUMN = re.compile(r"column (\d+)")
 
 #: Places in one text that are told.
@@ -199,8 +199,8 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
 def _problem(error: StructgenError) -> LintFinding:
     place = _PLACE.search(error.where)
     column = _COLUMN.search(error.where)
-    line, at = (int(place[1]), int(place[2])) if place else (1 if column else 0, int(column[1]) if column else 0)
-    where = f" ({error.where})" if error.where and not column else ""
+    line, at = (int(place[1]), int(place[2] or 1)) if place else (1 if column else 0, int(column[1]) if column else 0)
+    where = f" ({error.where})" if error.where and not (place or column) else ""
     return LintFinding(line, at, printable(error.what + where), printable(error.remedy))
 
 

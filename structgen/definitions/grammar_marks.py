@@ -23,9 +23,9 @@ _PIECE = re.compile(
 #: How a string, a regex, and a count in braces are written.
 STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
 REGEX = r"/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*"
-COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*\d{0,18}\s*)?|,\s*\d{1,18}\s*)\}"
+COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*(?:\d{1,18}\s*)?)?|,\s*\d{1,18}\s*)\}"
 
-_BRACES = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}|[{{}}]")
+_BRACES = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}|[{{}}\"/]")
 
 #: Characters of a text with marks, and marks in it: a quarter of a second's work.
 _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
@@ -125,19 +125,20 @@ def read_marks(text: str) -> MarkedText:
             inner, at = _braces(text, at)
             name = names.of("LARK", inner)
             grammars[name] = inner
-            parts.append(f" {name} ")
+            parts.append(f" {name} {_lines(inner)}")
         elif found["json"].startswith("%llguidance"):
             value, at = _json(text, at, "%llguidance")
             options.append(value)
+            parts.append("\n" * value.count("\n"))
         elif found["json"].startswith("%regex"):
             value, at = _json(text, at, "%regex")
-            parts.append(f" /{MARKS[4]}{len(structured)}{MARKS[5]}/ ")
+            parts.append(f" /{MARKS[4]}{len(structured)}{MARKS[5]}/ {_lines(found[0] + value)}")
             structured.append(value)
         else:
             value, at = _json(text, at, "%json")
             name = names.of("JSON", value)
             schemas[name] = value
-            parts.append(f" {name} ")
+            parts.append(f" {name} {_lines(found[0] + value)}")
     parts.append(text[at:])
     declared = [*tokens, *schemas, *grammars]
     declares = f"\n%declare {' '.join(declared)}\n" if declared else ""
@@ -197,6 +198,11 @@ def _too_large() -> BudgetExceededError:
     )
 
 
+def _lines(text: str) -> str:
+    """The line ends of what is left out, as Lark passes over them, so that lines keep their numbers."""
+    return "\\\n" * text.count("\n")
+
+
 def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
     """The text of what stands behind a keyword, a schema or an object of options, and where it ends."""
     try:
@@ -215,6 +221,8 @@ def _braces(text: str, at: int) -> tuple[str, int]:
     """The text up to the brace that closes one, and where it ends."""
     depth, begin = 1, at
     for found in _BRACES.finditer(text, at):
+        if found[0] in ('"', "/"):  # a string or a regex without an end
+            break
         depth += {"{": 1, "}": -1}.get(found[0], 0)
         if not depth:
             return text[begin : found.start()], found.end()

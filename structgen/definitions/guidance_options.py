@@ -23,7 +23,7 @@ def options_of(text: str) -> dict[str, Foreign]:
 
     Raises `DefinitionError` for an option that means nothing, `UnsupportedError` for one that is not honoured.
     """
-    if f'"{KEY}"' not in text:
+    if f'"{KEY}"' not in text and "\\u" not in text:
         return {}
     try:
         schema = json.loads(text)
@@ -53,7 +53,7 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {"whitespace": "any", "max_whitespace": None} if value else {"whitespace": "compact"}
     if name == "whitespace_pattern" and isinstance(value, str):
         return {}
-    if _SEPARATORS.get(name) == value:
+    if name in _SEPARATORS and _SEPARATORS[name] == value:
         return {}
     raise UnsupportedError(
         f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",

@@ -78,3 +78,10 @@ def test_elsewhere_than_at_the_root_it_is_refused() -> None:
     index = sg.compile(sg.JsonSchema({"properties": {KEY: {"type": "null"}}}), BYTES, eager=False)
     assert index.match(json.dumps({KEY: None}).encode()).accepted
     assert not index.match(json.dumps({KEY: 1}).encode()).accepted
+
+
+def test_options_are_found_however_they_are_written() -> None:
+    escaped = r'{"x-guidanc\u0065": {"whitespace_flexible": false}, "type": "integer"}'
+    assert sg.JsonSchema(escaped).whitespace == "compact"
+    with pytest.raises(sg.errors.UnsupportedError, match="'some_option' with null is not honoured"):
+        sg.JsonSchema({KEY: {"some_option": None}})

@@ -30,6 +30,7 @@ from .lexer.leftmost_dfa import by_column
 from .lexer.positions import ProductStates
 from .load.attributes import read_attributes
 from .load.dialects import check_options
+from .load.growth import check_text
 from .load.loading import is_named, load
 from .load.operators import without_operators
 from .load.parametric import without_parameters
@@ -84,7 +85,7 @@ def compile_rules(
     contexts = contexts_of(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
     if strict:
-        collisions.check(grammar.terminals, distinct, meter)
+        collisions.check(grammar.terminals, matchers, distinct, meter)
     positions = ProductStates(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers, meter), first, meter)
     notes: list[str] = []
@@ -255,12 +256,13 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
+    check_text(marked.text, meter)  # what is never closed would be looked through from each of its quotation marks
     attributed, attributes = read_attributes(marked.text, {*marked.schemas, *marked.grammars, *names})
     plain = without_parameters(attributed, meter)
     text = without_operators(plain, definition.text, definition.imports)
     grammar = load(
         spelled(text) + declares, definition.start, meter,
-        source=definition.path or "<grammar>", imports=definition.imports,
+        source=definition.path or "<grammar>", imports=definition.imports, written=definition.text,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
             *marked.tokens, *marked.schemas, *marked.grammars, *names,

@@ -92,7 +92,7 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     distinct = list(dict.fromkeys(contexts))
     if definition.strict:
-        collisions.check(grammar.terminals, distinct, meter)
+        collisions.check(grammar.terminals, matchers, distinct, meter)
     words = scanner.embedded(grammar.terminals, matchers, meter)
     lexer = scanner.lexer(distinct, ProductStates(matchers, meter), words, len(grammar.terminals) + 1, meter)
     lexer = merging.merged(lexer, meter)

@@ -289,3 +289,14 @@ def test_texts_are_those_of_llguidance() -> None:
                 assert index.match(theirs).accepted, (grammar, theirs)
             judged += (ours is not None) + (theirs is not None)
     assert judged > 100
+
+
+def test_regexes_over_several_lines_hold_no_attributes() -> None:
+    matches = matching("start: A\nA: /(?:\nx[ab]:\n)+/x")
+    assert [matches(text) for text in ("xa:", "xa:xb:", "xlazy:")] == [True, True, False]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", " // with a comment\n", "  # another\r\n", ""])
+def test_definitions_alone_in_rules_may_be_tempered(end: str) -> None:
+    grammar = sg.Grammar(f"start: x\nx[temperature=0.5]: @digit{end}", definitions={"DIGIT": sg.Regex("[0-9]")})
+    assert sg.compile(grammar, BYTES, eager=False).match(b"5").accepted

@@ -424,3 +424,43 @@ def test_grammars_changed_at_random_end_in_an_index_or_a_typed_error(seed: int) 
             sg.Guide(index).bitmask()
     assert 0 < compiles < 60
     assert not silent
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start: A\nx[" + '""i' * 60,
+        "start: A\nx[" + "/a/iiiii" * 60,
+        "start: A[\nx" + " " * 400_000,
+        'start: A\nA: & "' + '\\"' * 400_000,
+        "start: A\nA: & /" + "\\/" * 400_000,
+        "start: A\nA: & p::_ " + "\r" * 400_000,
+        "start: A\nA: & p::_ " + "\r " * 400_000,
+        "start: A & p::_ A{1," + " " * 400_000,
+        'start: %lark { "' + '\\"' * 400_000,
+        "start: %lark { /" + "\\/" * 400_000,
+    ],
+    ids=str.__len__,
+)  # fmt: skip
+def test_texts_that_patterns_could_be_lost_in(text: str) -> None:
+    with pytest.raises((DefinitionError, BudgetExceededError)):  # at once, where it could take years
+        sg.compile(sg.Grammar(text), BYTES, eager=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "rest", "where"),
+    [
+        ('%llguidance {\n"no_forcing": true\n}\n', "x: ( )) ", "line 5, column 7"),
+        ('y: %json {\n"type": "string"\n}\n', "x: ( )) ", "line 5, column 7"),
+        ('y: %regex\n{"substring_chars": "abc"\n} "b"\n', "x: ( )) ", "line 5, column 7"),
+        ('y: %lark {\nstart: "a"\n}\n', "x: ( )) ", "line 5, column 7"),
+        ('p::_: "a"\n | "b"\n\n', "x: p::0 )", "line 5"),
+        ('y[lazy]: "a"\n', "x: y{2} )", "line 3"),
+        ('Y: ~"a"\n', 'X: ~"a" )', "line 3"),
+        ("", 'p::_: "a" "b" -> \nx: p::0', "rule p__p0"),
+    ],
+)
+def test_places_are_those_of_the_text_as_it_is_written(before: str, rest: str, where: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        sg.compile(sg.Grammar(f"start: x\n{before}{rest}\n"), BYTES, eager=False)
+    assert caught.value.where == where

@@ -80,3 +80,19 @@ def test_as_part_of_another_definition() -> None:
     text = "start: A | B\nA: /[a-c]+/\nB: /[c-d]+/"
     with pytest.raises(DefinitionError, match="the terminals A and B both match 'c'"):
         sg.compile(sg.sequence("x", sg.Grammar(text, strict=True)), BYTES, eager=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        ('start: A | B\nA: /[a-z]+/ & ~"x"\nB: /[a-m]+/', "'a'"),
+        ("start: A | B\nA: /[a-z]+/ & /[0-9a]+/\nB: /[b-m]+/", None),
+        ("start: a | B\na[lazy]: /[a-z]+/\nB: /[a-z][a-z]/", None),
+        ("start: a | B\na[lazy]: /[a-z]+/\nB: /[a-z][a-z]?/", "'a'"),
+        ("start: a | B\na[max_chars=2]: /[a-z]+/\nB: /[a-z]{3}/", None),
+        ("start: a | B\na[max_chars=3]: /[a-z]+/\nB: /[a-z]{3}/", "'aaa'"),
+    ],
+)
+def test_terminals_with_operators_and_bounds_collide_by_their_own_texts(text: str, shared: str | None) -> None:
+    found = refused(text)
+    assert (f"both match {shared} " in found) if shared else not found

@@ -11,7 +11,7 @@ import pytest
 from judges.guides import BYTES, EOS, allowed
 
 import structgen as sg
-from structgen.errors import BudgetExceededError
+from structgen.errors import BudgetExceededError, DefinitionError
 
 LONGEST = 4
 TEXTS = ["".join(letters) for n in range(LONGEST + 1) for letters in itertools.product("ab", repeat=n)]
@@ -120,6 +120,11 @@ def test_llguidance_reads_random_terminals_alike() -> None:
         ('start: "a" "b"\n%ignore /[ _]+/ & ~/_*/', ["ab", "a b", "a _b"], ["a_b"]),
         ('start: A\nA: ~"~" & "&" | "~" "&"', ["&", "~&"], ["~"]),
         ('start: A\nA: B~2 & ~/aa/\nB: "a" | "b"', ["ab", "bb"], ["aa", "a"]),
+        # regexes with alternatives, which Lark joins without brackets
+        ("start: A\nA: /a|b/ & /b|c/", ["b"], ["a", "c", "ab"]),
+        ("start: A\nA: ~/a|b/ & /[abc]/", ["c"], ["a", "b"]),
+        ("start: A\nA: B & ~C\nB: /a|b/\nC: /b|c/", ["a"], ["b", "c"]),
+        ("start: A\nA: (/a|b/) & (/b|c/i) | /x|y/", ["b", "x", "y"], ["a", "c", "C"]),
     ],
 )  # fmt: skip
 def test_grammars(grammar: str, accepted: list[str], refused: list[str]) -> None:
@@ -182,3 +187,14 @@ def test_operators_keep_to_the_budget() -> None:
 def test_noncharacters_are_text_where_there_are_no_operators() -> None:
     index = sg.compile(sg.Grammar("start: A\nA: /\ufdd0+/"), BYTES, eager=False)
     assert index.match("\ufdd0\ufdd0".encode()).accepted
+
+
+@pytest.mark.parametrize("body", ['"a" &', '& "a"', '("a" & ) | "b"', '"a" & & "b"', '"a" | "b" & // c'])
+def test_operators_without_operands(body: str) -> None:
+    with pytest.raises(DefinitionError, match=r"& has nothing on one of its sides \(line 3\)"):
+        sg.compile(sg.Grammar(f"start: A\n\nA: {body}\n"), BYTES, eager=False)
+
+
+def test_long_chains_of_operators() -> None:
+    index = sg.compile(sg.Grammar("start: A\nA: " + " & ".join(["/a|b/"] * 1_000)), BYTES, eager=False)
+    assert [index.match(text).accepted for text in (b"a", b"b", b"ab")] == [True, True, False]

@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+import numpy as np
+
 from ....budget import Meter
 from ....errors import DefinitionError
-from ...automata.dfa import Dfa, intersect
+from ...automata.dfa import Dfa, intersect, trim
+from ...automata.words import plain_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
+from ..lexer.leftmost_dfa import LeftmostDfa
 from ..load.rules import Terminal
 
 _DOING = "looking for terminals that collide"
 
 
-def check(terminals: Sequence[Terminal], contexts: Iterable[int], meter: Meter) -> None:
+def check(
+    terminals: Sequence[Terminal], matchers: Sequence[LeftmostDfa | None], contexts: Iterable[int], meter: Meter
+) -> None:
     """Raise `DefinitionError` for the first two that collide in one of some contexts, each a set of terminals."""
     regexes = [n for n, each in enumerate(terminals) if each.pattern is not None and each.text is None]
     known: dict[int, Dfa] = {}
@@ -33,7 +39,7 @@ def check(terminals: Sequence[Terminal], contexts: Iterable[int], meter: Meter) 
             seen.add(pair)
             for n in pair:
                 if n not in known:
-                    known[n] = language(parse(terminals[n].pattern or "", 0, meter), meter, count=False)
+                    known[n] = _texts(terminals[n], matchers[n], meter)
             both = intersect(known[pair[0]], known[pair[1]], meter, _DOING)
             if both.states:
                 raise DefinitionError(
@@ -41,6 +47,13 @@ def check(terminals: Sequence[Terminal], contexts: Iterable[int], meter: Meter) 
                     where=f"terminal {one.name}",
                     remedy="Give one of them a priority, as in NAME.2, or leave strict=True out.",
                 )
+
+
+def _texts(terminal: Terminal, matcher: LeftmostDfa | None, meter: Meter) -> Dfa:
+    """The texts that a terminal matches: where no regex says them, or not all of its texts count, its matcher's."""
+    if matcher is None or not (terminal.is_bounded or terminal.automaton is not None):
+        return language(parse(terminal.pattern or "", 0, meter), meter, count=False)
+    return trim(plain_dfa(matcher.table, matcher.class_of.astype(np.int32), matcher.beats.astype(np.uint8)))
 
 
 def _shortest(dfa: Dfa) -> str:

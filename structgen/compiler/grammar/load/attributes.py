@@ -18,24 +18,26 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
+from ....definitions.grammar_marks import REGEX, STRING
 from ....errors import BudgetExceededError, DefinitionError, UnsupportedError
 
-_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"i?'
-_VALUE = rf"{_STRING}|/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/[imslux]*"
+_UNFLAGGED = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"', r"/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/"
+_VALUE = rf"{_UNFLAGGED[0]}i?|{_UNFLAGGED[1]}[imslux]*"
 
-#: The head of a rule with attributes: nothing that Lark reads looks like this.
+#: The head of a rule with attributes: nothing that Lark reads looks like this, but within regexes.
 _HEAD = re.compile(
-    rf"^(?P<before>[ \t]*)(?P<signs>[?!]*)(?P<name>_?[a-z]\w*)[ \t]*(?P<priority>\.[ \t]*-?\d+)?[ \t]*"
-    rf"\[(?P<attributes>(?:[^\[\]\"/\n]|{_VALUE})*)\][ \t]*:",
+    rf"^(?P<before>[ \t]*)(?P<signs>[?!]*)(?P<name>_?[a-z]\w*)(?:[ \t]*(?P<priority>\.[ \t]*-?\d+))?[ \t]*"
+    rf"\[(?P<attributes>(?:[^\[\]\"/\n]|{'|'.join(_UNFLAGGED)})*)\][ \t]*:",
     re.M | re.ASCII,
 )
+_PIECES = re.compile(rf"{_HEAD.pattern}|//[^\n]*|\#[^\n]*|{STRING}|{REGEX}", _HEAD.flags)
 
 _ATTRIBUTE = re.compile(
     rf"\s*(?P<key>\w+)\s*(?:=\s*(?P<value>{_VALUE}|-?\d+(?:\.\d+)?|\w+)\s*)?(?:,|$)", re.ASCII
 )
 
 #: A rule that is one symbol.
-_ALONE = re.compile(r"\s*(\w+)[ \t]*(?:\n(?!\s*\|)|\Z)")
+_ALONE = re.compile(r"(?:\s|\\\n)*(\w+)(?:[ \t\r]|\\\n)*(?://[^\n]*|\#[^\n]*)?(?:\n(?!\s*\|)|\Z)")
 
 _NAME = r'"[^"\\\n]+"'
 _TERMINAL = rf"{_VALUE}|_?[A-Z]\w*"
@@ -115,7 +117,9 @@ def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
     Raises `DefinitionError` for an attribute that there is not, or with a value that it can't have,
     `UnsupportedError` for what can't be honoured, and `BudgetExceededError` for thousands of them.
     """
-    heads = [*_HEAD.finditer(text)] if "[" in text else []
+    heads = []
+    if "[" in text and _HEAD.search(text) is not None:
+        heads = [found for found in _PIECES.finditer(text) if found["name"] is not None]
     if len(heads) > _MOST_RULES:
         raise BudgetExceededError(f"more than {_MOST_RULES:,} rules have attributes")
     names = _NewNames(text)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ....definitions.grammar_marks import REGEX, STRING
 from ....errors import DefinitionError
 
 
@@ -37,7 +38,7 @@ NOTATIONS = (
     Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
 )  # fmt: skip
 
-_OTHER = re.compile(r"""//[^\n]*|#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/[imslux]*""")
+_OTHER = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}")
 _ANY = re.compile("|".join(f"(?P<n{i}>{notation.pattern})" for i, notation in enumerate(NOTATIONS)))
 
 
@@ -68,14 +69,19 @@ def check_options(objects: Iterable[str]) -> None:
                 )  # fmt: skip
 
 
-def foreign_notation(text: str) -> DefinitionError | None:
-    """The error for the first notation of another engine's in a text, with its line and column; None without one."""
+def _place(line: int, column: int) -> str:
+    return f"line {line}, column {column}"
+
+
+def foreign_notation(text: str, place: Callable[[int, int], str] = _place) -> DefinitionError | None:
+    """The error for the first notation of another engine's in a text; None without one.
+
+    ``place`` says where a line and a column are.
+    """
     found = _ANY.search(_OTHER.sub(lambda other: "." * len(other[0]), text))
     if found is None:
         return None
     notation = NOTATIONS[int((found.lastgroup or "")[1:])]
     line = text.count("\n", 0, found.start()) + 1
     column = found.start() - text.rfind("\n", 0, found.start())
-    return DefinitionError(
-        f"{notation.name} is not read", where=f"line {line}, column {column}", remedy=notation.remedy
-    )
+    return DefinitionError(f"{notation.name} is not read", where=place(line, column), remedy=notation.remedy)

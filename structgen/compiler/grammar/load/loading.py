@@ -10,7 +10,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ....budget import Meter
 from ....definitions.grammar_text import Imports
@@ -37,6 +37,7 @@ def load(
     *,
     source: str = "<grammar>",
     imports: Imports | None = None,
+    written: str = "",
     declared: Collection[str] = (),
     kept: Collection[str] = (),
 ) -> ContextFreeGrammar:
@@ -48,6 +49,8 @@ def load(
         The absolute path of the file that the text is from, where relative imports are looked for; or just a name.
     imports:
         The files that it imports; None reads them now.
+    written:
+        The text as its author has it, which places in messages are of; empty where that is the same.
     declared:
         Terminals that the grammar may declare without a definition; they have no pattern.
     kept:
@@ -62,6 +65,7 @@ def load(
     """
     from lark.load_grammar import GrammarBuilder
 
+    places = _Places(text, written or text)
     source = source if os.path.isabs(source) else _NO_FILE
     # Lark looks there first, and comes to no other place: where nothing is found, `find` raises what Lark lets pass.
     find = _checked((imports or Imports.read(text, "", ())).find, meter)
@@ -84,8 +88,8 @@ def load(
         raise (
             _bad_literal(builder._definitions, meter)
             or (_given_in_terminal(builder._definitions, declared) if isinstance(error, AssertionError) else None)
-            or foreign_notation(text)
-            or _as_ours(error, source)
+            or foreign_notation(text, places.of)
+            or _as_ours(error, source, places)
         ) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
@@ -233,7 +237,22 @@ def _bad_literal(definitions: Mapping[str, Definition], meter: Meter) -> Definit
 _PLACE = re.compile(r"(?P<what>.*?),? at line (?P<line>\d+),? col(?:umn)? (?P<column>\d+)(?: in (?P<file>.*):)?")
 
 
-def _as_ours(error: Exception, source: str) -> StructgenError:
+class _Places(NamedTuple):
+    """A text whose lines are those that its author wrote, but for rewriting within them and rules at its end."""
+
+    text: str
+    written: str
+
+    def of(self, line: int, column: int) -> str:
+        """Where a place in the text is for its author: the line alone, or the rule, where more would be wrong."""
+        ours, theirs = (each.split("\n")[line - 1 : line] for each in self)
+        if ours == theirs:
+            return f"line {line}, column {column}"
+        name = re.match(r"[?!]*(\w+)", ours[0]) if ours and line > self.written.count("\n") + 1 else None
+        return f"rule {name[1]}" if name else f"line {line}"
+
+
+def _as_ours(error: Exception, source: str, places: _Places) -> StructgenError:
     """What Lark raised, with its place as `where`; that names the file as well, if it is an imported one."""
     from lark.exceptions import GrammarError, LarkError, VisitError
 
@@ -251,8 +270,11 @@ def _as_ours(error: Exception, source: str) -> StructgenError:
     found = _PLACE.match(line)
     if found is None:
         return DefinitionError(line)
-    file = f"{found['file']}, " if found["file"] not in (None, source) else ""
-    return DefinitionError(found["what"], where=f"{file}line {found['line']}, column {found['column']}")
+    if found["file"] not in (None, source):
+        return DefinitionError(
+            found["what"], where=f"{found['file']}, line {found['line']}, column {found['column']}"
+        )
+    return DefinitionError(found["what"], where=places.of(int(found["line"]), int(found["column"])))
 
 
 def _first_line(error: Exception) -> str:

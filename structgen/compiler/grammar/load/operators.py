@@ -3,7 +3,8 @@
 Lark puts a terminal together out of those that it names, as one regex. So each operator becomes a noncharacter of
 Unicode in that regex (U+FDD0 to U+FDD5, which stand in no text), and what it applies to is bracketed by others; the
 regex is read, and the operators are worked out, by `structgen.compiler.grammar.lexer.algebra`. ``~`` binds before
-``*``, ``+``, ``?`` and counts, ``&`` before ``|`` and after a sequence. (The notation is llguidance's.)
+``*``, ``+``, ``?`` and counts, ``&`` before ``|`` and after a sequence. What they apply to is there once, ``~1``:
+Lark joins regexes as they are, so that ``/a|b/`` would fall into two by itself. (The notation is llguidance's.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MARKED = re.compile(rf"[{MARKS}]|\\[uU]0*[fF][dD][dD][0-5]")
 _OPERATOR = re.compile(r"&|~\s*[^\s\d]")
 
 _PIECES = re.compile(
-    rf"""(?P<gap>\s*//[^\n]*|\s*\#[^\n]*|[ \t\f]+|\\[ ]*\n)"""
+    rf"""(?P<gap>\s*//[^\n]*|\s*\#[^\n]*|[^\S\n]+|\\[ ]*\n)"""
     rf"""|(?P<head>(?<![\w%])_?[A-Z][A-Z0-9_]*\s*(?:\.\s*[+-]?\d+\s*)?:(?!:)|%ignore\b)"""
     rf"""|(?P<atom>{STRING}(?:\s*\.\.\s*{STRING})?|{REGEX}|\w+|{COUNT})"""
     rf"""|(?P<choice>\s*\|)|(?P<last>\n\s*)|(?P<opening>[(\[])|(?P<closing>[)\]])"""
@@ -59,8 +60,8 @@ class _Bodies:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.has_operators = False
-        #: By group that is open, the body itself first: where its current alternative begins, and whether it has an
-        #: ``&``; how many complements it is the operand of. Empty outside of bodies.
+        #: By group that is open, the body itself first: where its current alternative begins; what is behind the last
+        #: ``&`` there, 0 without one; how many complements it is the operand of. Empty outside of bodies.
         self._groups: list[list[int]] = []
         self._negations = 0  # of what comes next
         self._end = 0  # of the parts but for comments and gaps behind the last
@@ -76,12 +77,13 @@ class _Bodies:
         elif kind == "number":
             self._put(piece)
         elif kind == "negation":
-            self._put(f"(/{NOT}/ ")
+            self._put(f"(/{NOT}/ (")
             self._negations += 1
             self.has_operators = True
         elif kind == "conjunction":
-            self._put(f" /{AND}/ ")
-            self._groups[-1][1] = 1
+            self._check_operand()
+            self._put(f")~1 /{AND}/ (")
+            self._groups[-1][1] = len(self.parts)
             self.has_operators = True
         elif kind == "opening":
             self._put(piece)
@@ -116,11 +118,20 @@ class _Bodies:
         self._end = len(self.parts)
 
     def _end_alternative(self) -> None:
-        begin, has_and, _ = self._groups[-1]
-        if has_and:
+        begin, last, _ = self._groups[-1]
+        if last:
+            self._check_operand()
             inner, gaps = self.parts[begin : self._end], self.parts[self._end :]
-            self.parts[begin:] = [f" (/{BOTH}/ ", *inner, f" /{END}/)", *gaps]
+            self.parts[begin:] = [f" (/{BOTH}/ (", *inner, f")~1 /{END}/)", *gaps]
+
+    def _check_operand(self) -> None:
+        """That something stands before an ``&``, or behind the last one."""
+        begin, last, _ = self._groups[-1]
+        if self._end <= (last or begin):
+            line = "".join(self.parts).count("\n") + 1
+            what = "& has nothing on one of its sides"
+            raise DefinitionError(what, where=f"line {line}", remedy='Write A & B, or "" for no text.')
 
     def _end_negations(self, count: int) -> None:
         if count:
-            self._put(f" /{END}/)" * count)
+            self._put(f")~1 /{END}/)" * count)

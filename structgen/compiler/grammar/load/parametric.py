@@ -23,7 +23,7 @@ _DOING = "spelling out rules with parameters"
 _USED = re.compile(r"\w[ \t]*::[ \t]*\w|%if\b")
 
 _PIECES = re.compile(
-    rf"""(?P<gap>\s*//[^\n]*|\s*\#[^\n]*|[ \t\f]+|\\[ ]*\n)"""
+    rf"""(?P<gap>\s*//[^\n]*|\s*\#[^\n]*|[^\S\n]+|\\[ ]*\n)"""
     rf"""|(?P<head>(?<![\w%])[?!]*_?[a-z]\w*[ \t]*::[ \t]*_[ \t]*(?:\.\s*[+-]?\d+\s*)?:(?!:))"""
     rf"""|(?P<use>(?<![\w%])_?[a-z]\w*[ \t]*::[ \t]*(?=\w))|(?P<if>%if\b)"""
     rf"""|(?P<atom>{STRING}(?:\s*\.\.\s*{STRING})?|{REGEX}|\w+|->)|(?P<postfix>[?*+]|{COUNT}|~\s*\d+(?:\s*\.\.\s*\d+)?)"""
@@ -90,6 +90,7 @@ class _Text:
                 meter.check_time(_DOING)
             if found.lastgroup == "head":
                 at = self._rule(found[0], found.start(), at)
+                self.outside.append("\n" * text.count("\n", found.start(), at))
             elif found.lastgroup == "use":
                 use, at = self._use(found[0], at)
                 if use.depends:
