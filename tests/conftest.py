@@ -26,8 +26,8 @@ TOKENIZERS = DATA / "tokenizers"
 if find_spec("hypothesis"):
     from hypothesis import HealthCheck, settings
 
-    # No test asserts a time, and a machine does much else. In CI Hypothesis draws the same examples every time, for the
-    # same sources: constants in these are among them, so how large they come out changes with any line.
+    # No test asserts a time, and a machine does much else. In CI Hypothesis draws the same examples every time, as
+    # long as the sources are the same: it looks for constants in these, so with any line sizes change, too.
     settings.register_profile(
         "structgen",
         parent=settings.get_profile("ci" if os.environ.get("CI") else "default"),
