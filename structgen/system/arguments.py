@@ -211,6 +211,10 @@ def checked_masks(bitmask: object, count: int, words: int) -> NDArray[np.int32]:
     return masks
 
 
+#: What `is_temperature` takes, for messages.
+TEMPERATURES = f"0, or from {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:.0e}"
+
+
 def is_temperature(temperature: float) -> bool:
     """Whether single precision can divide by it without making what is no number, or it is 0."""
     return temperature == 0 or LEAST_TEMPERATURE <= temperature <= MOST_TEMPERATURE

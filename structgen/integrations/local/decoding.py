@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...runtime.guide.guide import Guide
 from ...runtime.logits.array_logits import apply_bitmask
+from ...system.arguments import TEMPERATURES, is_temperature
 from .pace import Pace
 from .reader import Reader
 
@@ -38,12 +39,12 @@ class Chooser:
     Raises
     ------
     ArgumentError
-        For a negative temperature or seed, or one that is no number.
+        For a temperature that scores can't be divided by, and a seed that is no integer or negative.
     """
 
     def __init__(self, temperature: float = 0.0, seed: int | None = None) -> None:
-        if not (isinstance(temperature, int | float) and 0 <= temperature < float("inf")):
-            raise ArgumentError(f"temperature is a finite number that is not negative, got {temperature!r}")
+        if not (isinstance(temperature, int | float) and is_temperature(temperature)):
+            raise ArgumentError(f"temperature is {TEMPERATURES}, got {temperature!r}")
         if seed is not None and (not isinstance(seed, int) or seed < 0):
             raise ArgumentError(f"seed is an integer that is not negative, got {seed!r}")
         self._temperature = temperature

@@ -6,7 +6,6 @@ import html
 import shutil
 import subprocess
 from base64 import b64encode
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -137,29 +136,29 @@ class Graph:
     def to_text(self) -> str:
         """State by state, in lines."""
         labels = {node.name: node.label for node in self.nodes}
-        lines = [self._caption()]
+        lines, moves = [self._caption()], self._moves()
         for node in self.nodes:
             lines.append(_line(node))
-            lines += [f"    {_move(edge, labels)}" for edge in self._from(node.name)]
+            lines += [f"    {_move(edge, labels)}" for edge in moves[node.name]]
         return "\n".join(lines)
 
     def _caption(self) -> str:
         left = f"; {self.omitted:,} states are left out" if self.omitted else ""
         return f"{self.title}{left}" + ("" if self.is_whole else ", and those behind them")
 
-    @property
-    def _from(self) -> Callable[[str], list[GraphEdge]]:
+    def _moves(self) -> dict[str, list[GraphEdge]]:
+        """By name of a node: the moves from there."""
         found: dict[str, list[GraphEdge]] = {node.name: [] for node in self.nodes}
         for edge in self.edges:
             found[edge.source].append(edge)
-        return found.__getitem__
+        return found
 
     def __rich__(self) -> Tree:
         """States below the one from which they are reached first."""
         from rich.text import Text
         from rich.tree import Tree
 
-        nodes, moves = {node.name: node for node in self.nodes}, self._from
+        nodes, moves = {node.name: node for node in self.nodes}, self._moves()
         labels = {node.name: node.label for node in self.nodes}
         top = Tree(Text(self._caption()))
         if not self.nodes:
@@ -168,7 +167,7 @@ class Graph:
         todo = [(first.name, top.add(Text(_line(first), "bold")))]
         seen = {first.name}
         for name, branch in todo:  # which grows
-            for edge in moves(name):
+            for edge in moves[name]:
                 text = Text(_move(edge, labels), "dim" if edge.is_return else "")
                 below = branch.add(text)
                 if edge.target not in seen:

@@ -19,7 +19,7 @@ from numbers import Real
 import torch
 
 from ...errors import ArgumentError, BitmaskError
-from ...system.arguments import integer
+from ...system.arguments import TEMPERATURES, integer, is_temperature
 from ..guide.guide import Guide
 from .logits import apply_bitmask, check_logits
 
@@ -52,8 +52,8 @@ class Sampler:
         for name, value in (("temperature", self.temperature), ("top_p", self.top_p)):
             if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
                 raise ArgumentError(f"{name} is a finite number, got {value!r}")
-        if self.temperature < 0 or not 0 < self.top_p <= 1:
-            raise ArgumentError(f"a temperature is at least 0, top_p in (0, 1]: {self}")
+        if not is_temperature(self.temperature) or not 0 < self.top_p <= 1:
+            raise ArgumentError(f"a temperature is {TEMPERATURES}, top_p in (0, 1]: {self}")
 
     def sample(self, logits: torch.Tensor, guide: Guide, *, generator: torch.Generator | None = None) -> int:
         """A token that the guide allows, at random; see `distribution`."""

@@ -13,12 +13,15 @@ import structgen as sg
 from structgen.errors import ArgumentError, DefinitionError, FormatError
 from structgen.integrations.llama_cpp import LogitsProcessor as LlamaProcessor
 from structgen.integrations.llama_cpp import generate
+from structgen.integrations.local.decoding import Chooser
 from structgen.runtime.grammar.captures.attributes import GrammarAttributes, TemperedTerminal
 from structgen.runtime.logits.temperatures import temper
 from structgen.system.arguments import LEAST_TEMPERATURE as LEAST
 from structgen.system.arguments import MOST_TEMPERATURE as MOST
 
 torch = pytest.importorskip("torch")
+
+from structgen.runtime.logits.sampling import Sampler  # noqa: E402
 
 GRAMMAR = """
 start: hot "," cold "," plain
@@ -162,3 +165,18 @@ def test_files_with_temperatures_out_of_bounds(temperature: float) -> None:
     attributes = GrammarAttributes((), (TemperedTerminal(0, temperature),))
     with pytest.raises(FormatError):
         GrammarAttributes.from_section(attributes.to_sections()["attributes"].tobytes(), 3, "file")
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 1e-300, 1e300, -1.0, float("nan"), float("inf")])
+def test_temperatures_that_scores_cannot_be_divided_by_are_refused(temperature: float) -> None:
+    """Scores below 0 would all be as small as what the mask forbids, and the first token of all be taken."""
+    for make in (Sampler, Chooser):
+        with pytest.raises(ArgumentError, match="temperature"):
+            make(temperature)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1e-9, 1.0, 1e9])
+def test_what_is_chosen_at_the_bounds_is_allowed(temperature: float) -> None:
+    scores = np.full(64, -np.inf, np.float32)
+    scores[40:50] = -np.linspace(1, 5000, 10)
+    assert all(40 <= Chooser(temperature, seed=seed).choose(scores.copy(), 3) < 50 for seed in range(50))
