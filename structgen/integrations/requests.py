@@ -212,6 +212,8 @@ def check_definition(definition: Definition, budget: Budget = Budget.request) ->
 def _byte_vocabulary(definition: Definition) -> Vocabulary:
     """Every byte, an EOS id, and the special tokens that a grammar or a structural tag names."""
     marks = sorted(set(definition.marked.tokens.values())) if isinstance(definition, Grammar) else []
+    if isinstance(definition, Gbnf):
+        marks = definition.named_tokens()
     if isinstance(definition, StructuralTag):
         named = definition.named_tokens()
         marks = sorted(name if isinstance(name, str) else f"<[{name}]>" for name in named)

@@ -87,7 +87,7 @@ class _Rewriting:
                 root = self._add(Choice((self._add(Sequence(())), root)))
             rules.append(Rule(old.name, old.where, first, root))
             todo += ((each, True) for each in [*self._made][len(todo) - len(self._rules) :])
-        return GbnfGrammar(tuple(self._nodes), tuple(rules))
+        return GbnfGrammar(tuple(self._nodes), tuple(rules), self._facts.document.tokens)
 
     def _add(self, node: Node) -> NodeId:
         self._nodes.append(node)

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ...budget import Meter
+from ...definitions.token_sets import MARK, ids_of
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..automata.charset import complement, normalise
 from ..patterns.syntax import BYTES_OF_RANGE
@@ -23,6 +24,7 @@ from .macros import MACROS, MacroReader
 from .syntax import (
     CharacterSet,
     Choice,
+    External,
     FreeText,
     GbnfGrammar,
     Node,
@@ -68,7 +70,7 @@ def read(text: str, meter: Meter, dialect: GbnfDialect = GBNF) -> GbnfGrammar:
     DefinitionError
         For what is not GBNF, with its line and column; rules that are missing, or defined twice.
     UnsupportedError
-        For special tokens (``<think>``, ``<[123]>``), and what XGrammar has and is not read.
+        For what XGrammar has and is not read.
     BudgetExceededError
         For groups that are nested too deeply, and for repeats that count too far.
     """
@@ -97,6 +99,7 @@ class _Reader:
         self._numbers: dict[str, int] = {}
         self._mentioned: list[int] = []  # the offset at which each rule is named first
         self._rules: dict[int, Rule] = {}
+        self._tokens: dict[str, int] = {}  # by how each is written: its number
         #: Where each text, class and name of a rule begins.
         self.offsets: dict[NodeId, int] = {}
 
@@ -112,7 +115,8 @@ class _Reader:
         for name, number in self._numbers.items():
             if number not in self._rules:
                 raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])
-        return GbnfGrammar(tuple(self._nodes), tuple(self._rules[number] for number in range(len(self._rules))))
+        rules = tuple(self._rules[number] for number in range(len(self._rules)))
+        return GbnfGrammar(tuple(self._nodes), rules, tuple(self._tokens))
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -273,12 +277,8 @@ class _Reader:
             else:
                 group.items.append(self._add(Reference(self._number(name[0], self._at))))
                 self._at = name.end()
-        elif character in "<!":
-            raise UnsupportedError(
-                "special tokens in GBNF are not supported",
-                where=self.where(self._at),
-                remedy="Describe text only; quote a < or ! that is meant as such.",
-            )
+        elif character in "<!" and self._dialect.tokens:
+            group.items.append(self._token())
         else:
             raise self._error(
                 f"found {self._found()} where a rule goes on or ends",
@@ -286,6 +286,22 @@ class _Reader:
             )
         if len(group.items) > before:
             self.offsets[group.items[-1]] = begin
+
+    def _token(self) -> NodeId:
+        """A token by its name or its id, or all others."""
+        mark = MARK.match(self._text, self._at)
+        if mark is None:
+            raise self._error("no token is named here", "Write <think>, <[123]>, !<think>; quote a < that is text.")
+        return self._taken(mark[0], mark.end())
+
+    def _taken(self, mark: str, end: int) -> NodeId:
+        """A token as it would be written in GBNF, of which something up to ``end`` was read."""
+        try:
+            ids_of(mark)
+        except DefinitionError as error:
+            raise error.within(self.where(self._at)) from None
+        self._at = end
+        return self._add(External(self._tokens.setdefault(mark, len(self._tokens)), takes_tokens=True))
 
     def _macro(self, name: str) -> NodeId:
         """XGrammar's ``TagDispatch(...)``; others are refused by name."""
