@@ -568,7 +568,7 @@ class Ebnf(Gbnf):
     source, start:
         As of `Gbnf`.
     dialect:
-        ``"xgrammar"``: XGrammar's EBNF, with left recursion and ``TagDispatch``; ``"transformers-cfg"``. What each
+        ``"xgrammar"``: XGrammar's EBNF, with left recursion and its macros; ``"transformers-cfg"``. What each
         has that is not read is refused by name when it is compiled; see docs/guide/migrating.md.
 
     Raises

@@ -154,7 +154,7 @@ class _Rewriting:
                 yield self._keep(Reference(made)), rest
             else:
                 raise UnsupportedError(
-                    "a rule begins with itself behind free text",
+                    "a rule begins with itself behind free text or a regex",
                     where=self._rules[min(circle)].where,
-                    remedy="Put a text before the free text, or say it with a repeat.",
+                    remedy="Put a text before it, or say it with a repeat.",
                 )

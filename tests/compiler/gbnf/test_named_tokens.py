@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from judges.gbnf_judge import Judge, Tree, render
 from judges.json_tokens import mask_of
+from judges.xgrammar import XGrammar
 
 import structgen as sg
 from structgen.errors import DefinitionError, EmptyLanguageError, UnsupportedError, VocabularyError
@@ -174,3 +175,30 @@ def test_indexes_of_vocabularies_with_other_special_tokens_are_apart(tmp_path: o
 def test_why_a_token_is_refused_is_told_without_the_rules() -> None:
     index = sg.compile(sg.Gbnf('root ::= <|x|> "a"'), VOCABULARY, eager=False)
     assert "tokens" in str(sg.explain(index, b"b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'root ::= Token(8) "a"', 'root ::= Token(0, 9, 2)+ "b"', "root ::= ExcludeToken(0, 9){2,3} Token(9)",
+        "root ::= TokenTagDispatch((8, x), (9, y), excludes=(3, 4))\nx ::= \"a\"\ny ::= ExcludeToken(1)",
+        "root ::= TokenTagDispatch((8, x), (8, y), loop_after_dispatch=false)\nx ::= \"a\"\ny ::= \"b\"",
+        'root ::= "b" TokenTagDispatch() ', "root ::= TokenTagDispatch(excludes=(0, 1, 2))",
+        'root ::= root Token(8) | "a"', 'root ::= Regex("[ab]*") Token(9) Substring("a", "b")',
+    ],
+)  # fmt: skip
+def test_masks_of_xgrammars_macros(text: str) -> None:
+    """XGrammar's own masks, along random tokens, until it has none but the end."""
+    judge = XGrammar(VOCABULARY)
+    index = sg.compile(sg.Ebnf(text), VOCABULARY, eager=False)
+    rng = Random(1)
+    for _ in range(5):
+        guide, walk = sg.Guide(index), judge.walk({"type": "grammar", "grammar": text})
+        for _ in range(8):
+            expected = walk.mask()
+            assert mask_of(guide).tolist() == expected.tolist(), (text, guide.tokens)
+            tokens = [each for each in ALL if expected[each]]
+            if not tokens:
+                break
+            token = rng.choice(tokens)
+            assert guide.advance(token) and walk.advance(token)
