@@ -8,6 +8,7 @@ is in no set.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, VocabularyError
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 #: How a token, or a set of them, is written in GBNF.
 MARK = re.compile(r"!?<[^>\r\n]+>")
 
-#: What GBNF reads as one: comments, texts, classes. Then the tokens.
+#: What GBNF reads as one: comments, texts, classes. Then tokens, and a dot that is part of no name.
 _PIECE_OF_GBNF = re.compile(
-    rf"""(?s:\#[^\r\n]*|"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\]\\]*(?:\\.[^\]\\]*)*\]|(?P<mark>{MARK.pattern})|(?P<unclosed>["\[]))"""
+    rf"""(?s:\#[^\r\n]*|"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\]\\]*(?:\\.[^\]\\]*)*\]|(?P<mark>{MARK.pattern})|(?P<dot>(?<![\w.-])\.(?![\w.-]))|(?P<unclosed>["\[]))"""
 )
 
 #: XGrammar's macros that name tokens by their ids.
@@ -109,14 +110,25 @@ def _between(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
 def marks_in_gbnf(text: str) -> list[str]:
     """The tokens that a grammar in GBNF, or in XGrammar's EBNF, names, as they are written, or by their ids."""
     marks: dict[str, None] = {}
-    for found in _PIECE_OF_GBNF.finditer(text):
-        if found["unclosed"] is not None:  # which is refused where it is read
-            break
-        if found["mark"] is not None:
-            marks[found["mark"]] = None
+    for kind, piece in _pieces(text):
+        if kind == "mark":
+            marks[piece] = None
     for macro in _MACRO.findall(text) if "Token" in text else ():
         marks |= {f"<[{number}]>": None for number in re.findall(r"(?<![\w.-])\d{1,9}(?![\w.-])", macro)}
     return [*marks]
+
+
+def is_llama_cpps(text: str) -> bool:
+    """Whether a grammar has what llama.cpp's GBNF has and XGrammar's EBNF has not: a dot, or marks of tokens."""
+    return any(kind in ("mark", "dot") for kind, _ in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[tuple[str | None, str]]:
+    """What GBNF reads as one: its kind, and how it is written. No more of a text that is never closed."""
+    for found in _PIECE_OF_GBNF.finditer(text):
+        if found["unclosed"] is not None:  # which is refused where it is read
+            break
+        yield found.lastgroup, found[0]
 
 
 def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:

@@ -201,4 +201,5 @@ def test_masks_of_xgrammars_macros(text: str) -> None:
             if not tokens:
                 break
             token = rng.choice(tokens)
-            assert guide.advance(token) and walk.advance(token)
+            assert guide.advance(token)
+            assert walk.advance(token)
