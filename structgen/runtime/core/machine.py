@@ -235,6 +235,10 @@ class CompiledMachine(Machine, Protocol):
         """
         return None
 
+    def names_tokens(self) -> bool:
+        """Whether a definition names tokens, which are more than their bytes then, if they have any."""
+        return False
+
     def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
         """What is captured of an accepted text, by its tokens with their bytes; an id of -1 is bytes alone."""
         return ()

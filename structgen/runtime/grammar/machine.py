@@ -122,6 +122,10 @@ class GrammarMachine(InternedMachine[Thread]):
         tables = self.tables
         return LexemeAutomaton(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
 
+    def names_tokens(self) -> bool:
+        """Whether some terminals are tokens."""
+        return bool(self.embedded.tokens)
+
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
         from .distances.token_distances import GrammarDistances
