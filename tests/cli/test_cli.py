@@ -432,7 +432,7 @@ class TestCache:
 
 class TestLeaving:
     def test_an_interrupt_is_quiet(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupted(paths: Any) -> Any:
+        def interrupted(paths: Any, dialect: str) -> Any:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(warm, "read_definitions", interrupted)
