@@ -23,6 +23,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
+from ..core.lazy_table import LazyTable
 from ..core.machine import Captured, LexemeAutomaton
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _MOST_MASKS = 50_000
 
 #: So many of them are decided at once, over so many nodes of the trie.
-_BATCH, _NODES = 256, 1 << 18
+_BATCH, _NODES = 256, 1 << 21
 
 #: So many of them where each walks the whole trie.
 _FEW = 16
@@ -432,6 +433,7 @@ class GrammarMachine(InternedMachine[Thread]):
         """Decide partial masks and all that go on from them; ``begun`` is from `_watched`."""
         seen = set(todo)
         begins: dict[tuple[int, Watched], int] = {}
+        work_of = LazyTable(self.lexeme_masks.work)
         done = depth_read = 0
         while done < min(len(todo), _MOST_MASKS):  # grows as it goes
             if done >= depth_read:
@@ -442,7 +444,7 @@ class GrammarMachine(InternedMachine[Thread]):
                 batch, work = list[Key](), 0
                 while done < len(todo) and len(batch) < _BATCH and work < _NODES:
                     batch.append(todo[done])
-                    work += self.lexeme_masks.work(todo[done][0])
+                    work += work_of[todo[done][0]]
                     done += 1
                 new = [key for key in self._following(batch, begun, begins) if key not in seen]
                 self._lock.give_way()

@@ -132,6 +132,7 @@ class LexemeMasks:
         self.pool.cut(rows)
         self.residuals.cut(residuals)
         self.decided = first(self.decided, decided)
+        self.__dict__.pop("_distinct", None)
 
     def __len__(self) -> int:
         return self._fresh + len(self.stored)
@@ -141,6 +142,12 @@ class LexemeMasks:
         """The futures of lexer states, each once, and which of them is each state's."""
         words, number = self.tables.distinct_futures
         return sets_of(words), number
+
+    @cached_property
+    def _distinct(self) -> tuple[list[int], dict[int, int]]:
+        """The same futures with those under obligations that walks came to, and the number of each."""
+        sets, _ = self.distinct
+        return sets.copy(), {each: number for number, each in enumerate(sets)}
 
     @property
     def _nodes(self) -> int:
@@ -203,17 +210,20 @@ class LexemeMasks:
 
     def _groups(self, walks: _Walks) -> Iterator[list[tuple[int, int]]]:
         """By walk: its tokens by what the lexeme at their end can become, a set and a row each."""
-        sets, set_of = self.distinct
+        sets, number_of = self._distinct
         names, states = walks.watches, walks.runs[2]
-        numbers = set_of[states]
+        numbers = self.distinct[1][states]
         owing = np.flatnonzero(walks.run_watch != names.index(()))
         if len(owing):
             keys = states[owing].astype(np.int64) * len(names) + walks.run_watch[owing]
             distinct, which = _numbered(keys, len(self.tables.table) * len(names))
             futures = (self._futures(key // len(names), names[key % len(names)]) for key in distinct.tolist())
-            known = {each: number for number, each in enumerate(sets)}
-            numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which]
-            sets = list(known)
+            found = []
+            for each in futures:
+                found.append(number_of.setdefault(each, len(sets)))
+                if found[-1] == len(sets):
+                    sets.append(each)
+            numbers[owing] = np.array(found)[which]
         slot_of = np.full(len(sets), -1, np.int32)
         for begin, end in pairwise(walks.run_starts.tolist()):
             rows = self._rows(walks.runs, begin, end, numbers, slot_of)
@@ -286,6 +296,7 @@ class LexemeMasks:
         trie, tables = self.vocabulary.trie, self.tables
         if self._sets.is_full():
             self._sets = self._new_sets()
+            self.__dict__.pop("_distinct", None)
         sets = self._sets  # others may begin new ones meanwhile
         _, kinds = subtrees(self.vocabulary)
         progress, path = np.zeros(kernels.LEXER_PROGRESS, np.int64), np.empty((2, trie.max_depth + 2), np.int32)
