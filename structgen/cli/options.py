@@ -49,6 +49,15 @@ CacheFolder = Annotated[
         show_default="structgen's folder in the user's cache",
     ),
 ]
+Dialect = Annotated[
+    str,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        show_default="Python's regexes, XGrammar's EBNF",
+        help="What .regex files (re, ecma, rust) or .ebnf files (xgrammar, transformers-cfg) were written for.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, for scripts.")]
 MaxStates = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Give up on a definition beyond this many states.")

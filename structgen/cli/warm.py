@@ -69,12 +69,13 @@ def warm(
         list[Path],
         typer.Argument(
             show_default=False,
-            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf), manifests (.toml), folders of them, or "
-            "MODULE:NAME.",
+            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them, "
+            "or MODULE:NAME.",
         ),
     ],
     tokenizer: options.Tokenizer,
     cache: options.CacheFolder = None,
+    dialect: options.Dialect = "",
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core"),
@@ -104,7 +105,7 @@ def warm(
       structgen warm app.models:Person app.tools:search -t ./llama-3
       structgen warm definitions.toml -t ./llama-3 --json > warmed.json
     """
-    reading = _read(paths)
+    reading = _read(paths, dialect)
     store, vocabulary = options.open_cache(cache), options.load_vocabulary(tokenizer)
     jobs = jobs or core_count()
     budget = options.make_budget(max_states, max_memory, max_seconds)
@@ -137,8 +138,8 @@ def warm(
         raise typer.Exit(1)
 
 
-def _read(paths: Sequence[Path]) -> LoadedDefinitions:
-    reading = read_definitions(paths)
+def _read(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
+    reading = read_definitions(paths, dialect)
     for path in reading.ignored:
         typer.echo(f"note: {path} is not a definition, skipped", err=True)
     if not reading.definitions and not reading.failures:

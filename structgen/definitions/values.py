@@ -540,6 +540,16 @@ class Gbnf(Composable):
         object.__setattr__(self, "text", read_grammar(source)[0])
         _check_start(self.start)
 
+    def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
+        """The special tokens of a vocabulary that the text may name: what its bytes don't tell."""
+        return sorted((name, token) for name, token in vocabulary.special_tokens.items() if name in self.text)
+
+    def named_tokens(self) -> list[str]:
+        """The tokens that the text names, as `structgen.definitions.token_sets` reads them."""
+        from .token_sets import marks_in_gbnf
+
+        return marks_in_gbnf(self.text)
+
     def canonical(self) -> str:
         """The kind, the start and the text, as JSON."""
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
@@ -558,7 +568,7 @@ class Ebnf(Gbnf):
     source, start:
         As of `Gbnf`.
     dialect:
-        ``"xgrammar"``: XGrammar's EBNF, with left recursion and ``TagDispatch``; ``"transformers-cfg"``. What each
+        ``"xgrammar"``: XGrammar's EBNF, with left recursion and its macros; ``"transformers-cfg"``. What each
         has that is not read is refused by name when it is compiled; see docs/guide/migrating.md.
 
     Raises
