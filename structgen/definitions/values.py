@@ -304,6 +304,30 @@ class JsonSchema(Composable):
         if self.style != "json" and self.indent is not None:
             raise DefinitionError(f"style {self.style!r} takes no indentation", remedy='Use whitespace="single".')
 
+    @classmethod
+    def openai_strict(cls, schema: object, **options: Foreign) -> JsonSchema:
+        """A schema that OpenAI's structured outputs take with ``"strict": true``, checked to be one.
+
+        Objects are closed, all their members are required, and come in the order of ``properties``.
+
+        Parameters
+        ----------
+        schema:
+            As of `JsonSchema`. Dicts, texts and files are taken as they are; the schema of a type is closed first,
+            and its members made required, as OpenAI's own package does it.
+        options:
+            As of `JsonSchema`.
+
+        Raises
+        ------
+        DefinitionError
+            With the JSON pointer of what strict mode doesn't take: a keyword, an open object, an optional member, or
+            what is above one of its limits. And what making a `JsonSchema` raises.
+        """
+        from .openai_strict import strict_schema
+
+        return cls(strict_schema(schema), **options)
+
     def __repr__(self) -> str:
         options = ((f, getattr(self, f.name)) for f in fields(self) if f.init)
         given = [f"{f.name}={value!r}" for f, value in options if value != f.default]
