@@ -140,7 +140,7 @@ class Linker:
 
     def _look(self, tag: bytes, depth: int) -> SeenTag | None:
         """What is seen of a tag, if its schemas are laid out as `is_plain` takes it."""
-        closed = not self._definition.additional_properties
+        closed = self._definition.additional_properties is not True
         look = look_at(tag, closed=closed) if depth + MOST_LEVELS <= self.meter.budget.depth else None
         return look if look is not None and all(map(self._is_laid_out, look.styles)) else None
 
@@ -338,7 +338,7 @@ class _SchemaInner:
         self.states = 0
         tagged = self.takes_tokens = format_.options.get("style", "json") != "json"
         options = linker.layout(format_.options)
-        closed = not options.additional_properties
+        closed = options.additional_properties is not True
         if not _is_usual(options, tagged) or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
