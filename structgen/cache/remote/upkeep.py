@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from ...errors import FormatError, StoreError
+from ...errors import CacheError, FormatError, StoreError
 from ..audit import check_value
 from ..cache import Cache
 from ..entry import Entry, Tag
@@ -95,7 +96,7 @@ def push(cache: Cache) -> Transfer:
             value = cache.load(entry.key)
             check_value(value, entry.key)
             return remote.write(entry.key, bytes(value or b""), Tag(entry.label, entry.kind, entry.rank))
-        except (FormatError, StoreError, OSError):
+        except (FormatError, CacheError, OSError, sqlite3.Error):
             return None
 
     entries = cache.entries()

@@ -20,9 +20,8 @@ class ObjectStore:
     Parameters
     ----------
     url:
-        ``s3://bucket/prefix``, ``gs://bucket/prefix``, ``az://account/container/prefix``, ``https://host/prefix`` or
-        ``file:///folder``. Credentials are not part of it: they come from the environment, the machine's role, or
-        ``options``.
+        ``s3://bucket/prefix``, ``gs://bucket/prefix``, ``file:///folder``, or another one that obstore reads.
+        Credentials are not part of it: they come from the environment, the machine's role, or ``options``.
     write:
         When what is put goes there: ``"behind"`` by a thread, from a bounded queue that `Cache.close` waits for;
         ``"now"`` before `Cache.put` returns, for builders; ``"never"``, for servers that only read. None:
