@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
-from .definitions import Definition, Grammar, JsonSchema, StructuralTag
+from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
 from .system.background import Background
@@ -33,7 +33,7 @@ MOST_WAITING = 16
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
     named: Sequence[tuple[str, int | None]] = []
-    if isinstance(definition, JsonSchema | StructuralTag):
+    if isinstance(definition, JsonSchema | StructuralTag | Gbnf):
         named = definition.special_names(vocabulary)
     elif isinstance(definition, Grammar):
         from .definitions.token_sets import special_names

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from decimal import MAX_EMAX, Context, Decimal, Inexact
-from heapq import heappop, heappush
-from itertools import chain, pairwise
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..budget import Meter
+from ..runtime.core.lazy_table import LazyTable
 
 #: Numbers of texts have so many digits, and are rounded beyond.
 DIGITS = 100
@@ -64,6 +65,10 @@ class GreibachProduction(NamedTuple):
     def choices(self) -> int:
         """How many bytes there are to choose from, 1 where there is nothing to choose."""
         return len(self.data) if self.size else 1
+
+
+#: By symbol a production, None for the empty text.
+_Choices: TypeAlias = "LazyTable[GreibachProduction | None] | list[GreibachProduction | None]"
 
 
 class Pump(NamedTuple):
@@ -125,59 +130,80 @@ class GreibachLanguage(Generic[S]):
         number: dict[S, int] = {start: 0}
         best_of: dict[bytes | None, int] = {b"": _TOKEN, None: _NOTHING}
         self.symbols.append(start)
+
+        def number_of(each: S) -> int:
+            found = number[each] = len(self.symbols)
+            self.symbols.append(each)
+            return found
+
         noted = 0
         for symbol in self.meter.each(self.symbols, _DOING, every=64):  # grows as it goes
             ends, moves = first if symbol == start else productions(symbol)[1]
             found = []
-            for each in chain.from_iterable([others[noted:], *[behind for _, behind in moves]]):
+            for each in others[noted:]:
                 if each not in number:
-                    number[each] = len(self.symbols)
-                    self.symbols.append(each)
+                    number_of(each)
             noted = len(others)
             for data, behind in moves:
                 best = best_of.get(data)
                 if best is None:
                     best = best_of[data] = min(data or b"", key=READABLE.__getitem__)
                 self.reads_tokens |= best == _TOKEN
-                found.append(GreibachProduction(best, data or b"", tuple([number[each] for each in behind])))
+                numbers = tuple([number[each] if each in number else number_of(each) for each in behind])
+                found.append(GreibachProduction(best, data or b"", numbers))
             self.ends.append(ends)
             self.productions.append(found)
 
     def _find_costs(self) -> None:
-        """Knuth's algorithm. ``_chosen``: by symbol the production of its shortest text, None for the empty one."""
+        """Knuth's algorithm. Costs are bytes, and of these there are few: symbols wait in buckets (Dial 1969)."""
         self.cost = [-1] * len(self.symbols)
-        self._chosen: list[GreibachProduction | None] = [None] * len(self.symbols)
-        waiting: list[list[tuple[int, GreibachProduction]]] = [[] for _ in self.symbols]
-        left: dict[int, int] = {}  # by production, the symbols in it that have no cost yet
-        queue: list[tuple[int, int, int, GreibachProduction | None]] = [
-            (0, -1, symbol, None) for symbol, is_end in enumerate(self.ends) if is_end
-        ]  # fmt: skip
-
-        def ready(symbol: int, made: GreibachProduction) -> None:
-            total = made.size + sum([self.cost[each] for each in made.symbols])
-            heappush(queue, (total, READABLE.get(made.first, 256), symbol, made))
-
+        #: By symbol the production of its shortest text, None for the empty one.
+        self._chosen: LazyTable[GreibachProduction | None] = LazyTable(self._choice)
+        waiting: list[list[int]] = [[] for _ in self.symbols]  # the productions that have a symbol, once for each time
+        owners: list[int] = []
+        totals: list[int] = []  # of the symbols in a production that have a cost, and its own byte
+        left: list[int] = []  # the symbols in it that have none yet
+        buckets: dict[int, list[int]] = {0: [symbol for symbol, is_end in enumerate(self.ends) if is_end]}
         for symbol, found in enumerate(self.productions):
             for made in found:
                 if not made.symbols:
-                    ready(symbol, made)
-                else:
-                    left[id(made)] = len(set(made.symbols))
-                    for each in set(made.symbols):
-                        waiting[each].append((symbol, made))
-        turns = 0
-        while queue:
-            turns += 1
-            if not turns % 256:
-                self.meter.check_time(_DOING)
-            total, _, symbol, production = heappop(queue)
-            if self.cost[symbol] >= 0:
-                continue
-            self.cost[symbol], self._chosen[symbol] = total, production
-            for owner, made in waiting[symbol]:
-                left[id(made)] -= 1
-                if not left[id(made)] and self.cost[owner] < 0:
-                    ready(owner, made)
+                    buckets.setdefault(made.size, []).append(symbol)
+                    continue
+                for each in made.symbols:
+                    waiting[each].append(len(owners))
+                owners.append(symbol)
+                totals.append(made.size)
+                left.append(len(made.symbols))
+        costs = [*buckets]
+        heapify(costs)
+        while costs:
+            cost = costs[0]
+            for symbol in self.meter.each(buckets[cost], _DOING, every=256):  # grows as it goes
+                if self.cost[symbol] >= 0:
+                    continue
+                self.cost[symbol] = cost
+                for number in waiting[symbol]:
+                    totals[number] += cost
+                    left[number] -= 1
+                    if not left[number] and self.cost[owners[number]] < 0:
+                        total = totals[number]
+                        if total not in buckets:
+                            buckets[total] = []
+                            heappush(costs, total)
+                        buckets[total].append(owners[number])
+            heappop(costs)
+
+    def _choice(self, symbol: int) -> GreibachProduction | None:
+        """The production of a symbol's shortest text that is easiest to read, None for the empty text."""
+        if self.ends[symbol]:
+            return None
+        cheapest = [made for made in self.productions[symbol] if self._cost_of(made) == self.cost[symbol]]
+        return min(cheapest, key=lambda made: (READABLE.get(made.first, 256), made))
+
+    def _cost_of(self, production: GreibachProduction) -> int:
+        """The bytes of a production's shortest text, -1 where it has none."""
+        costs = [self.cost[each] for each in production.symbols]
+        return -1 if min(costs, default=0) < 0 else production.size + sum(costs)
 
     # -- texts -----------------------------------------------------------------------------------------
 
@@ -189,7 +215,7 @@ class GreibachLanguage(Generic[S]):
         """The shortest text of a symbol, None for one of more than `MOST_BYTES`."""
         return self._spell(self._chosen, symbol) if 0 <= self.cost[symbol] <= MOST_BYTES else None
 
-    def _spell(self, chosen: list[GreibachProduction | None], symbol: int) -> bytes:
+    def _spell(self, chosen: _Choices, symbol: int) -> bytes:
         found, todo = bytearray(), [symbol]
         while todo:
             production = chosen[todo.pop()]

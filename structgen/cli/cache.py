@@ -188,6 +188,7 @@ def collect(
         list[str] | None,
         typer.Option("--tokenizer", "-t", metavar="T", help="Of the manifest's indexes; or several."),
     ] = None,
+    dialect: options.Dialect = "",
     older_than: Annotated[
         float | None,
         typer.Option(parser=options.parse_span, metavar="TIME", help="Only what is older goes: 12h, 30d."),
@@ -216,7 +217,7 @@ def collect(
         raise typer.BadParameter("--manifest and --tokenizer go together.")
     opened = options.open_store(None, store)
     objects = upkeep.listing(opened, by_store_clock=True)
-    lost = None if not manifest else upkeep.unreachable(opened, objects, _reachable(manifest, tokenizer or []))
+    lost = None if not manifest else upkeep.unreachable(opened, objects, _reachable(manifest, dialect, tokenizer or []))
     gone = upkeep.victims(objects, lost=lost, older=older_than, most=size)
     if not dry_run:
         upkeep.delete(opened, gone)
@@ -224,12 +225,12 @@ def collect(
     typer.echo(f"{'would remove' if dry_run else 'removed'} {_count(len(gone))} of {len(objects)}, {freed}")
 
 
-def _reachable(manifest: Sequence[Path], tokenizers: Sequence[str]) -> set[str]:
+def _reachable(manifest: Sequence[Path], dialect: str, tokenizers: Sequence[str]) -> set[str]:
     """The keys of the indexes of definitions. Raises `DefinitionError` where one cannot be read."""
     from ..definitions.loading import read_definitions
     from ..index_store import cache_key
 
-    reading = read_definitions(manifest)
+    reading = read_definitions(manifest, dialect)
     for error in reading.failures:
         raise error
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]

@@ -73,6 +73,15 @@ VerifyKeys = Annotated[
     list[Path] | None,
     typer.Option("--verify-key", metavar="FILE", help="Take only what this Ed25519 public key signed; or several."),
 ]
+Dialect = Annotated[
+    str,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        show_default="Python's regexes, XGrammar's EBNF",
+        help="What .regex files (re, ecma, rust) or .ebnf files (xgrammar, transformers-cfg) were written for.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, for scripts.")]
 MaxStates = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Give up on a definition beyond this many states.")

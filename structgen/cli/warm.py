@@ -69,8 +69,8 @@ def warm(
         list[Path],
         typer.Argument(
             show_default=False,
-            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf), manifests (.toml), folders of them, or "
-            "MODULE:NAME.",
+            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them, "
+            "or MODULE:NAME.",
         ),
     ],
     tokenizer: options.Tokenizer,
@@ -82,6 +82,7 @@ def warm(
         ),
     ] = None,
     sign_key: options.SignKey = None,
+    dialect: options.Dialect = "",
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core"),
@@ -111,7 +112,7 @@ def warm(
       structgen warm app.models:Person app.tools:search -t ./llama-3
       structgen warm definitions.toml -t ./llama-3 --json > warmed.json
     """
-    reading = _read(paths)
+    reading = _read(paths, dialect)
     store = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url, sign_key)
     vocabulary = options.load_vocabulary(tokenizer)
     jobs = jobs or core_count()
@@ -157,8 +158,8 @@ def _push(store: Cache) -> int:
     return len(push(store).failed)
 
 
-def _read(paths: Sequence[Path]) -> LoadedDefinitions:
-    reading = read_definitions(paths)
+def _read(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
+    reading = read_definitions(paths, dialect)
     for path in reading.ignored:
         typer.echo(f"note: {path} is not a definition, skipped", err=True)
     if not reading.definitions and not reading.failures:

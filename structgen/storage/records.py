@@ -68,8 +68,10 @@ def read(cls: type[T], data: JsonValue, where: str) -> T:
 
 
 @cache
-def _hints(cls: type) -> dict[str, _Hint]:
-    return get_type_hints(cls, include_extras=True)
+def _fields(cls: Any) -> dict[str, tuple[_Hint, bool]]:
+    """By name of a field: what it may hold, and whether it may be missing."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: (hints[field.name], field.default is not MISSING) for field in fields(cls)}
 
 
 def _record(cls: Any, data: JsonValue, where: str, path: str, left: int) -> Any:
@@ -77,27 +79,33 @@ def _record(cls: Any, data: JsonValue, where: str, path: str, left: int) -> Any:
         raise _fault("an object", data, where, path)
     if not left:
         raise FormatError("records are nested too deeply", where=f"{where}, {path}")
-    hints, found = _hints(cls), {}
+    wanted, found = _fields(cls), {}
     for name in data:
-        if name not in hints:
+        if name not in wanted:
             raise FormatError(f"{name!r} is no field of a {cls.__name__}", where=f"{where}, {path or '/'}")
-    for field in fields(cls):
-        if field.name in data:
-            found[field.name] = _value(hints[field.name], data[field.name], where, f"{path}/{field.name}", left)
-        elif field.default is MISSING:
-            raise FormatError(f"the field {field.name!r} is missing", where=f"{where}, {path or '/'}")
+    for name, (hint, may_miss) in wanted.items():
+        if name in data:
+            found[name] = _value(hint, data[name], where, f"{path}/{name}", left)
+        elif not may_miss:
+            raise FormatError(f"the field {name!r} is missing", where=f"{where}, {path or '/'}")
     return cls(**found)
 
 
 def _value(hint: _Hint, value: JsonValue, where: str, path: str, left: int) -> Any:
+    if hint is str and type(value) is str:
+        return value
     origin: Any = get_origin(hint)
     if origin in (Union, UnionType):
+        if value is None:
+            return None
         inner = [each for each in get_args(hint) if each is not type(None)]
-        return None if value is None else _value(inner[0], value, where, path, left)
+        return _value(inner[0], value, where, path, left)
     if origin is tuple:
         if not isinstance(value, list):
             raise _fault("an array", value, where, path)
         item = get_args(hint)[0]
+        if item is str and {*map(type, value)} <= {str}:  # thousands, of the names of a grammar's rules
+            return tuple(value)
         return tuple([_value(item, each, where, f"{path}/{i}", left) for i, each in enumerate(value)])
     if origin is Literal:
         if value not in get_args(hint):

@@ -355,6 +355,9 @@ class PushdownMachine(InternedMachine[Thread]):
     def _symbols_behind(self, moves: Moves, count: int) -> Iterator[tuple[Symbol, ...]]:
         """What takes the place of a symbol with a count, by each move that can be made."""
         for record, sequence in moves:
+            if record is None and sequence:  # nearly always, and then no stack has to be made
+                yield ((sequence[0], count & self._keeps[sequence[0]]), *[(each, 0) for each in sequence[1:]])
+                continue
             found: dict[Thread, None] = {}
             self._make(record, sequence, count, None, found)
             for state, own, frame in found:

@@ -185,12 +185,14 @@ class PushdownTables:
 
     def grouped(self, state: int) -> list[tuple[bytes, int]]:
         """The same by target: the bytes that lead there, and the target."""
-        own = slice(int(self.edge_start[state]), int(self.edge_start[state + 1]))
-        ranges = [column[own].tolist() for column in (self.edge_low, self.edge_high, self.edge_target)]
+        starts, lows, highs, targets, likes = self._edge_buffers
         by_target: dict[int, bytes] = {}
-        for low, high, target in zip(*ranges, strict=True):
-            by_target[target - 1] = by_target.get(target - 1, b"") + _BYTES[low : high + 1]
-        like = int(self.like[state])
+        for edge in range(starts[state], starts[state + 1]):
+            target = targets[edge] - 1
+            by_target[target] = by_target.get(target, b"") + _BYTES[lows[edge] : highs[edge] + 1]
+        like = likes[state]
+        if not like and -1 not in by_target:
+            return [(data, target) for target, data in by_target.items()]
         told = b"".join(by_target.values())
         for data, target in self.grouped(like - 1) if like else ():
             left = data.translate(None, told)
@@ -198,6 +200,12 @@ class PushdownTables:
                 by_target[target] = by_target.get(target, b"") + left
         by_target.pop(-1, None)
         return [(data, target) for target, data in by_target.items()]
+
+    @cached_property
+    def _edge_buffers(self) -> tuple[memoryview, ...]:
+        """The columns of `edges`: single numbers come from buffers sooner than from arrays."""
+        columns = self.edge_start, self.edge_low, self.edge_high, self.edge_target, self.like
+        return tuple([np.ascontiguousarray(column).data for column in columns])
 
     @cached_property
     def moves(self) -> LazyTable[Moves]:

@@ -248,10 +248,13 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         )
         if clause.high is not None and clause.high < max(clause.low, len(clause.required)):
             return None
+        ruled = left if left.rules else right
+        if clause.rules is ruled.rules:  # the same rules make the same goals
+            clause.goals = ruled.goals
         for name in clause.required:
-            mine, other = left.goal(name), right.goal(name)
-            goal = clause.goals[name] = both(mine, other)
-            if self.bounds.is_unsatisfiable(goal):
+            if clause.goals is not ruled.goals:
+                clause.goals[name] = both(left.goal(name), right.goal(name))
+            if self.bounds.is_unsatisfiable(clause.goal(name)):
                 return None
         return self._witnessed(clause)
 

@@ -56,11 +56,15 @@ class Shaping:
 
     def object(self, clause: ObjectClause) -> ObjectShape:
         """The shape of a clause."""
-        required, exists = set(clause.required), clause.exists
+        required, exists, known = set(clause.required), clause.exists, self._choices
         names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(exists)))
+        goals = [(name, clause.goal(name)) for name in names]
+        if exists:
+            choices = [self._choice(goal, [rule.goal(name) for rule in exists]) for name, goal in goals]
+        else:
+            choices = [known.get(goal) or self._choice(goal, []) for _, goal in goals]
         properties = [
-            Property(name, self._choice(clause.goal(name), [rule.goal(name) for rule in exists]), name in required)
-            for name in names
+            Property(name, choice, name in required) for (name, _), choice in zip(goals, choices, strict=True)
         ]
         return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
 

@@ -31,6 +31,9 @@ class Keywords:
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._starts: list[int] = tables.starts.tolist()
         self._spellings: Memo[tuple[int, int], bytes] = Memo(_MOST_SPELLINGS)
+        self._ascii: dict[int, list[int]] = {}  # by class of bytes: those of ASCII
+        for byte, number in enumerate(tables.class_of[:0x80].tolist()):
+            self._ascii.setdefault(number, []).append(byte)
 
     def expected(self, parse: Parse) -> Iterator[tuple[int, bytes]]:
         """The keywords that may come next, as terminals and texts; without those that are read as a name is.
@@ -64,18 +67,27 @@ class Keywords:
     def _spell(self, state: int, terminal: int) -> bytes:
         text = bytearray()
         while len(text) < _LONGEST:
-            following = self._letters(state, terminal)
-            if not following or any(terminal == each for each, _ in self._tables.ends_of[state]):
-                return b"" if following else bytes(text)
-            byte, target = next(iter(following.items()))
-            if any(other != target for other in following.values()) or len({*bytes(following).lower()}) > 1:
+            found = self._letter(state, terminal)
+            if found is None or any(terminal == each for each, _ in self._tables.ends_of[state]):
+                return bytes(text) if found is None else b""
+            byte, state = found
+            if byte < 0:
                 return b""
             text.append(byte)
-            state = target
         return b""
 
-    def _letters(self, state: int, terminal: int) -> dict[int, int]:
-        """The bytes of ASCII that a lexeme goes on with that may become a terminal, and what they lead to."""
-        row, futures, class_of = self._tables.rows[state], self._tables.futures, self._tables.class_of
-        targets = ((byte, row[c]) for byte, c in enumerate(class_of[:0x80].tolist()))
-        return {byte: target for byte, target in targets if target >= 0 and futures[target] >> terminal & 1}
+    def _letter(self, state: int, terminal: int) -> tuple[int, int] | None:
+        """The letter of ASCII that a lexeme goes on with that may become a terminal, and the state it leads to.
+
+        None where there is none; -1 where there are several, but for a capital and its small letter.
+        """
+        row, futures = self._tables.rows[state], self._tables.futures
+        found: tuple[int, int] | None = None
+        for number, letters in self._ascii.items():
+            target = row[number]
+            if target >= 0 and futures[target] >> terminal & 1:
+                before = [] if found is None else [found[0]]
+                if len({*bytes([*before, *letters]).lower()}) > 1 or (found is not None and found[1] != target):
+                    return -1, -1
+                found = min([*before, *letters]), target
+        return found
