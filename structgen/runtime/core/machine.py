@@ -10,7 +10,7 @@ a `CompiledMachine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -39,6 +39,9 @@ class SharedRows(Protocol):
 
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
         """What ``read`` makes of what is kept; None where nothing is, or nothing sound."""
+
+    def expect(self, names: Collection[bytes]) -> None:
+        """Have at hand what will be fetched: it is far away, and fetching does not wait for that."""
 
     def has(self, name: bytes) -> bool:
         """Whether something is kept under a name."""
