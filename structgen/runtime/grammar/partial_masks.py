@@ -323,6 +323,7 @@ class LexemeMasks:
                         sets.ask(at, number)
                 elif status == kernels.TOO_MUCH_WORK:
                     self._pause()
+            self._pause()
             counts.append((int(progress[kernels.L_RUNS]), int(progress[kernels.L_BELOW])))
         self._scratch = found
         run_starts, below_starts = np.array(counts, np.int64).T
