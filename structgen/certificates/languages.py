@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..budget import Meter
 from ..runtime.core.lazy_table import LazyTable
+from ..system.visible import legibility
 
 #: Numbers of texts have so many digits, and are rounded beyond.
 DIGITS = 100
@@ -27,7 +28,7 @@ MOST_BYTES = 1 << 16
 _DOING = "looking through the automaton"
 
 #: All bytes with their place in an order: those that are easy to read first.
-READABLE = {byte: i for i, byte in enumerate([*b"a01 ", *range(0x21, 0x7F), *range(0x21), *range(0x7F, 256)])}
+READABLE = {byte: i for i, byte in enumerate(sorted(range(256), key=legibility))}
 
 
 S = TypeVar("S", bound=Hashable)
