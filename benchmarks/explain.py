@@ -10,7 +10,9 @@ must be those that Lark's parser accepts.
 
 With ``--sizes`` indexes of so many schemas and of all shipped grammars are packed with provenance and without it: as
 they are before any row is worked out, which makes its share as large as it can be. A schema's places are read off its
-own text, which every index holds; that text counts as provenance in a row of its own. Without the shared data or gcc's headers their part is left out.
+own text, which every index holds; that text counts as provenance in a row of its own.
+
+Without the shared data or gcc's headers their part is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark.indenter import PythonIndenter
 from rich.console import Console
@@ -143,16 +145,25 @@ def of_c(texts: int, seed: int) -> Outcomes:
     return outcomes
 
 
-def sizes(path: Path, schemas: int, seed: int) -> dict[str, list[tuple[int, int, int, str]]]:
-    """Bytes of packed indexes by kind: with provenance, without, without the definition's text as well; and names."""
+class Bytes(NamedTuple):
+    """The sizes of a packed index: with provenance, without it, without the definition's text as well."""
+
+    name: str
+    whole: int
+    without: int
+    without_text: int
+
+
+def sizes(path: Path, schemas: int, seed: int) -> dict[str, list[Bytes]]:
+    """By kind, what indexes take."""
     definitions: list[tuple[str, str, sg.Definition]] = []
     if path.is_file():
         lines = instances.read(path, limit=schemas, seed=seed)
         definitions += [("JSON Schema", line["id"], sg.JsonSchema(line["schema"])) for line in lines]
     for name in grammars.names():
-        options = {"start": "file_input", "postlex": PythonIndenter()} if name == "python3" else {}
+        options: dict[str, Any] = {"python3": {"start": "file_input", "postlex": PythonIndenter()}}.get(name, {})
         definitions.append(("grammars", name, sg.Grammar(grammars.path(name), **options)))
-    found: dict[str, list[tuple[int, int, int, str]]] = {}
+    found: dict[str, list[Bytes]] = {}
     for kind, name, definition in definitions:
         try:
             index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
@@ -161,21 +172,22 @@ def sizes(path: Path, schemas: int, seed: int) -> dict[str, list[tuple[int, int,
         meta, sections = unpack(index.to_bytes())
         without = {each: column for each, column in sections.items() if each != SECTION}
         packed = (pack(meta, sections), pack(meta, without), pack({**meta, "definition": ""}, without))
-        found.setdefault(kind, []).append((*map(len, packed), name))
+        found.setdefault(kind, []).append(Bytes(name, *map(len, packed)))
     return found
 
 
-def show_sizes(console: Console, found: dict[str, list[tuple[int, int, int, str]]]) -> list[report.Figure]:
+def show_sizes(console: Console, found: dict[str, list[Bytes]]) -> list[report.Figure]:
     """How many times as large indexes are with provenance: all together, and at most."""
     rows, figures = [], []
     for kind, measured in found.items():
-        for what, column in (("provenance", 1), ("with the definition's text", 2)):
-            ratios = [(sizes[0] / sizes[column], sizes[3]) for sizes in measured]
-            whole = sum(each[0] for each in measured) / sum(each[column] for each in measured)
-            median, (most, of) = statistics.median(ratio for ratio, _ in ratios), max(ratios)
-            rows.append([kind, what, str(len(measured)), f"{whole:.3f}", f"{median:.3f}", f"{most:.3f} {of}"])
-            if column == 1:
-                figures.append(report.Figure(f"{kind}: bytes with provenance", most, LARGER, False, "x", len(measured)))
+        whole = sum(each.whole for each in measured)
+        most = max(each.whole / each.without for each in measured)
+        figures.append(report.Figure(f"{kind}: bytes with it", most, LARGER, False, "x", len(measured)))
+        for what, column in (("provenance", "without"), ("with the definition's text", "without_text")):
+            ratios = sorted((each.whole / getattr(each, column), each.name) for each in measured)
+            together = whole / sum(getattr(each, column) for each in measured)
+            shown = f"{together:.3f}", f"{ratios[len(ratios) // 2][0]:.3f}", f"{ratios[-1][0]:.3f} {ratios[-1][1]}"
+            rows.append([kind, what, str(len(measured)), *shown])
     columns = ["kind", "counted", "indexes", "all together", "median", "most"]
     report.show_rows(console, "bytes with provenance, by those without", columns, rows)
     return figures
@@ -210,7 +222,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=60, help="C files")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path, default=run.MASKBENCH)
-    parser.add_argument("--sizes", type=int, default=0, help="only what provenance takes on disk, for so many schemas")
+    parser.add_argument("--sizes", type=int, default=0, help="only bytes on disk, of so many schemas")
     parser.add_argument("--wrong", action="store_true", help="list the refusals whose reasons are not right")
     parser.add_argument("--save", type=Path, help="a JSON file for the result")
     options = parser.parse_args()

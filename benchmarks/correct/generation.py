@@ -239,7 +239,9 @@ def figures(case: Case) -> list[report.Figure]:
         target = OVER_REREAD if case.model == "mid-size" else None
         asked.append(("cropped / reread", case.ratio("cropped", "reread"), target))
     repeats = len(case.seconds["masks"])
-    found = [report.Figure(f"{case.name}: {name}", value, target, True, "x", repeats) for name, value, target in asked]
+    found = [
+        report.Figure(f"{case.name}: {name}", value, target, True, "x", repeats) for name, value, target in asked
+    ]
     for variant in ("exact", "lenient"):
         passes = case.passes[variant] / case.tokens[variant]
         name = f"{case.name}: passes per token, {variant}"

@@ -19,7 +19,7 @@ class Pace:
     """Follows the rate of mistakes, with a prior (the mean of a beta distribution: Laplace's rule of succession).
 
     Of k tokens that are checked together, a mistake at any place loses the passes behind it, (k - 1) / 2 on average;
-    so with r mistakes a token r (k - 1) / 2 of all passes are lost, and k is as large as keeps this below a hundredth.
+    so with r mistakes a token r (k - 1) / 2 of all passes are lost, and k is as large as keeps that below 0.01.
     With one at a time none is lost. After two mistakes in a row there are masks for a while.
 
     Parameters
