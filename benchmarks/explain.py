@@ -2,10 +2,17 @@
 
     python -m benchmarks.explain                      # 400 schemas and the C grammar: some minutes
     python -m benchmarks.explain --schemas 2000 --wrong
+    python -m benchmarks.explain --sizes 300          # only what provenance takes on disk
 
 Texts are MaskBench's instances, half of them with an edit at a random place, and C programs with a word too many.
 Of schemas `judges.loosening` takes out what is named: the text must go on then. Of C the terminals that are named
-must be those that Lark's parser accepts. Without the shared data or gcc's headers their part is left out.
+must be those that Lark's parser accepts.
+
+With ``--sizes`` indexes of so many schemas and of all shipped grammars are packed with provenance and without it: as
+they are before any row is worked out, which makes its share as large as it can be. A schema's places are read off its
+own text, which every index holds; that text counts as provenance in a row of its own.
+
+Without the shared data or gcc's headers their part is left out.
 """
 
 from __future__ import annotations
@@ -19,14 +26,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from lark.indenter import PythonIndenter
 from rich.console import Console
 
 import structgen as sg
 from structgen import grammars
 from structgen.correction.path import Path as IndexPath
 from structgen.explanations.grammar_findings import expected_terminals
+from structgen.runtime.grammar.parser.provenance import SECTION
+from structgen.storage.container import pack, unpack
 
 from . import report, run
 from .grammar import corpora
@@ -44,7 +54,7 @@ EDITS, CHANGES, INSTANCES = [b"1", b'"', b"}", b"]", b",", b"a", b"null", b"{", 
 TIMES = ("first", "later", "again")
 
 #: What is wanted.
-RIGHT, MILLISECONDS = 0.99, 5.0
+RIGHT, MILLISECONDS, LARGER = 0.99, 5.0, 1.5
 
 
 @dataclass
@@ -135,6 +145,54 @@ def of_c(texts: int, seed: int) -> Outcomes:
     return outcomes
 
 
+class Bytes(NamedTuple):
+    """The sizes of a packed index: with provenance, without it, without the definition's text as well."""
+
+    name: str
+    whole: int
+    without: int
+    without_text: int
+
+
+def sizes(path: Path, schemas: int, seed: int) -> dict[str, list[Bytes]]:
+    """By kind, what indexes take."""
+    definitions: list[tuple[str, str, sg.Definition]] = []
+    if path.is_file():
+        lines = instances.read(path, limit=schemas, seed=seed)
+        definitions += [("JSON Schema", line["id"], sg.JsonSchema(line["schema"])) for line in lines]
+    for name in grammars.names():
+        options: dict[str, Any] = {"python3": {"start": "file_input", "postlex": PythonIndenter()}}.get(name, {})
+        definitions.append(("grammars", name, sg.Grammar(grammars.path(name), **options)))
+    found: dict[str, list[Bytes]] = {}
+    for kind, name, definition in definitions:
+        try:
+            index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+        except sg.Error:
+            continue
+        meta, sections = unpack(index.to_bytes())
+        without = {each: column for each, column in sections.items() if each != SECTION}
+        packed = (pack(meta, sections), pack(meta, without), pack({**meta, "definition": ""}, without))
+        found.setdefault(kind, []).append(Bytes(name, *map(len, packed)))
+    return found
+
+
+def show_sizes(console: Console, found: dict[str, list[Bytes]]) -> list[report.Figure]:
+    """How many times as large indexes are with provenance: all together, and at most."""
+    rows, figures = [], []
+    for kind, measured in found.items():
+        whole = sum(each.whole for each in measured)
+        most = max(each.whole / each.without for each in measured)
+        figures.append(report.Figure(f"{kind}: bytes with it", most, LARGER, False, "x", len(measured)))
+        for what, column in (("provenance", "without"), ("with the definition's text", "without_text")):
+            ratios = sorted((each.whole / getattr(each, column), each.name) for each in measured)
+            together = whole / sum(getattr(each, column) for each in measured)
+            shown = f"{together:.3f}", f"{ratios[len(ratios) // 2][0]:.3f}", f"{ratios[-1][0]:.3f} {ratios[-1][1]}"
+            rows.append([kind, what, str(len(measured)), *shown])
+    columns = ["kind", "counted", "indexes", "all together", "median", "most"]
+    report.show_rows(console, "bytes with provenance, by those without", columns, rows)
+    return figures
+
+
 def show(console: Console, name: str, outcomes: Outcomes, *, wrong: bool) -> list[report.Figure]:
     """The tables of a kind, and its figures."""
     rows = []
@@ -164,12 +222,17 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=60, help="C files")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path, default=run.MASKBENCH)
+    parser.add_argument("--sizes", type=int, default=0, help="only bytes on disk, of so many schemas")
     parser.add_argument("--wrong", action="store_true", help="list the refusals whose reasons are not right")
     parser.add_argument("--save", type=Path, help="a JSON file for the result")
     options = parser.parse_args()
     console = run.console()
     kept = run.begin(console, vars(options))
-    figures = []
+    if options.sizes:
+        figures = show_sizes(console, sizes(options.data, options.sizes, options.seed))
+        options.schemas = options.texts = 0
+    else:
+        figures = []
     if options.schemas and options.data.is_file():
         outcomes = of_schemas(options.data, options.schemas, options.seed)
         figures += show(console, "JSON Schema", outcomes, wrong=options.wrong)

@@ -32,7 +32,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -49,6 +49,9 @@ from ..batch.generate import Script, Text
 
 #: What is to be reached; the last is the seed's own figure.
 OVER_MASKS, OVER_PEER, OVER_REREAD = 1.0, 3.0, 1.7
+
+#: Passes of the model per token at most, where masks take one.
+MOST_PASSES = 1.02
 
 #: One grammar for both: llama.cpp's notation, which transformers-cfg reads, too.
 GRAMMAR = rf"""
@@ -91,14 +94,15 @@ class Case:
 
     Parameters
     ----------
-    seconds, tokens:
-        Of each run of a variant; tokens written in one.
+    seconds, tokens, passes:
+        Of each run of a variant; tokens written in one, and passes of the model for them.
     """
 
     model: str
     mistakes: float | None
     seconds: dict[str, list[float]] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
+    passes: dict[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -142,8 +146,8 @@ class Bench:
         assert all(map(guide.advance, tokens))
         self.text = Text(size, index, tokens)
 
-    def run(self, variant: str, mistakes: float | None) -> tuple[float, int]:
-        """Seconds of writing the text, and how many tokens that were."""
+    def run(self, variant: str, mistakes: float | None) -> tuple[float, int, int]:
+        """Seconds of writing the text, how many tokens that were, and how many passes of the model."""
         import torch
 
         wanted = [] if mistakes is None else [Script(
@@ -151,7 +155,9 @@ class Bench:
         )]  # fmt: skip
         options, around = self._peer(variant) if variant in PEERS else self._ours(variant)
         processors = [*wanted, *options.pop("logits_processor", [])]
-        with around:
+        passes: list[object] = []
+        counting = self.model.register_forward_pre_hook(lambda *_: passes.append(None))
+        with around, closing(SimpleNamespace(close=counting.remove)):
             began = time.process_time()
             rows = self.model.generate(
                 self.prompt, attention_mask=torch.ones_like(self.prompt), logits_processor=processors,
@@ -161,7 +167,7 @@ class Bench:
         found = rows[0, self.prompt.shape[1] :].tolist()
         if wanted and found != self.text.tokens:
             raise RuntimeError(f"{variant}: other tokens than prescribed")
-        return seconds, len(found)
+        return seconds, len(found), len(passes)
 
     def _ours(self, variant: str) -> tuple[dict[str, Any], AbstractContextManager[None]]:
         from structgen.integrations.transformers import LogitsProcessor, generate
@@ -215,7 +221,7 @@ def measured(bench: Bench, case: Case, variants: list[str], repeats: int, order:
         for variant in order.sample(variants, len(variants)):
             if variant in PEERS and turn not in (0, repeats):
                 continue  # seconds, which little disturbs: one will do
-            seconds, case.tokens[variant] = bench.run(variant, case.mistakes)
+            seconds, case.tokens[variant], case.passes[variant] = bench.run(variant, case.mistakes)
             if turn:
                 case.seconds.setdefault(variant, []).append(seconds)
 
@@ -233,7 +239,14 @@ def figures(case: Case) -> list[report.Figure]:
         target = OVER_REREAD if case.model == "mid-size" else None
         asked.append(("cropped / reread", case.ratio("cropped", "reread"), target))
     repeats = len(case.seconds["masks"])
-    return [report.Figure(f"{case.name}: {name}", value, target, True, "x", repeats) for name, value, target in asked]
+    found = [
+        report.Figure(f"{case.name}: {name}", value, target, True, "x", repeats) for name, value, target in asked
+    ]
+    for variant in ("exact", "lenient"):
+        passes = case.passes[variant] / case.tokens[variant]
+        name = f"{case.name}: passes per token, {variant}"
+        found.append(report.Figure(name, passes, MOST_PASSES, False, "", case.tokens[variant]))
+    return found
 
 
 def main() -> None:

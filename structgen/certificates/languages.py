@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..budget import Meter
 from ..runtime.core.lazy_table import LazyTable
+from ..system.visible import legibility
 
 #: Numbers of texts have so many digits, and are rounded beyond.
 DIGITS = 100
@@ -27,7 +28,7 @@ MOST_BYTES = 1 << 16
 _DOING = "looking through the automaton"
 
 #: All bytes with their place in an order: those that are easy to read first.
-READABLE = {byte: i for i, byte in enumerate([*b"a01 ", *range(0x21, 0x7F), *range(0x21), *range(0x7F, 256)])}
+READABLE = {byte: i for i, byte in enumerate(sorted(range(256), key=legibility))}
 
 
 S = TypeVar("S", bound=Hashable)
@@ -159,7 +160,7 @@ class GreibachLanguage(Generic[S]):
         self.cost = [-1] * len(self.symbols)
         #: By symbol the production of its shortest text, None for the empty one.
         self._chosen: LazyTable[GreibachProduction | None] = LazyTable(self._choice)
-        waiting: list[list[int]] = [[] for _ in self.symbols]  # the productions that have a symbol, once a time
+        waiting: list[list[int]] = [[] for _ in self.symbols]  # by symbol, the productions that have it
         owners: list[int] = []
         totals: list[int] = []  # of the symbols in a production that have a cost, and its own byte
         left: list[int] = []  # the symbols in it that have none yet

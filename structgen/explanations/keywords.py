@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from ..compiler.json_schema.read.json_values import parse_json
@@ -33,6 +33,22 @@ _SAID = {
     "required": "it has the members {}", "min_properties": "it has {} members at least",
     "max_properties": "it has {} members at most", "min_items": "it has {} items at least",
     "max_items": "it has {} items at most", "unique_items": "its items differ from one another",
+}  # fmt: skip
+
+
+#: The beginning of a number that may be equal to an integer: that integer, and more than its digits.
+_WHOLE = re.compile(rb"(-?(?:0|[1-9][0-9]*))(?:\.0*(?:[eE].*)?|[eE].*)")
+
+
+def _has(values: Iterable[Foreign], number: Decimal) -> bool:
+    """Whether a number is among some values; ``true`` is none."""
+    return any(isinstance(each, int | Decimal) and not isinstance(each, bool) and each == number for each in values)
+
+
+#: By field: whether 0 is one of the numbers that it takes.
+_TAKES_ZERO: dict[str, Callable[[Foreign], bool]] = {
+    "minimum": lambda value: value <= 0, "exclusive_minimum": lambda value: value < 0,
+    "enum": lambda values: _has(values, Decimal(0)),
 }  # fmt: skip
 
 
@@ -99,8 +115,8 @@ class KeywordTexts:
         node = self.node(self._probes.schemas[atom.schema].pointer)
         return next((name for name in names if isinstance(node, dict) and name in node), names[-1])
 
-    def reason(self, atom: Atom, path: str, names: Sequence[str] = ()) -> Reason:
-        """A keyword that stands against a value, which has members of some names."""
+    def reason(self, atom: Atom, path: str, names: Sequence[str] = (), number: bytes = b"") -> Reason:
+        """A keyword that stands against a value, which has members of some names, or is a ``number`` so far."""
         node = self.node(self._probes.schemas[atom.schema].pointer)
         keyword = self.keyword(atom)
         is_closing = atom.field in ("additional_properties", "unevaluated_properties")
@@ -111,7 +127,22 @@ class KeywordTexts:
         if atom.field == "required":
             missing = [_short(name) for name in self._probes.schemas[atom.schema].required if name not in names]
             said += f", of which {_listed(missing)} is missing" if missing else ""
+        said += self._layout(atom, number)
         return Reason("keyword", (self.pointer(atom),), f"{said} ({keyword})", path)
+
+    def _layout(self, atom: Atom, number: bytes) -> str:
+        """How numbers are written that a keyword allows, where the one that it refuses may be their equal."""
+        value: Foreign = getattr(self._probes.schemas[atom.schema], atom.field)
+        whole = _WHOLE.fullmatch(number)
+        if whole is not None:
+            is_integer = atom.field == "types" and "integer" in value and "number" not in value
+            if is_integer or (atom.field == "enum" and _has(value, Decimal(whole[1].decode()))):
+                return ", written without a fraction or an exponent"
+        if number in (b"-", b"-0"):
+            takes_zero = _TAKES_ZERO.get(atom.field)
+            if takes_zero is not None and takes_zero(value):
+                return ", and 0 is written without a sign"
+        return ""
 
     def summary(self, schemas: list[int], kind: str) -> str:
         """What some subschemas say of a value, in a line."""

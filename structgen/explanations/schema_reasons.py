@@ -399,8 +399,10 @@ class SchemaReasons:
     def _alone(self, atoms: list[Atom], place: JsonPlace) -> list[tuple[Reason, Atom]]:
         """The keywords that each alone refuse a value, whatever the order of members."""
         path = self._path(place)
+        number = self._data[place.start : self._end(place)] if place.kind == "number" else b""
         return [
-            (self._keywords.reason(atom, path, place.names), atom) for atom in atoms if not self._takes([atom], place)
+            (self._keywords.reason(atom, path, place.names, number), atom) for atom in atoms
+            if not self._takes([atom], place)
             and (not atom.field.startswith("unevaluated") or self._takes([atom._replace(part="unsaid")], place))
         ]  # fmt: skip
 

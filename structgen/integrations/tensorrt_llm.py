@@ -16,6 +16,8 @@ NVIDIA GPUs only.
 
 from __future__ import annotations
 
+import logging
+
 import torch
 from tensorrt_llm._torch.pyexecutor.grammar_matcher import GrammarMatcher, GrammarMatcherFactory
 
@@ -26,6 +28,8 @@ from ..vocabulary.vocabulary import Vocabulary
 from .engine_names import check_engine
 from .matcher import Matcher
 from .requests import UNTOLD, indexes_with, read_engine_request, settings_in
+
+_log = logging.getLogger(__name__)
 
 #: The environment variable with the settings, a JSON object.
 SETTINGS_VARIABLE = "STRUCTGEN_TENSORRT_LLM"
@@ -85,19 +89,35 @@ class StructgenMatcherFactory(GrammarMatcherFactory):
     def create(self, guided_decoding_params: Foreign) -> StructgenMatcher:
         """The matcher of a request. Raises `StructgenError` where there can be none, which fails that one request."""
         definition = definition_of(guided_decoding_params.guide_type, guided_decoding_params.guide)
-        return StructgenMatcher(Matcher(self._indexes.of(definition), max_rollback=self._max_rollback))
+        matcher = Matcher(self._indexes.of(definition), max_rollback=self._max_rollback)
+        return StructgenMatcher(matcher, has_drafts=self._max_rollback > 1)
 
 
 class StructgenMatcher(GrammarMatcher):
-    """One request."""
+    """One request.
 
-    def __init__(self, matcher: Matcher) -> None:
+    Parameters
+    ----------
+    matcher:
+        The definition.
+    has_drafts:
+        Whether tokens are tried that may well not be allowed: then why one is not is only told for debugging.
+    """
+
+    def __init__(self, matcher: Matcher, *, has_drafts: bool = False) -> None:
         super().__init__()
         self._matcher = matcher
+        self._level = logging.DEBUG if has_drafts else logging.ERROR
 
     def accept_token(self, token_id: int) -> bool:
-        """Append a token. False, and nothing changes, where it is not allowed, or the text has ended."""
-        return self._matcher.accept(token_id)
+        """Append a token. False, and nothing changes, where it is not allowed, or the text has ended.
+
+        Why is logged: the engine fails the request with an error of its own.
+        """
+        accepted = self._matcher.accept(token_id)
+        if not accepted and _log.isEnabledFor(self._level):
+            _log.log(self._level, "structgen: %s", self._matcher.refusal(token_id))
+        return accepted
 
     def rollback(self, num_tokens: int) -> None:
         """Take back the last tokens."""

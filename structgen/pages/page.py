@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..system.types import JsonValue
+from ..system.visible import data_url
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -156,11 +157,6 @@ def script_json(value: JsonValue) -> str:
     """JSON for a ``script`` element: ASCII, without what could end the element or begin a comment in it."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
-
-
-def data_url(svg: bytes) -> str:
-    """SVG for an ``img`` element, in which it runs nothing and loads nothing."""
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
 def _details(box: Box) -> JsonValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from binascii import b2a_base64
 
 _SIGNS = {"\n": "↵\n", "\r": "␍", "\t": "⇥"}
 
@@ -25,6 +26,11 @@ def legibility(byte: int) -> tuple[int, int]:
     if character.isascii() and character.isalnum():
         return 0, byte
     return (1 if 0x20 <= byte < 0x7F else 2), byte
+
+
+def data_url(svg: bytes) -> str:
+    """SVG for an ``img`` element, in which it runs nothing and loads nothing."""
+    return f"data:image/svg+xml;base64,{b2a_base64(svg, newline=False).decode()}"
 
 
 def _spelled(character: str) -> str:

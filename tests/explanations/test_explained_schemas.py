@@ -57,6 +57,32 @@ def test_keywords_are_named_by_their_pointers(text: str, where: str, path: str) 
     assert [(reason.where, reason.path) for reason in found.reasons] == [((where,), path)]
 
 
+_PLAIN, _UNSIGNED = "written without a fraction or an exponent", "0 is written without a sign"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "layout"),
+    [
+        ({"type": "integer"}, "1.0", _PLAIN), ({"type": "integer"}, "-20e1", _PLAIN), ({"const": 1}, "1.0", _PLAIN),
+        ({"type": ["integer", "null"]}, "1.0", _PLAIN), ({"enum": [True, 2]}, "1.0", ""),
+        ({"type": "string"}, "1.0", ""), ({"multipleOf": 2}, "1.5", ""), ({"minimum": 0}, "-0", _UNSIGNED),
+        ({"type": "integer", "minimum": -0.5}, "-0", ""), ({"enum": [0]}, "-0", _UNSIGNED),
+        ({"minimum": 3}, "-0", ""), ({"exclusiveMinimum": 0}, "-0", ""), ({"enum": [False]}, "-0", ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_layouts_of_numbers_are_named_beside_the_keyword(schema: Any, text: str, layout: str) -> None:
+    """Named where the keyword takes the number, or may take one that goes on so, and another spelling of it."""
+    index = compiled(schema)
+    found = sg.explain(index, text)
+    said = " ".join(reason.what for reason in found.reasons)
+    assert (_PLAIN in said, _UNSIGNED in said) == (layout == _PLAIN, layout == _UNSIGNED)
+    if not found.accepted:
+        assert is_revived(schema, {}, found.reasons, found.data[: found.consumed + 1], whole=False)
+    if layout:
+        assert index.match(str(int(float(text))).encode()).accepted  # the same number as it is written
+
+
 def test_alternatives_have_each_their_own_reasons() -> None:
     schema = {"anyOf": [{"type": "string"}, {"properties": {"a": {"const": 1}, "b": {"type": "null"}}}]}
     (reason,) = sg.explain(compiled(schema), '{"a": 1, "b": 3').reasons

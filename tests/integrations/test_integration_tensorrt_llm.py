@@ -123,6 +123,24 @@ def test_any_json(factory: Any) -> None:
     assert not matcher.accept_token(EOS)
 
 
+@pytest.mark.parametrize(("drafts", "level"), [(0, "ERROR"), (4, "DEBUG")])
+def test_why_a_token_is_refused_is_logged(
+    factory: Any, caplog: pytest.LogCaptureFixture, drafts: int, level: str
+) -> None:
+    """The engine's error is its own, and has no place for it; among drafts, refusals are everyday."""
+    matcher = type(factory)(None, WIDTH, max_num_draft_tokens=drafts).create(
+        guide("JSON_SCHEMA", '{"type": "integer", "maximum": 12}')
+    )
+    assert matcher.accept_token(ord("1"))
+    assert not matcher.accept_token(ord("5"))
+    assert len(caplog.records) == (not drafts)
+    with caplog.at_level("DEBUG"):
+        assert not matcher.accept_token(ord("5"))
+    record = caplog.records[-1]
+    assert record.levelname == level
+    assert "/maximum" in record.getMessage()
+
+
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

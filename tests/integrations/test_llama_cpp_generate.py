@@ -6,6 +6,7 @@ The fake's scores depend on every id in its cache, so that one that should not b
 from __future__ import annotations
 
 import itertools
+import random
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -118,15 +119,47 @@ def test_a_generator_that_is_left_early() -> None:
 
 def test_a_pace_follows_mistakes() -> None:
     pace = Pace(16)
-    pace.right()
-    pace.right()
-    pace.right()
-    assert (pace.ahead, pace.is_masked()) == (16, False)
-    pace.wrong()
-    assert (pace.ahead, pace.is_masked()) == (8, False)
-    pace.wrong()
+    assert pace.ahead == 4
+    while pace.ahead < 16:
+        pace.right(pace.ahead)
+    pace.wrong(5)
+    assert (pace.ahead < 8, pace.is_masked()) == (True, False)
+    for masked in (16, 32, 64):  # longer each time, as long as nothing is right
+        for _ in range(2 if masked > 16 else 1):
+            pace.wrong(0)
+        assert [pace.is_masked() for _ in range(masked + 2)] == [True] * masked + [False] * 2
+    assert (pace.ahead <= 2, pace.mistakes) == (True, 6)
+    pace.right(1)
+    pace.wrong(0)
+    pace.wrong(0)
     assert [pace.is_masked() for _ in range(18)] == [True] * 16 + [False] * 2
-    assert pace.mistakes == 2
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.002, 0.01, 0.05, 0.25, 0.5, 1.0])
+def test_mistakes_cost_few_passes(rate: float) -> None:
+    """A model with mistakes at random places: passes behind them, and attempts that were wrong."""
+    for seed in range(20):
+        draw, pace = random.Random(seed), Pace(16)
+        done, lost, unmasked = 0, 0, 0
+        while done < 1000:
+            if pace.is_masked():
+                done += 1
+                continue
+            ahead = pace.ahead
+            allowed = next((k for k in range(ahead) if draw.random() < rate), ahead)
+            if allowed == ahead:
+                pace.right(ahead)
+                unmasked += ahead
+            else:
+                pace.wrong(allowed)
+                lost += ahead - 1 - allowed
+                unmasked += allowed
+                done += 1
+            done += allowed
+        assert lost <= 4 + 0.03 * done
+        assert rate > 0.01 or unmasked >= 0.9 * done
+        assert rate < 1 or pace.mistakes <= 20
+    assert rate or pace.ahead == 16
 
 
 def test_arguments_that_mean_nothing() -> None:

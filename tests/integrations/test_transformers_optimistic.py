@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -143,6 +144,33 @@ def test_mistakes_are_made_and_taken_back(model: Any, monkeypatch: pytest.Monkey
         for seed in range(6):
             both(model, INDEXES[kind], seed, do_sample=True, top_k=0)
     assert min(mistakes.values()) > 6
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+@pytest.mark.parametrize(("ahead", "lost"), [(None, 0), (16, 4)])
+def test_mistakes_cost_few_passes(model: Any, kind: str, ahead: int | None, lost: int) -> None:
+    """Each token of a model that is nothing but wrong takes one pass, but for some behind the first mistakes."""
+    passes: list[int] = []
+    with torch.no_grad(), counted_passes(model, passes):
+        torch.manual_seed(1)
+        rows = model.generate(
+            **prompt(), custom_generate=generate, index=INDEXES[kind], mode="optimistic", ahead=ahead, do_sample=True,
+            top_k=0, max_new_tokens=48,
+        )  # fmt: skip
+    tokens = rows.shape[1] - prompt()["input_ids"].shape[1]
+    assert tokens <= len(passes) <= tokens + lost
+
+
+@contextmanager
+def counted_passes(model: Any, passes: list[int]) -> Iterator[None]:
+    """Within it, each pass of the model is noted with the number of positions that it reads."""
+    hook = model.register_forward_pre_hook(
+        lambda _, args, kwargs: passes.append(kwargs["input_ids"].shape[1]), with_kwargs=True
+    )
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 @pytest.mark.parametrize("options", [{"top_k": 0}, {"top_k": 5, "top_p": 0.9}], ids=str)

@@ -96,22 +96,21 @@ def optimistic(
     while len(ids) < end and not guide.is_finished():
         start = len(ids)
         found: list[NDArray[np.float32]] = []
-        here = guide
+        here = guide.fork() if pace.ahead > 1 else guide  # tells the temperature of the next one
         while not found or (len(found) < min(pace.ahead, end - start) and ids[-1] not in ends):
             found.append(reader.read(ids))
             if pace.is_masked():
                 break
             ids.append(chooser.choose(found[-1], len(ids), here.temperature))
-            if len(found) < pace.ahead:
-                here = here.fork()
+            if here is not guide:
                 _followed(here, ids[-1:])
         allowed = _followed(guide, ids[start:])
         yield from ids[start : start + allowed]
         if allowed == len(found):
-            pace.right()
+            pace.right(allowed)
             continue
         if len(ids) == start + len(found):
-            pace.wrong()
+            pace.wrong(allowed)
         del ids[start + allowed :]
         ids.append(_allowed(guide, chooser, found[allowed], len(ids)))
         guide.advance(ids[-1])

@@ -99,10 +99,10 @@ class Optimist:
             self._put(ids[:, start : start + allowed])
             if allowed < len(steps):
                 self._go_back(steps[allowed])
-                pace.wrong()
+                pace.wrong(allowed)
                 ids, done = self._masked(ids[:, : start + allowed], steps[allowed].scores)
             else:
-                pace.right()
+                pace.right(allowed)
         self.mistakes += pace.mistakes
         return ids
 

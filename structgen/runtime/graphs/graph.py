@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import shutil
 import subprocess
-from base64 import b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from ...system.visible import data_url
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -181,7 +182,7 @@ class Graph:
         svg = self.to_svg()
         if svg is None:
             return f"<pre>{html.escape(self.to_mermaid())}</pre>"
-        source = f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
+        source = data_url(svg)
         alt = html.escape(self.to_text(), quote=True)
         return f'<img style="background:#fff;max-width:100%" src="{source}" alt="{alt}">'
 

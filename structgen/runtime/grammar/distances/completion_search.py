@@ -64,15 +64,13 @@ class CompletionSearch:
     def _least(self) -> list[int]:
         """By terminal of the parser: the fewest bytes that it takes."""
         layout, end = self._tables.layout, self._tables.end
-        least = [self._shortest(terminal) for terminal in range(end)]
+        known = self._lexemes.least(self._starts)
+        least = [known.get(terminal, FAR) for terminal in range(end)]
         if layout is not None:
             columns = range(end + 1, end + 1 + layout.columns + 1)
-            least[layout.newline] = min(map(self._shortest, (layout.newline, *columns)))
+            least[layout.newline] = min(known.get(each, FAR) for each in (layout.newline, *columns))
             least[layout.indent], least[layout.dedent] = 1, 0
         return least
-
-    def _shortest(self, terminal: int) -> int:
-        return min(self._lexemes.plain[terminal][start] for start in self._starts)
 
     def find(self, threads: Iterable[Thread]) -> bytes | None:
         """Bytes that complete the text of some thread, few if not the fewest; None where none were found."""

@@ -38,7 +38,8 @@ class LexemeCosts:
         #: The bytes that may be used, each with its class.
         self.chosen = [(byte, int(tables.class_of[byte])) for byte in chosen]
         self._tables = tables
-        targets = tables.table[:, [c for _, c in self.chosen]]
+        self._targets = tables.table[:, [c for _, c in self.chosen]]
+        targets = self._targets
         sources, which = np.nonzero(targets >= 0)
         into = targets[sources, which]
         order = np.argsort(into, kind="stable")
@@ -48,6 +49,22 @@ class LexemeCosts:
         self.plain = LazyTable(self._backwards)
         self._known: dict[tuple[Spot, int], int] = {}
         self._steps: dict[tuple[Spot, int], tuple[int, Spot]] = {}
+
+    def least(self, starts: list[int]) -> dict[int, int]:
+        """By terminal the fewest bytes from some state of the lexer up to an end without obligations."""
+        ends = self._tables.ends
+        far = np.full(len(self._targets), FAR, np.int64)
+        level: NDArray[np.int64] = np.unique(starts).astype(np.int64)
+        count = 0
+        while len(level):
+            far[level] = count
+            count += 1
+            after = np.unique(self._targets[level])
+            level = after[(after >= 0) & (far[after] >= FAR)].astype(np.int64)
+        found: dict[int, int] = {}
+        for terminal, cost in zip(ends[:, 1].tolist(), far[ends[:, 0]].tolist(), strict=True):
+            found[terminal] = min(cost, found.get(terminal, FAR))
+        return found
 
     def _backwards(self, terminal: int) -> list[int]:
         ends = self._tables.ends
