@@ -113,9 +113,11 @@ def _llguidance_schema(text: str) -> Migrated:
     changes = []
     if given.pop("coerce_one_of", False):
         changes.append("oneOf means exactly one of them, not any.")
-    for name, usual in (("item_separator", ","), ("key_separator", ":")):
-        if given.get(name) == usual:
-            del given[name]
+    for name in ("item_separator", "key_separator"):
+        if name in given:
+            options[name] = given.pop(name)
+    if "json_allowed_escapes" in given:
+        options["escapes"] = given.pop("json_allowed_escapes")
     if given:
         what = f"the option {min(given)} of x-guidance is not read"
         raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
@@ -199,17 +201,12 @@ def _xgrammar_schema(
     changes = [_ANY_ESCAPE]
     options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": max_whitespace_cnt, "escapes": "any"}
     if not any_whitespace:
-        options["whitespace"] = "single" if indent is None else indent
+        options["whitespace"] = "compact" if indent is None else indent
         del options["max_whitespace"]
         usual = (", ", ": ") if indent is None else (",", ": ")
-        separators = None if separators is None else tuple(separators)  # JSON has lists
-        if separators not in (None, usual):
-            compact = indent is None and separators == (",", ":")
-            if not compact:
-                raise UnsupportedError(f"the separators {separators} are not read", remedy='Use whitespace="...".')
-            options["whitespace"] = "compact"
-        elif indent is None:
-            changes.append("Where there it was always one space, there may be one or none.")
+        if separators is not None and len(separators) != 2:
+            raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
+        options["item_separator"], options["key_separator"] = usual if separators is None else separators
     if strict_mode:
         options["additional_properties"] = False
         changes.append("Objects are closed by additional_properties=False; arrays keep their items.")

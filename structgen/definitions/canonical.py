@@ -52,7 +52,8 @@ def _json_schema(canonical: str) -> JsonSchema:
 
 def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     """The options of a `JsonSchema` from what its canonical text says of them."""
-    gap, indent, order, escapes, additional, lenient = options
+    gap, indent, order, escapes, additional, lenient, *separators = options
+    item, key = separators or (None, None)
     bounded = _ANY_BOUNDED.fullmatch(gap) if gap is not None else None
     words = {pattern: word for word, pattern in WHITESPACE.items()}
     whitespace = indent if gap is None else words.get(gap, gap)
@@ -63,7 +64,7 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
         whitespace, most = "any", None
     return {
         "whitespace": whitespace, "max_whitespace": most, "property_order": order, "escapes": escapes,
-        "additional_properties": additional, "lenient": lenient,
+        "additional_properties": additional, "lenient": lenient, "item_separator": item, "key_separator": key,
     }  # fmt: skip
 
 

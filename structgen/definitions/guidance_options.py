@@ -15,6 +15,7 @@ _NOTHING: dict[str, tuple[object, ...]] = {
     "coerce_one_of": (True, False), "json_allowed_escapes": (None,), "json_allow_general_unicode_escapes": (False,),
 }  # fmt: skip
 
+#: The marks of separators, which there are regexes: those that stand for themselves are read.
 _SEPARATORS = {"item_separator": ",", "key_separator": ":"}
 
 
@@ -53,10 +54,12 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {"whitespace": "any", "max_whitespace": None} if value else {"whitespace": "compact"}
     if name == "whitespace_pattern" and isinstance(value, str):
         return {}
-    if name in _SEPARATORS and _SEPARATORS[name] == value:
-        return {}
+    if name in _SEPARATORS and isinstance(value, str) and value.strip(" \t\n\r") == _SEPARATORS[name]:
+        return {name: value} if value != _SEPARATORS[name] else {}
+    if name == "json_allowed_escapes" and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
+        return {"escapes": value}
     raise UnsupportedError(
         f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
         where=f"/{KEY}",
-        remedy="Say how values are written as arguments of sg.JsonSchema, whitespace= and escapes=.",
+        remedy="Say how values are written as arguments of sg.JsonSchema: whitespace=, item_separator=, escapes=.",
     )

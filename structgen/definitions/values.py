@@ -199,13 +199,17 @@ STYLES = (
     "cohere_xml", "kimi_k3_xml",
 )  # fmt: skip
 
+#: Words for how strings are escaped, and the letters that can stand behind a backslash.
+ESCAPES = ("minimal", "ascii", "any")
+_ESCAPED = "\"\\/bfnrtu"
+
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
 
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes",
+    "excludes", "item_separator", "key_separator",
 )  # fmt: skip
 
 
@@ -235,7 +239,13 @@ class JsonSchema(Composable):
         ``"schema"``: an object's declared members in the schema's order, then others. ``"any"``: as they come.
     escapes:
         ``"minimal"``: only what has to be is escaped, as ``json.dumps(ensure_ascii=False)`` does. ``"ascii"``: as
-        ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows.
+        ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows. Letters of
+        ``"\\/bfnrtu``: only these stand behind a backslash, ``u`` for control characters and U+007F; no string holds
+        what must be escaped and has no spelling so.
+    item_separator, key_separator:
+        What is written between items or members, and behind a name: a comma, a colon, with JSON's whitespace around
+        it, as `json.dumps` takes ``separators``. ``whitespace`` may stand around them; with ``"compact"`` they are
+        exact. None: ``","`` and ``":"``, with an indentation ``": "``.
     additional_properties:
         Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
         has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
@@ -275,6 +285,8 @@ class JsonSchema(Composable):
     lenient: bool = False
     style: str = "json"
     excludes: tuple[str, ...] = ()
+    item_separator: str | None = None
+    key_separator: str | None = None
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -296,7 +308,10 @@ class JsonSchema(Composable):
     def _check_options(self) -> None:
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_choice("property_order", self.property_order, ("schema", "any"))
-        _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))
+        if self.escapes not in ESCAPES:
+            object.__setattr__(self, "escapes", _letters(self.escapes))
+        for name, mark in (("item_separator", ","), ("key_separator", ":")):
+            _check_separator(name, getattr(self, name), mark, is_exact=self.gap in ("", None))
         _check_choice("additional_properties", self.additional_properties, (True, False, "unevaluated"))
         _check_choice("lenient", self.lenient, (True, False))
         _check_choice("style", self.style, STYLES)
@@ -334,6 +349,12 @@ class JsonSchema(Composable):
         return f"JsonSchema({', '.join([repr(self.text), *given])})"
 
     @property
+    def separators(self) -> tuple[str, str]:
+        """What is written between items, and behind names."""
+        usual = ":" if self.indent is None else ": "
+        return self.item_separator or ",", self.key_separator or usual
+
+    @property
     def gap(self) -> str | None:
         """The pattern of what may stand in a gap, or None where the layout is an indentation."""
         return None if isinstance(self.whitespace, int) else self._pattern(self.whitespace, WHITESPACE)
@@ -361,8 +382,9 @@ class JsonSchema(Composable):
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
         options = _as_json(
-            self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient
-        )
+            self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
+            *(self.separators if self.item_separator or self.key_separator else ()),
+        )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
         return f'["json_schema",{options},{more}{self.text}]'
@@ -812,6 +834,26 @@ def _check_whitespace(whitespace: object, bound: object) -> None:
             where="whitespace",
             remedy=f"Use {', '.join(map(repr, WHITESPACE))}, a pattern, or an indentation of 0 to {MAX_INDENT}.",
         )
+
+
+def _letters(escapes: object) -> str:
+    """The letters of escapes, in an order of their own."""
+    if not isinstance(escapes, str) or not set(escapes) <= set(_ESCAPED):
+        raise DefinitionError(
+            f"escapes is {escapes!r}",
+            remedy=f"Use one of {', '.join(map(repr, ESCAPES))}, or letters of {_ESCAPED}.",
+        )
+    return "".join(letter for letter in _ESCAPED if letter in escapes)
+
+
+def _check_separator(name: str, value: object, mark: str, *, is_exact: bool) -> None:
+    """That a separator is one; whitespace before its mark stands there only if no gap does."""
+    if value is not None and not (isinstance(value, str) and value.strip(" \t\n\r") == mark):
+        remedy = f"Use {mark!r} with spaces, tabs and line ends around it."
+        raise DefinitionError(f"{name} is {value!r}", where=name, remedy=remedy)
+    if value is not None and not value.startswith(mark) and not is_exact:
+        remedy = 'Use whitespace="compact" or an indentation.'
+        raise DefinitionError(f"{name} is {value!r}, where whitespace may stand anyway", where=name, remedy=remedy)
 
 
 def _is_int(value: object) -> TypeGuard[int]:

@@ -137,7 +137,7 @@ class SchemaProbes:
             In how many others values within it lie; with an indentation a schema has to bound that.
         option:
             An option of the definition's that is taken not to be there: ``"property_order"``, ``"whitespace"``,
-            ``"escapes"``, ``"excludes"``.
+            ``"escapes"``, ``"excludes"``, ``"item_separator"``, ``"key_separator"``.
         """
         if self.definition.indent is None or option == "whitespace":
             depth = 0
@@ -285,6 +285,8 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
         "whitespace": {"whitespace": "any", "max_whitespace": None},
         "escapes": {"escapes": "any"},
         "excludes": {"excludes": ()},
+        "item_separator": {"item_separator": None},
+        "key_separator": {"key_separator": None},
     }
     return _with(definition, **loose[option]) if option else definition
 

@@ -134,9 +134,11 @@ class SchemaReasons:
             return (Reason("incomplete", (), "the JSON text breaks off", self._innermost()),)
         if self.json.length < len(self._data) or not _is_utf8(self._data):
             return (Reason("json", (), "no JSON text (RFC 8259) goes on so", self._innermost()),)
-        for option in ("whitespace", "escapes", "excludes"):
+        definition = self._probes.definition
+        separators = [name for name in ("item_separator", "key_separator") if getattr(definition, name) is not None]
+        for option in ("whitespace", *separators, "escapes", "excludes"):
             if self._written(option):
-                what = f"{option}={getattr(self._probes.definition, option)!r} has it written otherwise"
+                what = f"{option}={getattr(definition, option)!r} has it written otherwise"
                 return (Reason("option", (option,), what, self._innermost()),)
         if self.json.root is None or self.json.is_whole:
             return (Reason("json", (), "no whitespace stands before a text or behind it", ""),)

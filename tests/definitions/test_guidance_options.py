@@ -22,6 +22,9 @@ HONOURED = [
     {"whitespace_flexible": True, "coerce_one_of": True},
     {"whitespace_pattern": "[ ]{0,2}"},
     {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"},
+    {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
+    {"whitespace_flexible": False, "item_separator": " , ", "key_separator": " : "},
+    {"whitespace_flexible": True, "item_separator": ", ", "key_separator": ": "},
 ]
 
 
@@ -48,9 +51,9 @@ def test_lenient() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"item_separator": ", "}, "'item_separator' with .*is not honoured"),
-        ({"key_separator": " : "}, "'key_separator' with"),
-        ({"json_allowed_escapes": 'nrt"'}, "'json_allowed_escapes' with"),
+        ({"item_separator": "[ ]?,"}, "'item_separator' with .*is not honoured"),
+        ({"key_separator": " : "}, "where whitespace may stand anyway"),
+        ({"json_allowed_escapes": "nx"}, "'json_allowed_escapes' with"),
         ({"json_allow_general_unicode_escapes": True}, "'json_allow_general_unicode_escapes' with true"),
         ({"other": 1}, "'other' with 1 is not honoured"),
         ({"lenient": "yes"}, "'lenient' with"),

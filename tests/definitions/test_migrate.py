@@ -47,7 +47,9 @@ def by_xgrammar(grammar: Any, texts: list[str]) -> list[bool]:
     "options",
     [
         {}, {"any_whitespace": False, "separators": (",", ":")}, {"strict_mode": False}, {"max_whitespace_cnt": 1},
-        {"any_whitespace": False, "indent": 2},
+        {"any_whitespace": False, "indent": 2}, {"any_whitespace": False},
+        {"any_whitespace": False, "separators": (", ", ":")},
+        {"any_whitespace": False, "indent": 2, "separators": (",", ":")},
     ],
 )  # fmt: skip
 def test_schemas_of_xgrammar(options: dict[str, Any]) -> None:
@@ -69,8 +71,9 @@ def test_grammars_and_regexes_of_xgrammar() -> None:
         texts = ["ac", "b", "x12", "a\nb", "axb", "", "x1"]
         judge = xgrammar.Grammar.from_regex(pattern)
         assert accepted(migrate.from_xgrammar(pattern, "regex"), texts) == by_xgrammar(judge, texts)
-    with pytest.raises(UnsupportedError, match="separators"):
-        migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=(" ,", ":"))
+    for separators in ("|", ":"), (",",):
+        with pytest.raises(DefinitionError, match="separator"):
+            migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=separators)
     with pytest.raises(UnsupportedError, match="unheard_of"):
         migrate.from_xgrammar(PERSON, "json_schema", unheard_of=True)
     with pytest.raises(DefinitionError, match="no format"):
@@ -125,8 +128,13 @@ def test_options_of_llguidance() -> None:
     compact = {**PERSON, "x-guidance": {"whitespace_flexible": False, "lenient": False, "item_separator": ","}}
     texts = ['{"name":"a"}', '{"name": "a"}']
     assert accepted(migrate.from_llguidance(json.dumps(compact), "json"), texts) == [True, False]
-    with pytest.raises(UnsupportedError, match="key_separator of x-guidance"):
-        migrate.from_llguidance(json.dumps({"x-guidance": {"key_separator": ": "}}), "json")
+    spaced = {**PERSON, "x-guidance": {"whitespace_flexible": False, "key_separator": ": ", "item_separator": ", "}}
+    assert accepted(migrate.from_llguidance(json.dumps(spaced), "json"), texts) == [False, True]
+    escaped = {**PERSON, "x-guidance": {"json_allowed_escapes": '"'}}
+    texts = [r'{"name":"\""}', r'{"name":"\n"}']
+    assert accepted(migrate.from_llguidance(json.dumps(escaped), "json"), texts) == [True, False]
+    with pytest.raises(UnsupportedError, match="json_allow_general_unicode_escapes of x-guidance"):
+        migrate.from_llguidance(json.dumps({"x-guidance": {"json_allow_general_unicode_escapes": True}}), "json")
     with pytest.raises(UnsupportedError, match="grammars within grammars"):
         migrate.from_llguidance({"grammars": [{"lark_grammar": "start: @b"}, {"lark_grammar": "start: /b/"}]})
     with pytest.raises(UnsupportedError, match="max_tokens"):

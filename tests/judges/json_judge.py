@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from judges.formats import FORMATS as FORMATS  # those of the latest draft, whichever draft a schema names
+
 jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
 
 #: Each draft's identifier, and the judge's class for it.
@@ -20,9 +22,6 @@ DRAFTS = {
     "draft2019-09": ("https://json-schema.org/draft/2019-09/schema", jsonschema.Draft201909Validator),
     "draft2020-12": ("https://json-schema.org/draft/2020-12/schema", jsonschema.Draft202012Validator),
 }
-
-#: Those of the latest draft, whichever draft a schema names.
-FORMATS = jsonschema.Draft202012Validator.FORMAT_CHECKER
 
 #: The largest exponent of a number that is judged.
 _LARGEST = 1_000

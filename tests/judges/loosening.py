@@ -18,6 +18,7 @@ LOOSE: dict[str, dict[str, Any]] = {
     "property_order": {"property_order": "any"}, "additional_properties": {"additional_properties": True},
     "whitespace": {"whitespace": "any", "max_whitespace": None}, "escapes": {"escapes": "any"},
     "excludes": {"excludes": ()},
+    "item_separator": {"item_separator": None}, "key_separator": {"key_separator": None},
 }  # fmt: skip
 
 #: Combinations of alternatives that are tried.

@@ -89,6 +89,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         definition.tag_gap,
         definition.excludes,
         special,
+        definition.separators,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Protocol, TypeGuard
 
 from ...budget import Meter
 from ...definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from ...definitions.values import WHITESPACE
+from ...definitions.values import ESCAPES, WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
 from ...system.memo import Memo
@@ -368,7 +368,8 @@ def _is_usual(layout: JsonSchema, tagged: bool) -> bool:
     What is plain in tags has strings without a "<", which hold none of excluded texts that have one.
     """
     excludes = all(tagged and "<" in each for each in layout.excludes)
-    return layout.whitespace in WHITESPACE and layout.property_order == "schema" and excludes
+    spelled = layout.escapes in ESCAPES
+    return layout.whitespace in WHITESPACE and layout.property_order == "schema" and spelled and excludes
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:

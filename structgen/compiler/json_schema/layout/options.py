@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...programs.special_tokens import SpecialTokens
+from ..strings.json_escapes import unspelled
 from .styles import Style
 
 NONE = SpecialTokens({})
@@ -28,7 +29,8 @@ class TextOptions:
     escapes:
         ``"minimal"``: what must be escaped, as ``json.dumps(ensure_ascii=False)`` spells it (either case of hex
         digits). ``"ascii"``: as ``json.dumps`` does by default, every character beyond ASCII as an escape (and
-        nothing else). ``"any"``: any spelling that JSON allows, of keys and values alike.
+        nothing else). ``"any"``: any spelling that JSON allows, of keys and values alike. Else the letters that may
+        stand behind a backslash, as of `JsonSchema`.
     style:
         The tags that the members of the root are written in; None for JSON throughout.
     tag_gap:
@@ -37,6 +39,8 @@ class TextOptions:
         Texts that no string and no name holds, none of them empty.
     special:
         Tokens that may be written in place of their names in the tags of the style.
+    separators:
+        What is written between items, and behind names, with the gap around it.
     """
 
     gap: str | None = " ?"
@@ -47,8 +51,10 @@ class TextOptions:
     tag_gap: str = ""
     excludes: tuple[str, ...] = ()
     special: SpecialTokens = NONE
+    separators: tuple[str, str] = (",", ":")
 
     @property
     def forbidden(self) -> tuple[str, ...]:
-        """What no string holds: what is excluded, and the closing tag."""
-        return self.excludes if self.style is None else (self.style.closing.decode(), *self.excludes)
+        """What no string holds: what is excluded, characters that no escape spells, and the closing tag."""
+        closing = () if self.style is None else (self.style.closing.decode(),)
+        return (*closing, *self.excludes, *unspelled(self.escapes))

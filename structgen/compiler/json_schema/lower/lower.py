@@ -132,8 +132,8 @@ def lower(values: Values, layout: TextOptions, meter: Meter, *, lenient: list[st
 def _whitespace(builder: Builder) -> Whitespace:
     layout = builder.layout
     if layout.indent is not None:
-        return Indented(builder.program, layout.indent)
-    return Gaps(builder.program, _gap(builder, layout.gap or ""))
+        return Indented(builder.program, layout.indent, layout.separators)
+    return Gaps(builder.program, _gap(builder, layout.gap or ""), layout.separators)
 
 
 def _gap(builder: Builder, pattern: str) -> EdgeLists:

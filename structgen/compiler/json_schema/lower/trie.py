@@ -168,7 +168,7 @@ def _bytes(automaton: EdgeLists, state: int) -> Iterator[tuple[int, int]]:
 
 def spelling(name: str, escapes: str, meter: Meter) -> bytes | EdgeLists | None:
     """How a name may be written between its quotes: the one way, or an automaton; None if there is no way."""
-    if escapes != "any" and (escapes == "minimal" or name.isascii()):
+    if escapes == "minimal" or (escapes == "ascii" and name.isascii()):
         text = json.dumps(name, ensure_ascii=False)[1:-1]
         if "\\u" not in text.replace("\\\\", ""):  # hex digits can be of either case
             try:

@@ -15,7 +15,8 @@ from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, First, MarkedEdge, Program, State
 from .embed import embedded
 
-COLON, COMMA, SPACE, NEWLINE = b":, \n"
+SPACE, NEWLINE = b" \n"
+WHITESPACE = " \t\n\r"
 
 
 class Conditions(NamedTuple):
@@ -26,10 +27,14 @@ class Conditions(NamedTuple):
 
 
 class Whitespace(ABC):
-    """How the pieces of arrays and objects are joined."""
+    """How the pieces of arrays and objects are joined.
 
-    def __init__(self, program: Program) -> None:
+    ``separators``: what is written between items or members, and behind names.
+    """
+
+    def __init__(self, program: Program, separators: tuple[str, str] = (",", ":")) -> None:
         self._program = program
+        self._item, self._key = separators
 
     @abstractmethod
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
@@ -53,15 +58,36 @@ class Whitespace(ABC):
             byte, end = self._closing(close, level, conditions is not None)
             self._program.edges[tail].append(_edge(byte, end, live, conditions and conditions.end))
         if inside is not None:
-            more = (self._line(level + 1, inside),)
-            self._program.edges[tail].append(_edge(COMMA, more, live, conditions and conditions.more))
+            then = self._line(level + 1, inside)
+            self._separate(tail, self._item, then, live, conditions and conditions.more)
         return self.spaced(tail)
+
+    def _separate(
+        self, state: State, text: str, then: State, live: int = -1, condition: Condition | None = None
+    ) -> None:
+        """Give a state the edge that begins a separator; where it has a condition, that is one on a live register."""
+        mark = text.strip(WHITESPACE)
+        before, after = text.split(mark)
+        for byte in reversed(after.encode()):
+            then = self._read(byte, then, "separator")
+        last = state
+        for byte in before.encode():
+            state, last = last, self._program.state("separator", live=self._program.live[last])
+            self._program.edge(state, byte, byte, last)
+        self._program.edges[last].append(_edge(ord(mark), (then,), live, condition))
+
+    @remembered
+    def _read(self, byte: int, state: State, name: str) -> State:
+        """A state that reads a byte and goes on to ``state``."""
+        before = self._program.state(name, live=self._program.live[state])
+        self._program.edge(before, byte, byte, state)
+        return before
 
     @remembered
     def colon(self, value: State) -> State:
         """The state after a key: a colon, then ``value``."""
         colon = self._program.state("colon")
-        self._program.edge(colon, COLON, COLON, self._after_colon(value))
+        self._separate(colon, self._key, self.spaced_value(value))
         return self.spaced(colon)
 
     @abstractmethod
@@ -69,8 +95,8 @@ class Whitespace(ABC):
         """The state before a comma, a colon, a closing bracket or a tag."""
 
     @abstractmethod
-    def _after_colon(self, value: State) -> State:
-        """The state before a value."""
+    def spaced_value(self, value: State) -> State:
+        """The state before a member's value, behind the separator."""
 
     @abstractmethod
     def _line(self, level: int, inside: State) -> State:
@@ -90,10 +116,12 @@ class Gaps(Whitespace):
         Where the states go.
     gap:
         The pattern's automaton, without counts.
+    separators:
+        As of `Whitespace`.
     """
 
-    def __init__(self, program: Program, gap: EdgeLists) -> None:
-        super().__init__(program)
+    def __init__(self, program: Program, gap: EdgeLists, separators: tuple[str, str] = (",", ":")) -> None:
+        super().__init__(program, separators)
         self._skips = gap.accepting[gap.start]
         self._first = embedded(program, gap, "whitespace")
         self._end: State | None = None
@@ -128,7 +156,8 @@ class Gaps(Whitespace):
         else:
             program.edges[start] = list(program.edges[then])
 
-    def _after_colon(self, value: State) -> State:
+    def spaced_value(self, value: State) -> State:
+        """See `Whitespace`."""
         return self.spaced(value)
 
     def _line(self, level: int, inside: State) -> State:
@@ -186,23 +215,17 @@ class TagGaps(Gaps):
 class Indented(Whitespace):
     """The lines of ``json.dumps(indent=...)``; empty brackets have nothing between them."""
 
-    def __init__(self, program: Program, indent: int) -> None:
-        super().__init__(program)
+    def __init__(self, program: Program, indent: int, separators: tuple[str, str] = (",", ": ")) -> None:
+        super().__init__(program, separators)
         self._indent = indent
 
     def spaced(self, state: State) -> State:
         """See `Whitespace`."""
         return state
 
-    def _after_colon(self, value: State) -> State:
-        return self._read(SPACE, value, "space")
-
-    @remembered
-    def _read(self, byte: int, state: State, name: str) -> State:
-        """A state that reads a byte and goes on to ``state``."""
-        before = self._program.state(name, live=self._program.live[state])
-        self._program.edge(before, byte, byte, state)
-        return before
+    def spaced_value(self, value: State) -> State:
+        """See `Whitespace`."""
+        return value
 
     def _indented(self, level: int, state: State) -> State:
         """A state that reads a line's indentation and goes on to ``state``."""

@@ -6,8 +6,9 @@ what each accepts.
 
 Two parties say what a format is: its RFC and the validators that people run. Nothing is accepted that either of
 them refuses, so a format is the *intersection* of its RFC and of what Python's ``jsonschema`` checks with
-``jsonschema[format]`` installed. Three formats are not regular, or only with an automaton that nobody can afford,
-and are narrower than that: ``idn-hostname``, ``idn-email`` and ``regex``. What is above them says how.
+``jsonschema[format]`` installed; but leap seconds, the year 0000 and all of URI templates, which the RFCs have in so
+many words, and validators miss. Three formats are not regular, or only with an automaton that nobody can afford, and
+are narrower than that: ``idn-hostname``, ``idn-email`` and ``regex``. What is above them says how.
 """
 
 from __future__ import annotations
@@ -45,19 +46,44 @@ def _built(name: str) -> Dfa:
 
 # -- dates and times: RFC 3339 ----------------------------------------------------------------------------------
 
-# 5.6, ``full-date``, with the days that the months have (5.7). No year 0000: validators refuse it.
-_YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})"
+# 5.6, ``full-date``, with the days that the months have (5.7). The year 0000 was a leap year (appendix C).
+_YEAR = "[0-9]{4}"
 _FOURTH = "(?:0[48]|[2468][048]|[13579][26])"  # 04, 08, ... 96
 _ANY_MONTH = "(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
 _BUT_FEBRUARY = "(?:0[13-9]|1[0-2])-(?:29|30)"
 _LONG_MONTH = "(?:0[13578]|1[02])-31"
-_LEAP_DAY = f"(?:[0-9]{{2}}{_FOURTH}|{_FOURTH}00)-02-29"
+_LEAP_DAY = f"(?:[0-9]{{2}}{_FOURTH}|(?:{_FOURTH}|00)00)-02-29"
 _DATE = f"(?:{_YEAR}-(?:{_ANY_MONTH}|{_BUT_FEBRUARY}|{_LONG_MONTH})|{_LEAP_DAY})"
 
-# 5.6, ``full-time``. No leap seconds (``:60``): validators refuse them.
+# 5.6, ``full-time``.
 _HOUR = "(?:[01][0-9]|2[0-3])"
 _SIXTY = "[0-5][0-9]"
-_TIME = rf"{_HOUR}:{_SIXTY}:{_SIXTY}(?:\.[0-9]+)?(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
+_FRACTION = r"(?:\.[0-9]+)?"
+_TIME = rf"{_HOUR}:{_SIXTY}:{_SIXTY}{_FRACTION}(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
+
+#: Minutes between the offsets from UTC that leap seconds can have: each has states of its own.
+_OFFSETS = 30
+
+
+def _leap_seconds(sign: str) -> str:
+    """5.7: the second after 23:59:59 of UTC, in local times whose offset has this sign; ``Z``: in UTC itself."""
+    if sign == "Z":
+        return f"23:59:60{_FRACTION}(?:[Zz]|[+-]00:00)"
+    found = []
+    for offset in range(_OFFSETS, 24 * 60, _OFFSETS):
+        hour, minute = divmod(offset - 1 if sign == "+" else 24 * 60 - 1 - offset, 60)
+        found.append(f"{hour:02}:{minute:02}:60{_FRACTION}[{sign}]{offset // 60:02}:{offset % 60:02}")
+    return "|".join(found)
+
+
+def _date_time() -> str:
+    """``T`` and ``Z`` in either case, but no space in place of ``T``.
+
+    Leap seconds are at the end of June and of December in UTC; east of it that is on the day after.
+    """
+    west, east = f"{_leap_seconds('Z')}|{_leap_seconds('-')}", _leap_seconds("+")
+    leap = f"{_YEAR}-(?:(?:06-30|12-31)[Tt](?:{west})|(?:07-01|01-01)[Tt](?:{east}))"
+    return f"{_DATE}[Tt]{_TIME}|{leap}"
 
 # Appendix A: no fractions, no signs, no unit left out between two others, weeks on their own.
 _MINUTES = "[0-9]+M(?:[0-9]+S)?"
@@ -203,12 +229,11 @@ def _pchar(also: str, more: str) -> str:
     return f"[{_UNRESERVED}{_SUB_DELIMS}{also}{more}]|{_PERCENT}"
 
 
-# RFC 6570, 2: what its grammar has, less what validators refuse: the operators that are reserved, names that begin
-# with ``%``, and prefixes of four digits.
+# RFC 6570, 2: all that its grammar has, the operators that are reserved among it.
 _LITERAL = rf"[!#$&(-;=?-\[\]_a-z~{_UCSCHAR}{_IPRIVATE}]|{_PERCENT}"
 _VARCHAR = f"(?:[A-Za-z0-9_]|{_PERCENT})"
-_VARIABLE = rf"[A-Za-z0-9_]{_VARCHAR}*(?:\.{_VARCHAR}+)*(?::[1-9][0-9]{{0,2}}|\*)?"
-_URI_TEMPLATE = rf"(?:{_LITERAL}|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
+_VARIABLE = rf"{_VARCHAR}+(?:\.{_VARCHAR}+)*(?::[1-9][0-9]{{0,3}}|\*)?"
+_URI_TEMPLATE = rf"(?:{_LITERAL}|\{{[+#./;?&=,!@|]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
 
 # -- patterns ---------------------------------------------------------------------------------------------------
 
@@ -262,9 +287,8 @@ _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 
 _PATTERNS = {
     "date": _DATE,
-    "time": _TIME,
-    # ``T`` and ``Z`` in either case, but no space in place of ``T``.
-    "date-time": f"{_DATE}[Tt]{_TIME}",
+    "time": "|".join((_TIME, *map(_leap_seconds, "Z+-"))),
+    "date-time": _date_time(),
     "duration": _DURATION,
     "email": _mailbox("", _MAIL_LABEL),
     # RFC 6531, 3.3: beyond ASCII, any character in the local part, and in the domain U-labels.

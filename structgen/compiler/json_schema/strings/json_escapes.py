@@ -15,6 +15,7 @@ wherever what follows is the same. Which characters are written how is said by `
 ``minimal`` all but ``"``, ``\`` and U+0000 to U+001F these, the short way where JSON has one
 ``ascii``   printable ASCII but ``"`` and ``\``       all others; beyond the BMP as two surrogates
 ``any``     as in ``minimal``                         all, in any way that JSON knows (``\/``, ``\u0041``)
+letters     as in ``minimal``                         these alone; with ``u`` all controls and U+007F, too
 =========== ========================================= ===============================================
 
 Hex digits are of either case. ``minimal`` and ``ascii`` are what `json.dumps` writes, without and with
@@ -60,7 +61,7 @@ class _Policy:
 
 
 _ALL = frozenset(range(256))
-_POLICIES = {
+_WORDS = {
     "minimal": _Policy(
         _ALL - _MUST, _SHORT, ((0x00, 0x07), (0x0B, 0x0B), (0x0E, 0x1F))
     ),
@@ -69,6 +70,23 @@ _POLICIES = {
     ),
     "any": _Policy(_ALL - _MUST, _SHORT | _SOLIDUS, ((0x00, 0x10FFFF),)),
 }  # fmt: skip
+
+
+def _policy(escapes: str) -> _Policy:
+    """What a word means, or letters."""
+    if escapes in _WORDS:
+        return _WORDS[escapes]
+    short = {code: letter for code, letter in (_SHORT | _SOLIDUS).items() if letter in escapes}
+    return _Policy(_ALL - _MUST, short, ((0x00, 0x1F), (0x7F, 0x7F)) if "u" in escapes else ())
+
+
+def unspelled(escapes: str) -> tuple[str, ...]:
+    """The characters that have to be escaped, and cannot be."""
+    if escapes in _WORDS:
+        return ()
+    policy = _policy(escapes)
+    spelled = {code for first, last in policy.spelled for code in range(first, last + 1)}
+    return tuple(map(chr, sorted(_MUST - policy.short.keys() - spelled)))
 
 
 def needs_escape(text: str) -> bool:
@@ -98,7 +116,7 @@ def json_text(dfa: Dfa, escapes: str, meter: Meter) -> Dfa:
     """
     if not dfa.states:
         return dfa
-    writer = _Writer(dfa, _POLICIES[escapes])
+    writer = _Writer(dfa, _policy(escapes))
     backslash = writer.escape_states(meter)
     meter.check_states(dfa.states + len(writer.moves), _DOING)
     return writer.assembled(backslash, meter)
@@ -118,8 +136,9 @@ class _Writer:
     def escape_states(self, meter: Meter) -> NDArray[np.int32]:
         """By state, where a backslash leads; dead inside characters."""
         dfa, policy = self.dfa, self.policy
-        beyond_ascii = policy.spelled[-1][1] > 0x7F
-        used = sorted({self.of_byte[byte] for byte in (range(256) if beyond_ascii else _MUST)})
+        beyond_ascii = any(last > 0x7F for _, last in policy.spelled)
+        bytes_ = range(256) if beyond_ascii else (*_MUST, *policy.short, 0x7F)
+        used = sorted({self.of_byte[byte] for byte in bytes_})
         backslash = np.full(dfa.states, _DEAD, np.int32)
         rows = dfa.table[:, used]
         states = np.flatnonzero(between_characters(dfa) & (rows != _DEAD).any(axis=1))

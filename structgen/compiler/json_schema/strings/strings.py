@@ -51,8 +51,8 @@ _LONGEST = 1 << 30
 #: Characters of a pattern that are parsed in a second.
 _PARSED_PER_SECOND = 400_000
 
-#: States that one character, or one state of the decoded texts, has in a body at most, by ``escapes``.
-_STATES_OF_CHARACTER = {"minimal": 8, "ascii": 32, "any": 32}
+#: States that one character, or one state of the decoded texts, has in a body at most, by ``escapes``; or by others.
+_STATES_OF_CHARACTER, _MOST_OF_CHARACTER = {"minimal": 8}, 32
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -251,7 +251,7 @@ class _Words(StringSet):
         return super().body(escapes, meter)
 
     def most_states(self, escapes: str, meter: Meter) -> int:
-        return _STATES_OF_CHARACTER[escapes] * (8 + sum(map(len, self.words)))
+        return _STATES_OF_CHARACTER.get(escapes, _MOST_OF_CHARACTER) * (8 + sum(map(len, self.words)))
 
     def _plain(self, meter: Meter) -> Dfa:
         return other_words_dfa(self.words, meter) if self.negated else words_dfa(self.words, meter)
@@ -376,8 +376,9 @@ class _Regular(StringSet):
             return self.body(escapes, meter).states
         ranges = self.language.ranges
         if ranges is None:
-            return _STATES_OF_CHARACTER[escapes] * self._counted(meter).states
-        return _STATES_OF_CHARACTER[escapes] * (8 + len(ranges)) * (2 + min(self.min, 2) + min(self.max or 0, 2))
+            return _STATES_OF_CHARACTER.get(escapes, _MOST_OF_CHARACTER) * self._counted(meter).states
+        of_character = _STATES_OF_CHARACTER.get(escapes, _MOST_OF_CHARACTER)
+        return of_character * (8 + len(ranges)) * (2 + min(self.min, 2) + min(self.max or 0, 2))
 
     def _counted(self, meter: Meter) -> Dfa:
         if self._texts is None:

@@ -1,0 +1,227 @@
+"""Separators and escapes: values as `json.dumps` and llguidance write them, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+from judges.guides import BYTES
+
+import structgen as sg
+from structgen.errors import DefinitionError, EmptyLanguageError
+
+jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
+
+Index = Any
+NUMBERS = {"type": "array", "items": {"enum": [1, 2]}}
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": NUMBERS, "b": {"properties": {"c": {}, "d": {}}, "additionalProperties": False}},
+    "additionalProperties": {"type": "integer"},
+}
+VALUES: list[Any] = [
+    {}, {"a": []}, {"a": [1, 2]}, {"a": [1, 2, 1], "b": {"c": None, "d": [[], {}, ["x, y", "k: v"]]}},
+    {"b": {}, "e": 1, "f": 2},
+]  # fmt: skip
+
+
+def compiled(schema: Any, **options: Any) -> Index:
+    return sg.compile(sg.JsonSchema(schema, **options), BYTES, eager=False)
+
+
+def takes(index: Index, text: str) -> bool:
+    return bool(index.match(text.encode()).accepted)
+
+
+def others(text: str) -> set[str]:
+    """The text with a space more or less, or with another white space, anywhere."""
+    places = range(1, len(text))
+    more = {text[:at] + space + text[at:] for at in places for space in " \n"}
+    return more | {text[:at] + text[at + 1 :] for at in places if text[at].isspace()}
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("separators", [(", ", ": "), (",", ": "), (",\n", ":"), (" , ", "\t: "), None])
+def test_separators_are_those_of_json_dumps(separators: tuple[str, str] | None, indent: int | None) -> None:
+    options: dict[str, Any] = {"whitespace": "compact" if indent is None else indent}
+    if separators is not None:
+        options["item_separator"], options["key_separator"] = separators
+    schema: Any = SCHEMA
+    if indent is not None:  # an indentation takes values without nesting of any depth
+        schema = {**SCHEMA, "properties": {"a": NUMBERS}}
+    index = compiled(schema, **options)
+    usual = (",", ":") if indent is None and separators is None else separators
+    for value in VALUES:
+        if indent is not None and "b" in value:
+            continue
+        text = json.dumps(value, separators=usual, indent=indent)
+        assert takes(index, text), text
+        for other in others(text):
+            assert takes(index, other) == _is_written(other, schema, separators=usual, indent=indent), other
+
+
+def _is_written(text: str, schema: Any, **layout: Any) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return json.dumps(value, **layout) == text and bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+
+
+CONDITIONAL: list[tuple[Any, list[Any], list[Any]]] = [
+    ({"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True}, [[1, 2], [3], []], [[1, 1]]),
+    ({"type": "array", "items": {"enum": [1, 2]}, "contains": {"const": 2}}, [[1, 2], [2, 1]], [[1, 1]]),
+    ({"type": "array", "items": {"enum": [1]}, "minItems": 2, "maxItems": 3}, [[1, 1], [1, 1, 1]], [[1]]),
+]
+
+
+@pytest.mark.parametrize(("schema", "valid", "invalid"), CONDITIONAL, ids=range(3))
+@pytest.mark.parametrize("separator", [", ", " ,"])
+def test_arrays_with_conditions(schema: Any, valid: list[Any], invalid: list[Any], separator: str) -> None:
+    index = compiled(schema, whitespace="compact", item_separator=separator)
+    for value in valid:
+        assert takes(index, json.dumps(value, separators=(separator, ":")))
+    for value in invalid:
+        assert not takes(index, json.dumps(value, separators=(separator, ":")))
+    assert not takes(index, json.dumps([1, 2], separators=(",", ":")))
+
+
+def test_members_in_any_order() -> None:
+    schema = {"properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a", "b"], "type": "object"}
+    options = {"whitespace": "compact", "item_separator": ", ", "key_separator": ": ", "property_order": "any"}
+    index = compiled({**schema, "additionalProperties": False}, **options)
+    texts = ('{"b": 2, "a": 1}', '{"a": 1, "b": 2}', '{"a": 1,"b": 2}', '{"a":1, "b": 2}', '{"a": 1, "a": 1}')
+    assert [takes(index, text) for text in texts] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("whitespace", ["single", "any", "( |\n)?", "compact"])
+@pytest.mark.parametrize("separators", [(", ", ": "), (",", ": "), (",\n", ":")])
+def test_whitespace_around_separators(whitespace: str, separators: tuple[str, str]) -> None:
+    """All texts with up to two white spaces in each gap, against a pattern of what they may be."""
+    item, key = separators
+    gap = {"single": " ?", "any": r"[ \t\n\r]*", "compact": ""}.get(whitespace, whitespace)
+    spelled = re.compile("".join((r"\{", gap, '"a"', gap, re.escape(key), gap, r"\[", gap, "1", gap, re.escape(item),
+                                  gap, "2", gap, r"\]", gap, r"\}")))  # fmt: skip
+    schema = {"properties": {"a": NUMBERS}, "additionalProperties": False, "type": "object"}
+    index = compiled(schema, whitespace=whitespace, item_separator=item, key_separator=key)
+    pick, seen = random.Random(3), {True: 0, False: 0}
+    gaps = ["", " ", "  ", "\n"]
+    for _ in range(400):
+        pieces = ("{", '"a"', key.strip(), "[", "1", item.strip(), "2", "]", "}")
+        text = "".join(piece + pick.choices(gaps, (6, 6, 1, 1))[0] for piece in pieces[:-1]) + "}"
+        if pick.random() < 0.5:
+            text = text.replace(",", item, 1).replace(":", key, 1)
+        expected = spelled.fullmatch(text) is not None
+        assert takes(index, text) == expected, text
+        seen[expected] += 1
+    assert takes(index, f'{{"a"{key}[1{item}2]}}')
+    assert seen[False] > 50
+
+
+# -- escapes --------------------------------------------------------------------------------------------------
+
+CODES = (0x00, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1F, 0x22, 0x2F, 0x41, 0x5C, 0x7F, 0xE9, 0x1F600)
+SPELLINGS = sorted(
+    {chr(code) for code in CODES if code >= 0x20 and code not in (0x22, 0x5C)}
+    | {"\\" + letter for letter in 'bfnrt"\\/'}
+    | {f"\\u{code:04x}" for code in CODES if code < 0x10000}
+    | {"\\u001F", "\\ud83d\\ude00"}
+)
+LETTERS = ["", "n", "u", "nu", '"\\', '"\\u', 'nrbtf\\"u', "trf", '"\\nt']
+
+
+@pytest.mark.parametrize("letters", LETTERS)
+def test_letters_are_those_of_llguidance(letters: str) -> None:
+    llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
+    schema = {"type": "string", "x-guidance": {"json_allowed_escapes": letters}}
+    index = sg.compile(sg.JsonSchema(schema), BYTES, eager=False)
+    assert sg.JsonSchema(schema) == sg.JsonSchema(schema, escapes=letters)
+    tokens = llguidance.LLTokenizer("byte")
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
+    texts = [*SPELLINGS, *map("".join, itertools.product(SPELLINGS[::3], repeat=2))]
+    for text in texts:
+        if "\x7f" in text:
+            continue  # which there has to be escaped, and here may be
+        data = f'"{text}"'.encode()
+        matcher = llguidance.LLMatcher(tokens, grammar, log_level=0)
+        expected = matcher.try_consume_tokens([*data]) == len(data) and matcher.is_accepting()
+        assert index.match(data).accepted is expected, text
+
+
+@pytest.mark.parametrize("letters", LETTERS)
+@pytest.mark.parametrize(
+    "schema", [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^.?[^a]$"}, {}], ids=range(3)
+)
+def test_what_is_written_decodes_and_uses_the_letters(schema: Any, letters: str) -> None:
+    index = compiled(schema, escapes=letters)
+    for text in SPELLINGS:
+        used = text[1] if text[0] == "\\" else ""
+        is_control = text == "\x7f" or (used == "u" and (len(text) > 6 or int(text[2:], 16) in (*range(32), 0x7F)))
+        allowed = not used or (used in letters and (used != "u" or (is_control and len(text) == 6)))
+        assert takes(index, f'"{text}"') == allowed, text
+        assert takes(index, f'{{"{text}": 1}}') == (allowed and schema == {}), text
+
+
+def test_constants_that_cannot_be_written_are_left_out() -> None:
+    index = compiled({"enum": ["a\nb", 'a"b', "a"]}, escapes='"')
+    assert [takes(index, text) for text in (r'"a\nb"', r'"a\"b"', '"a"')] == [False, True, True]
+    with pytest.raises(EmptyLanguageError):
+        compiled({"enum": ["a\nb"]}, escapes='"')
+    with pytest.raises(EmptyLanguageError):
+        compiled({"type": "object", "required": ["a\nb"]}, escapes='"')
+    tag = {"type": "json_schema", "json_schema": {"type": "object", "properties": {"a": {"const": "\n"}}}}
+    index = sg.compile(sg.StructuralTag(tag, escapes='"'), BYTES, eager=False)
+    assert [takes(index, text) for text in ("{}", r'{"a": "\n"}')] == [True, False]
+
+
+def test_numbers_and_solidus() -> None:
+    index = compiled({"type": "string"}, escapes='/"')
+    assert [takes(index, text) for text in (r'"\/"', '"/"', r'"\\"')] == [True, True, False]
+
+
+# -- options --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"item_separator": "x"}, {"item_separator": ""}, {"item_separator": ", ,"}, {"key_separator": ","},
+     {"key_separator": 5}, {"item_separator": ",\x0b"}, {"escapes": "x"}, {"escapes": "u0041"}, {"escapes": None},
+     {"item_separator": " ,"}, {"key_separator": " : ", "whitespace": "any"}],
+    ids=range(11),
+)  # fmt: skip
+def test_options_without_meaning(options: dict[str, Any]) -> None:
+    with pytest.raises(DefinitionError):
+        sg.JsonSchema({}, **options)
+
+
+def test_canonical_texts() -> None:
+    from structgen.definitions.canonical import definition_of
+
+    definitions = [
+        sg.JsonSchema({}), sg.JsonSchema({}, item_separator=", "), sg.JsonSchema({}, key_separator=": "),
+        sg.JsonSchema({}, escapes="nu"), sg.JsonSchema({}, whitespace=2, item_separator=", "),
+    ]  # fmt: skip
+    texts = [each.canonical() for each in definitions]
+    assert len(set(texts)) == len(texts)
+    for text in texts:
+        assert definition_of("json_schema", text).canonical() == text
+    assert sg.JsonSchema({}, escapes="un") == sg.JsonSchema({}, escapes="nu")
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "option"),
+    [
+        ({"item_separator": ", "}, "[1,2]", "item_separator"),
+        ({"item_separator": ", "}, "[1,  2]", "whitespace"),
+        ({"key_separator": ": "}, '{"a":1}', "key_separator"),
+        ({"escapes": '"'}, r'["\n"]', "escapes"),
+    ],
+    ids=range(4),
+)
+def test_reasons(options: dict[str, Any], text: str, option: str) -> None:
+    found = sg.explain(compiled({}, whitespace="compact", **options), text.encode())
+    assert f"{option}=" in str(found)

@@ -1,0 +1,56 @@
+"""The package jsonschema as a judge of formats, which is told what it misses of their RFCs."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+import pytest
+
+jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
+
+#: What the judge refuses, and RFC 6570 has: operators that are reserved, names that begin with ``%``, long prefixes.
+SLIPS_OF_TEMPLATES = (r"\{[=,!@|]", "{"), (r"([{,+#./;?&])%[0-9A-Fa-f]{2}", r"\1a"), (r"(:[0-9]{3})[0-9]", r"\1")
+
+_SECONDS = re.compile(r"([0-9-]*)[Tt]?([0-9]{2}):([0-9]{2}):60(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))")
+
+
+def is_leap_second(text: str) -> bool:
+    """RFC 3339, 5.7: whether a text is the last minute of a day in UTC, if it has a date that of June or December."""
+    found = _SECONDS.fullmatch(text)
+    if found is None:
+        return False
+    date, hour, minute, sign, *offset = found.groups(default="0")
+    year = "2000" if date.startswith("0000-") else date[:4]
+    try:
+        day = datetime.date.fromisoformat(year + date[4:] if date else "2000-12-31")
+    except ValueError:
+        return False
+    if int(hour) > 23 or int(minute) > 59 or int(offset[0]) > 23 or int(offset[1]) > 59 or day.year in (1, 9999):
+        return False
+    there = datetime.datetime.combine(day, datetime.time(int(hour), int(minute)))
+    shift = datetime.timedelta(hours=int(offset[0]), minutes=int(offset[1]))
+    utc = there + shift if sign == "-" else there - shift
+    return (utc.hour, utc.minute) == (23, 59) and (not date or (utc.month, utc.day) in ((6, 30), (12, 31)))
+
+
+def as_judged(name: str, text: str) -> str:
+    """A text that the judge takes if it is right in taking this one by the RFC."""
+    if name in ("time", "date-time") and is_leap_second(text):
+        text = text.replace(":60", ":59", 1)
+    if name in ("date", "date-time") and text.startswith("0000-"):
+        text = "2000" + text[4:]  # whose days are the same
+    if name == "uri-template":
+        for pattern, instead in SLIPS_OF_TEMPLATES:
+            text = re.sub(pattern, instead, text)
+    return text
+
+
+class _Formats(jsonschema.FormatChecker):  # type: ignore[misc, name-defined]
+    def check(self, instance: object, format: str) -> None:
+        super().check(as_judged(format, instance) if isinstance(instance, str) else instance, format)
+
+
+#: The formats of the latest draft.
+FORMATS = _Formats()
+FORMATS.checkers = jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers
