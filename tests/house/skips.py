@@ -34,6 +34,7 @@ EXCUSES: dict[str, bool] = {
     r"needs Graphviz's dot": not shutil.which("dot"),
     r"needs node": not shutil.which("node"),
     r"node does not find jsonc-parser": True,
+    r"STRUCTGEN_TOKENIZERS names no folders with tokenizers": not os.environ.get("STRUCTGEN_TOKENIZERS"),
     r"STRUCTGEN_FILES names no folders with files of others": not os.environ.get("STRUCTGEN_FILES"),
     r"tomllib comes with Python 3\.11": sys.version_info < (3, 11),
     r"no browser is installed here": not shutil.which("chromedriver"),

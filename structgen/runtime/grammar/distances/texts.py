@@ -73,7 +73,7 @@ class GrammarTexts:
         self._ends_as: dict[Thread, int] = {}
 
     def _keeps_apart(self, ignored: int) -> bool:
-        """Whether all that is not ignored can come behind an ignored one; behind a comment to a line's end it can't."""
+        """Whether all that is not ignored can come behind an ignored one, as nothing can behind a line's comment."""
         plain, read = self.lexemes.plain, [t for t in range(self._end) if not self.is_ignored(t)]
         for start in (start for start in self._starts if plain[ignored][start] < FAR):
             spot = start, self.lexemes.boundary((start, ()), ignored)
