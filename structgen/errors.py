@@ -158,5 +158,9 @@ class CacheWarning(StructgenWarning):
     """The cache could not be used; the work went on without it."""
 
 
+class VocabularyWarning(StructgenWarning):
+    """Some tokens of a vocabulary are left out of all masks, as nobody can know their bytes."""
+
+
 class GrammarWarning(StructgenWarning):
     """What a grammar's author may not expect: a conflict that was shifted, a lexer that takes less than it could."""

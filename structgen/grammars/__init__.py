@@ -3,10 +3,13 @@
 ``arithmetic``: expressions of numbers, names and calls, a part of Python's.
 ``c``: C11 after preprocessing.
 ``gnu_c``: C with the extensions of GCC, as `gcc -E` leaves it, system headers included.
+``graphql``: GraphQL of September 2025: operations, fragments, definitions of types.
 ``json``: JSON, as RFC 8259 has it.
+``jsonc``: JSON with comments, and a comma before a bracket closes.
 ``markdown``: a reply of prose and fenced code blocks, whose code may be held to another grammar.
 ``python3``: Python 3.10 and 3.11, for ``start="file_input"`` with Lark's ``PythonIndenter``.
 ``sql``: SQL as SQLite 3.40 reads it.
+``toml``: TOML 1.0, but that keys and tables are not counted.
 """
 
 from __future__ import annotations

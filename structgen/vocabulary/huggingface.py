@@ -163,7 +163,7 @@ def _complete(
             where=where,
             remedy="Pass the ids that end a text as eos_ids=.",
         )
-    return replace(table, eos_ids=eos_ids, size=size, encode=encode)
+    return replace(table, eos_ids=eos_ids, size=table.size if size is None else size, encode=encode)
 
 
 # -- a folder, without transformers --------------------------------------------------------------------

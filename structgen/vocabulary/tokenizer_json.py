@@ -7,9 +7,10 @@ the pieces mean (`decoders`), and added tokens on top, which win where an id has
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from collections.abc import Collection, Iterable
 
-from ..errors import VocabularyError
+from ..errors import VocabularyError, VocabularyWarning
 from ..system.arguments import integer
 from ..system.types import JsonMap
 from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
@@ -61,6 +62,7 @@ def _read(document: JsonMap, special_names: Collection[str], added_tokens: Itera
     names = {*special_names, _unknown_piece(model)}
     special_tokens = {piece: i for piece, i in pieces if piece in names and i not in added}
     tokens: dict[int, bytes] = {}
+    left_out: dict[int, str] = {}
     for piece, i in pieces:
         if i in added or piece in names:
             continue
@@ -70,8 +72,20 @@ def _read(document: JsonMap, special_names: Collection[str], added_tokens: Itera
         if entry.get("special") or content in names:
             special_tokens[content] = i
         else:
-            tokens[i] = _added_bytes(entry, document.get("normalizer"), decoder)
-    return TokenTable(tokens, special_tokens)
+            found = _added_bytes(entry, document.get("normalizer"), decoder)
+            if found is None:
+                left_out[i] = content
+            else:
+                tokens[i] = found
+    if not left_out:
+        return TokenTable(tokens, special_tokens)
+    warnings.warn(
+        f"{len(left_out):,} of {len(tokens) + len(left_out):,} tokens are left out of masks: what the normalizer"
+        f" makes of {next(iter(left_out.values()))!r} is not known",
+        VocabularyWarning,
+        stacklevel=2,
+    )
+    return TokenTable(tokens, special_tokens, size=max(*tokens, *special_tokens.values(), *left_out) + 1)
 
 
 def _pieces(model: JsonMap) -> list[tuple[str, int]]:
@@ -99,17 +113,23 @@ def _check_model(model: JsonMap) -> None:
             raise refused(f"its {affix} {model[affix]!r} stands for spaces that cannot be known exactly")
 
 
-def _added_bytes(entry: JsonMap, normalizer: JsonMap | None, decoder: PieceDecoder) -> bytes:
-    """Bytes of an added token that is text: its content, normalized first where the text around it is."""
+def _added_bytes(entry: JsonMap, normalizer: JsonMap | None, decoder: PieceDecoder) -> bytes | None:
+    """Bytes of an added token that is text: its content, normalized first where the text around it is.
+
+    None where a normalizer is none whose doing is known.
+    """
     content = entry["content"]
     for step in flatten(normalizer, "normalizers") if entry.get("normalized") else ():
-        content = _normalize(content, step)
+        normalized = _normalize(content, step)
+        if normalized is None:
+            return None
+        content = normalized
         if len(content) > MAX_TOKEN_BYTES:  # each step may double it
             raise VocabularyError(f"an added token has more than {MAX_TOKEN_BYTES:,} bytes when normalized")
     return decoder.added(content)
 
 
-def _normalize(content: str, step: JsonMap) -> str:
+def _normalize(content: str, step: JsonMap) -> str | None:
     kind = step["type"]
     if kind in ("NFC", "NFD", "NFKC", "NFKD"):
         return unicodedata.normalize(kind, content)
@@ -117,4 +137,4 @@ def _normalize(content: str, step: JsonMap) -> str:
         return str(step["prepend"]) + content
     if kind == "Replace" and "String" in step["pattern"]:
         return content.replace(step["pattern"]["String"], step["content"])
-    raise refused(f"what its normalizer {kind} makes of the added token {content!r} is not known")
+    return None

@@ -8,11 +8,15 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from random import Random
+from unittest.mock import patch
 
+from graphql import GraphQLSyntaxError, parse
 from lark.indenter import PythonIndenter
 
 import structgen as sg
@@ -73,6 +77,41 @@ def json_error(text: str) -> str:
         json.loads(text, parse_constant=refuse)
     except ValueError as error:
         return str(error)
+    return ""
+
+
+#: A string of JSON, or a comment.
+_COMMENTED = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|([\[{]\s*)?,(?=\s*[\]}])', re.DOTALL)
+
+
+def jsonc_error(text: str) -> str:
+    """What `json.loads` says without the comments, and without the commas before a bracket closes."""
+    bare = _COMMENTED.sub(lambda found: found[1] or " ", text)
+    return json_error(_LAST_COMMA.sub(lambda found: found[1] or (found[0] if found[2] else ""), bare))
+
+
+def graphql_error(text: str) -> str:
+    """What the parser of the reference implementation's port says."""
+    try:
+        parse(text)
+    except GraphQLSyntaxError as error:
+        return str(error)
+    return ""
+
+
+def toml_error(text: str) -> str:
+    """What tomllib says, but for keys and tables that are there already: no grammar counts these."""
+    parser = import_module("tomllib._parser")
+    with (
+        patch.object(parser.Flags, "is_", return_value=False),
+        patch.object(parser.NestedDict, "append_nest_to_list"),
+        patch.object(parser.NestedDict, "get_or_create_nest", side_effect=lambda *_, **__: {}),
+    ):
+        try:
+            parser.loads(text)
+        except ValueError as error:
+            return str(error)
     return ""
 
 
@@ -137,6 +176,29 @@ C_TEXTS = (
     'default: puts("a\\n"); } return (double)c * .5e3; }\n',
 )
 
+JSONC_TEXTS = (
+    '// settings\n{\n  "name": "Ada", // who\n  "tags": ["a", "b//c\\n\\u00e9",],\n'
+    '  /* "old": 1, */ "at": {"x": -1.5e+3},\n}\n',
+    "[[], {}, /**/ [1, [2, [3.25,],],], null, /* a * b **/ false] // last",
+    '"/* no comment */"\r\n',
+)
+GRAPHQL_TEXTS = (
+    'query Q($id: ID!, $n: [Int!]! = [1, -2] @d) { user(id: $id, by: {name: "a\\u00e9", on: null}) @include(if: true)'
+    " { ...F, ... on User { type: name } ... @skip(if: $no) { fragment } } }\nfragment F on Query { on }",
+    '"""A "quoted" \\""" one"""\ntype A implements & B & C @key(fields: "id") { "x" a(b: Int = 0.5e3): [String!] }\n'
+    "union U = | A | B extend type A @x # why\nenum E { A B @deprecated }",
+    "schema { query: Q mutation: M } directive @d(a: S = {x: [E]}) repeatable on | FIELD | SCALAR "
+    'input I { a: Int = 1 "b" b: B } interface N scalar S extend schema @d { subscription: S } { a }',
+)
+TOML_TEXTS = (
+    '# a file\ntitle = "TOML \\u00e9 \\"x\\""\n[owner]\nname.first = \'Tom\' # who\n'
+    'dob = 1979-05-27T07:32:00.5-08:00\n\n[[a."b c"]]\n'
+    "ports = [ 8_000, # one\n  0xFf,\n]\nt = { x = 1.5e-3, y.z = true }",
+    'x = """\\\n  a "" b"""""\r\n"y" = \'\'\'\na\'\'b\'\'\'\n1.2 = [[1, 2], [inf, -nan], [\'a\', "b"]]\n'
+    "d = 2024-02-29 # leap\n",
+    "a=07:32:00\nb=1979-05-27 07:32:00\nc=0b01\n-=+0.0\n[ x . y ]\n",
+)
+
 #: By the name of a shipped grammar.
 SHIPPED = {
     "json": Target(lambda: sg.Grammar(grammars.path("json")), JSON_TEXTS, json_error),
@@ -146,7 +208,11 @@ SHIPPED = {
         PYTHON_TEXTS, python_error,
     ),
     "c": Target(lambda: sg.Grammar(grammars.path("c"), lexer="basic"), C_TEXTS, gcc_error),
+    "jsonc": Target(lambda: sg.Grammar(grammars.path("jsonc")), JSONC_TEXTS, jsonc_error),
+    "graphql": Target(lambda: sg.Grammar(grammars.path("graphql"), lexer="basic"), GRAPHQL_TEXTS, graphql_error),
 }  # fmt: skip
+if sys.version_info >= (3, 11):  # tomllib is there
+    SHIPPED["toml"] = Target(lambda: sg.Grammar(grammars.path("toml")), TOML_TEXTS, toml_error)
 
 
 def invalid(target: Target, index: sg.Index, random: Random) -> tuple[sg.Correction, str]:

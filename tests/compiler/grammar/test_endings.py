@@ -41,6 +41,9 @@ LOOSE = {
     "gnu_c": sg.Grammar(grammars.path("gnu_c"), lexer="basic"),
     "c_names": sg.Grammar(grammars.path("c_names"), lexer="basic", ambiguity="all"),
     "sql": sg.Grammar(grammars.path("sql"), lexer="basic"),
+    "jsonc": sg.Grammar(grammars.path("jsonc")),
+    "graphql": sg.Grammar(grammars.path("graphql"), lexer="basic"),
+    "toml": sg.Grammar(grammars.path("toml")),
 }
 
 #: Others.

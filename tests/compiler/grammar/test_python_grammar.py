@@ -510,6 +510,12 @@ LEFT_OUT = [
     "1if a else b\n",
     "'\\N{SLEEPING FACE}'\n",
     "if a: b",
+    "x\n  \fy\n",
+    "if a:\n  b\n\\\n  c\n",
+    "x\n\\\ny\n",
+    "x \\\n  ",
+    "x \\\n\ny\n",
+    "x \\\n# c\n",
 ]
 
 
@@ -603,6 +609,9 @@ def test_what_is_left_out(judge: Lark, index: sg.Index) -> None:
         ("if a:\n    # c", False),
         ("x \\", False),
         ("x \\\n", False),
+        ("\fx\n", True),
+        (" \f\fx\n", True),
+        ("\f x\n", False),
         ("\n\fx\n", True),
         ("if a:\n  b\n \tc\n", False),
         ("a\rb\n", False),

@@ -35,7 +35,7 @@ PIECES = [
 
 BYTES = with_bytes(*PIECES)
 
-SHIPPED = ["json", "arithmetic", "sql", "c"]
+SHIPPED = ["json", "arithmetic", "sql", "c", "jsonc", "graphql"]
 
 
 def small(grammar: sg.Grammar, rng: random.Random, letters: bytes = b"abc ", tokens: int = 20) -> Index:

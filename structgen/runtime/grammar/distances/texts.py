@@ -61,7 +61,8 @@ class GrammarTexts:
         self.start, self.mentioned = parses.start.stack, parses.parser.mentioned
         least = min((shortest[terminal] for terminal in bits(self._ignored)), default=FAR)
         #: Ignored terminals that keep others apart, and the lexer states on the way to their ends.
-        self.between = [t for t in bits(self._ignored) if shortest[t] == least < FAR]
+        between = [t for t in bits(self._ignored) if shortest[t] == least < FAR]
+        self.between = list(filter(self._keeps_apart, between)) or between
         self._apart = {
             state
             for start in self._starts
@@ -70,6 +71,15 @@ class GrammarTexts:
             for state, _ in self.lexemes.path((start, ()), terminal)
         }
         self._ends_as: dict[Thread, int] = {}
+
+    def _keeps_apart(self, ignored: int) -> bool:
+        """Whether all that is not ignored can come behind an ignored one, as nothing can behind a line's comment."""
+        plain, read = self.lexemes.plain, [t for t in range(self._end) if not self.is_ignored(t)]
+        for start in (start for start in self._starts if plain[ignored][start] < FAR):
+            spot = start, self.lexemes.boundary((start, ()), ignored)
+            if any(plain[t][start] < FAR <= self.lexemes.bytes(spot, t) for t in read):
+                return False
+        return True
 
     def follow(self, thread: Thread) -> Move:
         """The next byte of a thread's text. Raises `Stuck`."""
