@@ -217,7 +217,9 @@ def collect(
         raise typer.BadParameter("--manifest and --tokenizer go together.")
     opened = options.open_store(None, store)
     objects = upkeep.listing(opened, by_store_clock=True)
-    lost = None if not manifest else upkeep.unreachable(opened, objects, _reachable(manifest, dialect, tokenizer or []))
+    lost = (
+        None if not manifest else upkeep.unreachable(opened, objects, _reachable(manifest, dialect, tokenizer or []))
+    )
     gone = upkeep.victims(objects, lost=lost, older=older_than, most=size)
     if not dry_run:
         upkeep.delete(opened, gone)
