@@ -160,15 +160,16 @@ class String(NamedTuple):
 
 
 def _decoded(escape: bytes) -> bytes | None:
-    """What an escape stands for, None while it is not complete."""
-    if escape[1:2] != b"u":
-        return json.loads(b'"%b"' % escape).encode() if len(escape) == 2 else None
-    if len(escape) < 6:
+    """What an escape stands for; None while it is not complete, itself where it is none, as of a damaged file."""
+    is_unicode = escape[1:2] == b"u"
+    if len(escape) < (6 if is_unicode else 2):
         return None
-    high = int(escape[2:6], 16)
-    if 0xD800 <= high < 0xDC00 and len(escape) < 12:  # the other half follows
-        return None
-    text: str = json.loads(b'"%b"' % escape)
+    try:
+        if is_unicode and 0xD800 <= int(escape[2:6], 16) < 0xDC00 and len(escape) < 12:  # the other half follows
+            return None
+        text: str = json.loads(b'"%b"' % escape)
+    except ValueError:
+        return escape
     return text.encode(errors="surrogatepass")
 
 

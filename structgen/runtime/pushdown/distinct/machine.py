@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
-from ....errors import UnsupportedError
+from ....errors import BudgetExceededError, UnsupportedError
 from ....progress import Progress, silent
 from ....system.properties import cached_property
 from ....system.types import JsonMap, Sections
@@ -34,6 +34,9 @@ from .items import COMMA, NUMERIC, ItemInProgress, Number, String, begun
 from .value_set import Values, with_value
 
 _OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE = b"[]{"
+
+#: Beginnings of values that are looked at for one that an array does not have yet.
+_MOST_LOOKED = 1 << 20
 
 #: The bytes that an item can begin with, or that may stand before it.
 _BEGINNINGS = b' \t\n\r"-0123456789tfn'
@@ -134,7 +137,8 @@ class DistinctMachine(InternedMachine[Place]):
         inner, found = self.inner, dict[Thread, None]()
         for thread in threads:
             state, _, frame = thread
-            found.update(dict.fromkeys(inner.stacks.opened(frame) if self._returns[state] else (thread,)))
+            is_over = state >= 0 and self._returns[state]
+            found.update(dict.fromkeys(inner.stacks.opened(frame) if is_over else (thread,)))
         return tuple(found)
 
     def can_go_on(self, place: Place) -> bool:
@@ -147,6 +151,8 @@ class DistinctMachine(InternedMachine[Place]):
         todo, known = [place], set[Hashable]()
         while todo:
             here = todo.pop()
+            if len(known) > _MOST_LOOKED:  # more than any array has items, or what no schema says
+                raise BudgetExceededError("looking for a value that an array does not have yet")
             for byte in self.inner.candidates(here[0]):
                 after = self.step(here, byte)
                 if not after[0]:
