@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: Warnings for one grammar.
 _MOST_NOTES = 5
 
+#: The bytes that UTF-8 has.
+_IN_UTF8 = np.array([byte not in (0xC0, 0xC1, *range(0xF5, 0x100)) for byte in range(256)])
+
 
 def build(
     definition: Definition,
@@ -56,7 +59,15 @@ def build(
     GrammarWarning
         What the author of a grammar may not expect; it points to where the caller of `build` was called.
     """
-    if isinstance(definition, JsonSchema | Gbnf):
+    if isinstance(definition, JsonSchema):
+        from .runtime.pushdown.distinct.machine import distinct
+
+        is_spelled = not (_IN_UTF8 & ~vocabulary.single_bytes).any()  # so that any value can be finished
+        machine, relaxations = stack_machine(
+            definition, vocabulary, meter, on_demand=on_demand, keeps_sets=is_spelled
+        )
+        return distinct(machine), relaxations
+    if isinstance(definition, Gbnf):
         return stack_machine(definition, vocabulary, meter, on_demand=on_demand)
     if isinstance(definition, StructuralTag):
         return _tag_machine(definition, vocabulary, meter, on_demand=on_demand)
@@ -91,15 +102,20 @@ def stack_machine(
     *,
     on_demand: bool = False,
     whole_tokens: bool = True,
+    keeps_sets: bool = False,
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    """`build` for what becomes an automaton with a stack; without ``whole_tokens`` its texts are bytes alone."""
+    """`build` for what becomes an automaton with a stack; without ``whole_tokens`` its texts are bytes alone.
+
+    With ``keeps_sets`` the machine may be one for `structgen.runtime.pushdown.distinct`.
+    """
     if on_demand and isinstance(definition, JsonSchema):
-        return _growing_machine(definition, vocabulary, meter)
+        return _growing_machine(definition, vocabulary, meter, keeps_sets=keeps_sets)
     from .compiler.programs.ambiguity import check_ambiguity
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    program, relaxations = _program(definition, vocabulary if whole_tokens else None, meter)
+    known = vocabulary if whole_tokens else None
+    program, relaxations = _program(definition, known, meter, keeps_sets=keeps_sets)
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
     if isinstance(definition, Gbnf | Grammar):
         check_ambiguity(machine, program, meter)
@@ -108,7 +124,7 @@ def stack_machine(
 
 
 def _growing_machine(
-    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter
+    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter, *, keeps_sets: bool
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
     """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for."""
     from .compiler.json_schema.compiler import begin_json_schema
@@ -117,7 +133,8 @@ def _growing_machine(
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    program, relaxations = begin_json_schema(definition, meter, SpecialTokens(vocabulary.special_tokens))
+    special = SpecialTokens(vocabulary.special_tokens)
+    program, relaxations = begin_json_schema(definition, meter, special, keeps_sets=keeps_sets)
     tables = to_tables(program, meter) if isinstance(program, Program) else program.tables()
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
@@ -156,14 +173,15 @@ def marked_tag_machine(
 
 
 def _program(
-    definition: JsonSchema | Gbnf | Regex | Grammar, vocabulary: Vocabulary | None, meter: Meter
+    definition: JsonSchema | Gbnf | Regex | Grammar, vocabulary: Vocabulary | None, meter: Meter, *, keeps_sets: bool
 ) -> tuple[Program, tuple[str, ...]]:
     """The pushdown program of a definition, and what was relaxed; without a vocabulary its texts are bytes alone."""
     if isinstance(definition, JsonSchema):
         from .compiler.json_schema.compiler import compile_json_schema
         from .compiler.programs.special_tokens import SpecialTokens
 
-        return compile_json_schema(definition, meter, SpecialTokens(vocabulary.special_tokens if vocabulary else {}))
+        special = SpecialTokens(vocabulary.special_tokens if vocabulary else {})
+        return compile_json_schema(definition, meter, special, keeps_sets=keeps_sets)
     if isinstance(definition, Gbnf):
         from .compiler.gbnf.compiler import compile_gbnf
 

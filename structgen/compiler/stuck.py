@@ -20,6 +20,7 @@ from ..runtime.core.digraph import set_of, solve
 from ..runtime.core.machine import CompiledMachine, Config, Machine
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.pushdown.counts import zones_of
+from ..runtime.pushdown.distinct.machine import DistinctMachine
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.tables import PushdownTables
 from .grammar.lexer.leftmost_dfa import edges_of
@@ -236,7 +237,14 @@ def _states_met(machine: GrammarMachine) -> list[int]:
     return found
 
 
+def check_distinct_never_stuck(machine: DistinctMachine, meter: Meter) -> None:
+    """The same where an array's items must differ: what can still differ is looked for byte by byte."""
+    check_stack_never_stuck(machine.inner, meter)
+    if not machine.vocabulary.single_bytes[bytes_in(machine.tables.edge_low, machine.tables.edge_high)].all():
+        _check_configurations(machine, lambda config: _steps(machine, config), "", meter)
+
+
 _CHECKS: dict[type, Callable[..., None]] = {
     AutomatonMachine: check_never_stuck, PushdownMachine: check_stack_never_stuck,
-    GrammarMachine: check_lexer_never_stuck,
+    GrammarMachine: check_lexer_never_stuck, DistinctMachine: check_distinct_never_stuck,
 }  # fmt: skip

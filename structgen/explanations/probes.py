@@ -21,6 +21,8 @@ from ..compiler.json_schema.read.reader import read
 from ..compiler.programs.tables import to_tables
 from ..definitions import JsonSchema
 from ..errors import EmptyLanguageError, StructgenError
+from ..runtime.core.machine import CompiledMachine
+from ..runtime.pushdown.distinct.machine import distinct
 from ..runtime.pushdown.machine import PushdownMachine
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
@@ -106,11 +108,11 @@ class SchemaProbes:
         self._draft = document.draft
         indented = definition.indent is not None
         # With an indentation what is within must end somewhere; a 0 stands for it in any case.
-        anything = Schema("", types=frozenset({"null", "boolean", "number", "string"})) if indented else Schema("")
-        self.anything, self.never = len(schemas), len(schemas) + 1
-        self.schemas = (*schemas, anything, Schema("", never=True))
+        scalars = Schema("", types=frozenset({"null", "boolean", "number", "string"}))
+        self.anything, self.never, self._scalars = range(len(schemas), len(schemas) + 3)
+        self.schemas = (*schemas, scalars if indented else Schema(""), Schema("", never=True), scalars)
         self.said = tuple(frozenset(said(schema)) for schema in self.schemas)
-        self._machines: Memo[tuple[frozenset[Atom], str, int], PushdownMachine | bool] = Memo(_MOST_MACHINES)
+        self._machines: Memo[tuple[frozenset[Atom], str, int], CompiledMachine | bool] = Memo(_MOST_MACHINES)
         self._answers: Memo[tuple[frozenset[Atom], str, int, bytes, bool], bool] = Memo(_MOST_ANSWERS)
         #: Questions whose keywords could not be compiled.
         self.unanswered = 0
@@ -146,6 +148,9 @@ class SchemaProbes:
             return True
         else:
             atoms |= {Atom(-1, "nested", str(deepest))}
+        if (b"{" in data or b"[" in data[1:]) and any(atom.field == "unique_items" for atom in atoms):
+            self.unanswered += 1  # arrays and objects are not told apart
+            return True
         key = atoms, option, depth, data, whole
         known = self._answers.get(key)
         if known is None:
@@ -189,7 +194,7 @@ class SchemaProbes:
         text = json.dumps(name).encode()
         return self.alive(frozenset({Atom(-1, "pattern", pattern)}), text, whole=True, option="escapes")
 
-    def _takes(self, machine: PushdownMachine, data: bytes, whole: bool, depth: int) -> bool:
+    def _takes(self, machine: CompiledMachine, data: bytes, whole: bool, depth: int) -> bool:
         before, after = self._wrapping(depth)
         found = machine.match(before + data + (after if whole else b""))
         return found.accepted if whole else found.consumed == len(before) + len(data)
@@ -202,7 +207,7 @@ class SchemaProbes:
             end + b"]" for end in reversed(ends[:depth])
         )
 
-    def _machine(self, atoms: frozenset[Atom], option: str, depth: int) -> PushdownMachine | bool:
+    def _machine(self, atoms: frozenset[Atom], option: str, depth: int) -> CompiledMachine | bool:
         key = atoms, option, depth
         known = self._machines.get(key)
         if known is None:
@@ -218,13 +223,13 @@ class SchemaProbes:
             known = self._machines[key] = self._compiled(schemas, len(schemas) - 1, definition)
         return known
 
-    def _compiled(self, schemas: list[Schema], root: SchemaId, definition: JsonSchema) -> PushdownMachine | bool:
+    def _compiled(self, schemas: list[Schema], root: SchemaId, definition: JsonSchema) -> CompiledMachine | bool:
         """The machine of a schema. False where it has no text, True where that can't be told."""
         meter = Meter(_BUDGET)
         document = Document(tuple(schemas), root, self._draft)
         try:
-            program = lower_schema(bring_to_normal_form(document, definition, meter), meter)
-            return PushdownMachine(to_tables(program, meter), _bytes())
+            program = lower_schema(bring_to_normal_form(document, definition, meter), meter, keeps_sets=True)
+            return distinct(PushdownMachine(to_tables(program, meter), _bytes()))
         except EmptyLanguageError:
             return False
         except StructgenError:
@@ -246,6 +251,8 @@ class SchemaProbes:
         if atom.field.startswith("unevaluated"):
             names = (*self.said[atom.schema],) if not atom.part else (*(self.said[atom.schema] - {atom.field}),)
         fields = {name: getattr(source, name) for name in names}
+        if atom.field == "unique_items":
+            fields["items"] = self._scalars
         if atom.field == "if_":
             fields.update(dict.fromkeys(atom.part.split()))
         alone = Schema("", **fields)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from structgen.definitions import Ebnf, JsonSchema, Regex
+from structgen.definitions import Definition, Ebnf, JsonSchema, Regex
 from structgen.definitions.loading import load_definitions, read_definitions
 from structgen.errors import BudgetExceededError, DefinitionError, StructgenError
 
@@ -112,9 +112,11 @@ pattern = { regex = '\\u{e9}', dialect = "ecma", flags = "i" }
 """)
         found = [named.definition for named in load_definitions([tmp_path])]
         transformers = Ebnf(rules, dialect="transformers-cfg")
-        assert found == [Ebnf(rules), Regex(pattern), transformers, Regex(pattern, re.IGNORECASE, "ecma")]
+        written: list[Definition] = [Ebnf(rules), Regex(pattern), transformers, Regex(pattern, re.IGNORECASE, "ecma")]
+        assert found == written
         found = [named.definition for named in load_definitions([tmp_path], "ecma")]
-        assert found[:2] == [Ebnf(rules), Regex(pattern, dialect="ecma")]
+        written = [Ebnf(rules), Regex(pattern, dialect="ecma")]
+        assert found[:2] == written
         [named] = load_definitions([tmp_path / "a.ebnf"], "transformers-cfg")
         assert named.definition == transformers
         with pytest.raises(DefinitionError, match="no dialect 'lark'"):

@@ -32,6 +32,7 @@ from structgen.compiler.programs.tables import to_tables
 from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import stack as parser_stack
+from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage import columns, container
 from structgen.storage.columns import LONG_GAP, Column, Field, Sizes, Total, total
@@ -91,6 +92,7 @@ DEFINITIONS: dict[str, sg.Definition | Program] = {
     "look-around": sg.Regex(r"\b(?!foo)[a-z]+(?<!a)(, [a-z]+)*"),
     "object": sg.JsonSchema(OBJECT),
     "any order": sg.JsonSchema(OBJECT, property_order="any"),
+    "distinct": sg.JsonSchema({"type": "array", "items": {"type": ["string", "number"]}, "uniqueItems": True}),
     "nested": sg.JsonSchema({"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}}),
     "gbnf": sg.Gbnf('root ::= ("a" root "b" | "a" root "c" | "ab" | [x-z]{2,30})*'),
     "lark": sg.Grammar(GRAMMARS["statements"][0]),
@@ -311,7 +313,9 @@ def walk(index: sg.Index, random: Random, max_tokens: int | None = None) -> None
             guide.advance(random.randrange(index.vocabulary.size))
         assert (guide.temperature or 0) >= 0
     assert all(0 <= part.span[0] <= part.span[1] for part in guide.captures())
-    for text in (b'"abc\\n', b"if a then b = 1; aa(a)\n b", b'{"id": "abcd", "n": [1', b"aaxyb", b"<t>a</t><c>n 1"):
+    texts = (b'"abc\\n', b"if a then b = 1; aa(a)\n b", b'{"id": "abcd", "n": [1', b"aaxyb", b"<t>a</t><c>n 1",
+             b'["a",1,"\\u0061')  # fmt: skip
+    for text in texts:
         index.match(text)
 
 
@@ -323,8 +327,8 @@ def rows(index: sg.Index, random: Random) -> None:
         for state in range(min(80, machine.tables.states)):
             config = state + machine.tables.states * random.choice((0, 0, 1, 5, 300))
             allowed(machine.row(config), index.vocabulary.size)
-    elif isinstance(machine, PushdownMachine):
-        _decide(machine, random)
+    elif isinstance(machine, PushdownMachine | DistinctMachine):
+        _decide(machine.inner if isinstance(machine, DistinctMachine) else machine, random)
     else:
         assert isinstance(machine, GrammarMachine)
         places, states = machine.lexeme_masks, range(len(machine.tables.table))

@@ -36,26 +36,28 @@ class ReadSchema:
 
 
 def compile_json_schema(
-    definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE
+    definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE, *, keeps_sets: bool = False
 ) -> tuple[Program, tuple[str, ...]]:
     """Read the schema, bring it into normal form, lower it; ``special`` as in `TextOptions`.
+
+    ``keeps_sets``: the program may leave it to who follows a text that an array's items differ.
 
     Returns the program, and a line for each thing that was relaxed (only where the definition is lenient). Raises
     the errors of `read`, `normalise` and `lower`, and `UnsupportedError` for an indentation without a deepest level.
     """
     schema = read_schema(definition, meter, special)
-    program = lower_schema(schema, meter)
+    program = lower_schema(schema, meter, keeps_sets=keeps_sets)
     return program, tuple(dict.fromkeys(schema.relaxed))
 
 
 def begin_json_schema(
-    definition: JsonSchema, meter: Meter, special: SpecialTokens
+    definition: JsonSchema, meter: Meter, special: SpecialTokens, *, keeps_sets: bool = False
 ) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
     schema = read_schema(definition, meter, special)
     most = most_states(schema.values, schema.layout, meter)
     if most is None or not _FEW_STATES < most <= meter.budget.states:
-        program = lower_schema(schema, meter)
+        program = lower_schema(schema, meter, keeps_sets=keeps_sets)
         return program, tuple(dict.fromkeys(schema.relaxed))
     begin = partial(SchemaLowering, schema.values, schema.layout, meter, lenient=None, whole=False)
     return GrowingProgram(begin, meter), tuple(dict.fromkeys(schema.relaxed))
@@ -98,9 +100,10 @@ def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:
     return not schema.lenient and most_states(schema.values, schema.layout, meter) is not None
 
 
-def lower_schema(schema: ReadSchema, meter: Meter) -> Program:
+def lower_schema(schema: ReadSchema, meter: Meter, *, keeps_sets: bool = False) -> Program:
     """The program of a schema, as a whole; what is relaxed is noted in the schema."""
-    return lower(schema.values, schema.layout, meter, lenient=schema.relaxed if schema.lenient else None)
+    lenient = schema.relaxed if schema.lenient else None
+    return lower(schema.values, schema.layout, meter, lenient=lenient, keeps_sets=keeps_sets)
 
 
 def _check_bounded(values: Values) -> None:

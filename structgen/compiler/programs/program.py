@@ -213,6 +213,8 @@ class Program:
     interiors: dict[State, tuple[State, State]] = field(default_factory=dict)
     reads_tokens: bool = False
     counts_tokens: bool = False
+    #: The marks of states in and around arrays whose items must differ; see `structgen.runtime.pushdown.distinct`.
+    distinct: dict[State, int] = field(default_factory=dict)
 
     def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
         """A new state without edges; ``name`` is for whoever reads the program."""
@@ -300,6 +302,7 @@ class Program:
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
             self.plain.copy(), {state: edges[:] for state, edges in self.token_edges.items()},
             self.token_bounds.copy(), self.interiors.copy(), self.reads_tokens, self.counts_tokens,
+            self.distinct.copy(),
         )  # fmt: skip
 
 

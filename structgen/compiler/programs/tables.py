@@ -262,6 +262,7 @@ class Flattener:
             tests=self._all_tests(),
             live=self._array(program.live)[states].astype(np.int32),
             start=int(number[program.start]),
+            distinct=self._marks()[states] if program.distinct else np.zeros(0, np.uint8),
             tokens=self._token_tables(states, number, of_group),
             interiors={
                 int(number[state]): (int(number[interior]), int(number[behind]))
@@ -290,6 +291,7 @@ class Flattener:
             tests=self._all_tests(),
             live=self._array(program.live).astype(np.int32),
             start=program.start,
+            distinct=self._marks() if program.distinct else np.zeros(0, np.uint8),
             tokens=self._token_tables(
                 np.ones(states, np.bool_), np.arange(states), states + 1 + np.arange(len(self._groups))
             ),
@@ -315,6 +317,12 @@ class Flattener:
             np.array([tokens.complement for tokens in self._token_sets], np.uint8), within, ids,
             number[owner], sets, targets, number[bounded], most, number[exhausted], counts=bool(counts),
         )  # fmt: skip
+
+    def _marks(self) -> NDArray[np.uint8]:
+        """The marks of all states."""
+        marks = np.zeros(len(self._like), np.uint8)
+        marks[list(self._program.distinct)] = list(self._program.distinct.values())
+        return marks
 
     def _all_tests(self) -> NDArray[np.int32]:
         return np.array([_words(test) for test in self._tests], np.int32).reshape(-1, 4)

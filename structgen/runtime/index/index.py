@@ -33,7 +33,11 @@ def reader_of(kind: str) -> Reader | None:
         from ..automaton.machine import AutomatonMachine
 
         return AutomatonMachine.from_sections
-    if kind in ("json_schema", "gbnf", "structural_tag"):
+    if kind == "json_schema":
+        from ..pushdown.distinct.machine import from_sections
+
+        return from_sections
+    if kind in ("gbnf", "structural_tag"):
         from ..pushdown.machine import PushdownMachine
 
         return PushdownMachine.from_sections

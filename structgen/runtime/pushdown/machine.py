@@ -180,6 +180,14 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- following bytes -------------------------------------------------------------------------------
 
+    def follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        """The threads after some bytes; none where they are dead."""
+        return self._follow(threads, data)
+
+    def forget(self) -> None:
+        """Forget what is remembered of texts."""
+        self._forget()
+
     def _forget(self) -> None:
         super()._forget()
         self.stacks.forget()
@@ -553,6 +561,12 @@ class PushdownMachine(InternedMachine[Thread]):
             self._note()
         config.dense = row
         return row
+
+    def row_of(self, threads: tuple[Thread, ...]) -> NDArray[np.int32]:
+        """The bitmask of threads, for another machine, under its lock."""
+        config = self._config(threads)
+        row = config.dense
+        return row if row is not None else self._work_out(config)
 
     def _note(self) -> None:
         DENSE_ROWS.note(self, 4 * self.pool.words * len(self._dense) + self.pool.decoded_bytes)

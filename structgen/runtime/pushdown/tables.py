@@ -25,6 +25,9 @@ from .token_edges import TokenTables
 #: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
 MOST_MEMBERS = 62
 
+#: The marks of states: behind the opening bracket of an array whose items must differ; behind one of its items.
+OPENS_ARRAY, ENDS_ITEM = 1, 2
+
 #: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
 
@@ -43,6 +46,7 @@ SECTIONS = (
     Column("like", rows="states", below=("states", 1)),
     replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
     LIVE,
+    Column("distinct", "u1", rows="marked", below=3, default=0),
     Column("tests", "i4", rows="tests", columns=4, below=1 << 31, default=0),
     Column(
         "records", "i4", rows="records", default=0,
@@ -122,6 +126,9 @@ class PushdownTables:
     interiors:
         By state that is never above another one: a state, and the one behind it, such that with every byte it does as
         the first above the second. Not kept in files.
+    distinct:
+        ``uint8[states]`` where there are arrays whose items must differ, else empty: `OPENS_ARRAY` or `ENDS_ITEM` of
+        the states of such; see `structgen.runtime.pushdown.distinct`.
     """
 
     edge_start: Array
@@ -141,6 +148,7 @@ class PushdownTables:
     start: int
     tokens: TokenTables | None = None
     interiors: dict[int, tuple[int, int]] = field(default_factory=dict)
+    distinct: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
@@ -355,6 +363,8 @@ class PushdownTables:
             sections |= {"records": self.records, "loops": self.loops, "live": self.live}
         if len(self.tests):
             sections["tests"] = self.tests
+        if len(self.distinct):
+            sections["distinct"] = self.distinct
         if self.tokens is not None and (len(self.tokens.states) or len(self.tokens.bounded)):
             sections |= self.tokens.to_sections()
         return sections
@@ -371,6 +381,8 @@ class PushdownTables:
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
+        if sizes["marked"] not in (0, sizes["states"]):
+            raise FormatError("section 'distinct' does not have a mark for each state", where=where)
         if tokens is not None and (found["live"][tokens.exhausted] >= 0).any():
             raise FormatError("section 'cap_exhausted' has a state that counts in a loop", where=where)
         return cls(**own, start=sizes["start"], tokens=tokens, interiors={})

@@ -101,10 +101,19 @@ class Builder(MemberText):
         The system to lower; the lowering of unique items adds to it.
     whole:
         Whether all is lowered together; else what can wait is kept in `open`.
+    keeps_sets:
+        Whether who follows a text can keep a set of an array's items.
     """
 
     def __init__(
-        self, values: Values, layout: TextOptions, meter: Meter, lenient: list[str] | None, *, whole: bool = True
+        self,
+        values: Values,
+        layout: TextOptions,
+        meter: Meter,
+        lenient: list[str] | None,
+        *,
+        whole: bool = True,
+        keeps_sets: bool = False,
     ) -> None:
         self.values: list[Value] = list(values.values)
         self.layout = layout
@@ -117,6 +126,7 @@ class Builder(MemberText):
         #: States that have no edges yet, each with the values that begin there, and their level.
         self.open: dict[State, tuple[Refs, int]] = {}
         self._whole = whole
+        self.keeps_sets = keeps_sets and layout.style is None
         #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.
         self.todo: list[tuple[ArrayShape | ObjectShape, State, Value, int]] = []
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ....runtime.automaton.tables import INC, SET
+from ....runtime.pushdown.tables import OPENS_ARRAY
 from ...programs.program import CountedEdge, First, State
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
@@ -28,7 +29,11 @@ class ArrayStates:
         self.level = level
         self.inner = builder.inner(level)
         self.text = builder.text(level)
-        self.shape = shape = without_repeats(builder, shape, pointer) if shape.unique else shape
+        #: Whether it is left to who follows a text that items differ.
+        self.is_distinct = False
+        if shape.unique:
+            shape, self.is_distinct = without_repeats(builder, shape, pointer)
+        self.shape = shape
         prefix, most = len(shape.prefix), shape.max_items
         if most is not None and most > MAX_COUNT:
             most = None
@@ -46,6 +51,8 @@ class ArrayStates:
     def run(self, start: State) -> None:
         """Make the states of all tallies, and give the one after the opening bracket its edges."""
         builder, tally = self.builder, self.tally
+        if self.is_distinct:
+            builder.program.distinct[start] = OPENS_ARRAY
         alive = states(
             tally.start,
             self._next,
@@ -55,7 +62,7 @@ class ArrayStates:
         for here, goes_on in builder.meter.each(alive.items(), "lowering arrays"):
             if goes_on or here.number == self.loop_from:
                 self.inside[here] = builder.program.state("item")
-            self.tails[here] = self.text.whitespace.tail(self.inside.get(here), self._close(here), self.level)
+            self.tails[here] = self._tail(self.inside.get(here), self._close(here))
         for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):
             builder.program.give(
                 state,
@@ -64,6 +71,10 @@ class ArrayStates:
                 else self.text.above(grouped(self._choice(here), self._tail_after(here)), self.inner),
             )
         self.text.whitespace.opening(start, self.inside.get(tally.start), self._close(tally.start), self.level)
+
+    def _tail(self, inside: State | None, close: int | None, live: int = -1) -> State:
+        """The state after an item."""
+        return self.text.whitespace.tail(inside, close, self.level, live, None, self.is_distinct)
 
     def _close(self, tally: Tally) -> int | None:
         return CLOSE_BRACKET if self.tally.is_enough(tally) else None
@@ -96,16 +107,16 @@ class ArrayStates:
         The count is that of the items after the prefix. Below the minimum only a comma may follow, at the maximum
         only the bracket. Without a maximum the loop ends at the minimum, and a plain one goes on.
         """
-        program, tail = self.builder.program, self.text.whitespace.tail
+        program, tail = self.builder.program, self._tail
         least = self.shape.min_items - self.loop_from
         most = least if self.tally.most is None else self.tally.most - self.loop_from
         if max(least, most) > MAX_COUNT:
             self.builder.meter.check_states(max(least, most), "lowering array bounds")
         loop = program.loop(max(least, 1), most)
         item = program.state("item", live=loop)
-        low = tail(item, None, self.level, loop) if least > 1 else -1
-        mid = tail(item, CLOSE_BRACKET, self.level, loop) if least < most else -1
-        high = self._plain_loop() if self.tally.most is None else tail(None, CLOSE_BRACKET, self.level)
+        low = tail(item, None, loop) if least > 1 else -1
+        mid = tail(item, CLOSE_BRACKET, loop) if least < most else -1
+        high = self._plain_loop() if self.tally.most is None else tail(None, CLOSE_BRACKET)
         refs = tuple(sorted({option.value for option in self.shape.rest}))
         begin = self.text.item(refs, self.inner)
         first = CountedEdge(SET, loop, low if least > 1 else mid, mid, high)
@@ -117,7 +128,7 @@ class ArrayStates:
         """The tail of any number of further items."""
         builder = self.builder
         item = builder.program.state("item")
-        tail = self.text.whitespace.tail(item, CLOSE_BRACKET, self.level)
+        tail = self._tail(item, CLOSE_BRACKET)
         builder.program.give(item, self.text.above(grouped(self.shape.rest, lambda marks: tail), self.inner))
         return tail
 

@@ -47,6 +47,8 @@ class SchemaLowering:
     ----------
     lenient:
         Takes what had to be relaxed; None: nothing may be.
+    whole, keeps_sets:
+        As `Builder` takes them.
 
     Raises
     ------
@@ -58,9 +60,16 @@ class SchemaLowering:
     """
 
     def __init__(
-        self, values: Values, layout: TextOptions, meter: Meter, *, lenient: list[str] | None, whole: bool
+        self,
+        values: Values,
+        layout: TextOptions,
+        meter: Meter,
+        *,
+        lenient: list[str] | None,
+        whole: bool,
+        keeps_sets: bool = False,
     ) -> None:
-        builder = self._builder = Builder(values, layout, meter, lenient, whole=whole)
+        builder = self._builder = Builder(values, layout, meter, lenient, whole=whole, keeps_sets=keeps_sets)
         builder.whitespace = _whitespace(builder)
         program = self.program = builder.program
         if layout.style is not None:
@@ -124,9 +133,16 @@ def _states_of(
     return InOrder(builder, shape, pointer, level)
 
 
-def lower(values: Values, layout: TextOptions, meter: Meter, *, lenient: list[str] | None = None) -> Program:
+def lower(
+    values: Values,
+    layout: TextOptions,
+    meter: Meter,
+    *,
+    lenient: list[str] | None = None,
+    keeps_sets: bool = False,
+) -> Program:
     """The program as a whole; see `SchemaLowering`."""
-    return SchemaLowering(values, layout, meter, lenient=lenient, whole=True).program
+    return SchemaLowering(values, layout, meter, lenient=lenient, whole=True, keeps_sets=keeps_sets).program
 
 
 def _whitespace(builder: Builder) -> Whitespace:

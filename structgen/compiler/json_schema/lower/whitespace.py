@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+from ....runtime.pushdown.tables import ENDS_ITEM
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, First, MarkedEdge, Program, State
@@ -48,10 +49,12 @@ class Whitespace(ABC):
         level: int,
         live: int = -1,
         conditions: Conditions | None = None,
+        is_distinct: bool = False,
     ) -> State:
         """A state after a member or an item: a comma and ``inside``, or the closing bracket.
 
-        ``live`` is the loop or register of the state; of a register, with ``conditions``.
+        ``live`` is the loop or register of the state; of a register, with ``conditions``. ``is_distinct`` where items
+        must differ.
         """
         tail = self._program.state("tail", live=live)
         if close is not None:
@@ -60,7 +63,10 @@ class Whitespace(ABC):
         if inside is not None:
             then = self._line(level + 1, inside)
             self._separate(tail, self._item, then, live, conditions and conditions.more)
-        return self.spaced(tail)
+        tail = self.spaced(tail)
+        if is_distinct:
+            self._program.distinct[tail] = ENDS_ITEM
+        return tail
 
     def _separate(
         self, state: State, text: str, then: State, live: int = -1, condition: Condition | None = None
@@ -196,8 +202,9 @@ class TagGaps(Gaps):
         level: int,
         live: int = -1,
         conditions: Conditions | None = None,
+        is_distinct: bool = False,
     ) -> State:
-        """See `Whitespace`; there can be no conditions."""
+        """See `Whitespace`; there can be no conditions, nor items that must differ."""
         tail = self._program.state("tail", live=live)
         self.opening(tail, inside, close, level)
         return tail

@@ -194,3 +194,17 @@ def texts_of(dfa: Dfa, limit: int) -> list[str] | None:
             if table[state][of_class] != _DEAD:
                 todo.append((table[state][of_class], text + bytes((byte,))))
     return sorted(found)
+
+
+def count_of(dfa: Dfa, limit: int, meter: Meter) -> int:
+    """How many texts a minimal automaton without counters has, or ``limit`` where there are more."""
+    sizes = np.bincount(dfa.classes[:256], minlength=dfa.table.shape[1])
+    counts = accepting = dfa.accepting.astype(np.int64)
+    while counts[dfa.start] < limit:
+        meter.check_time("counting texts")
+        below = np.where(dfa.table == _DEAD, 0, counts[dfa.table])
+        after = np.minimum(accepting + below @ sizes, limit)
+        if (after == counts).all():
+            break
+        counts = after
+    return min(limit, int(counts[dfa.start]))

@@ -33,7 +33,7 @@ from ...patterns.lower import language
 from ...patterns.measures import post_order
 from ...patterns.syntax import Alternate, Chars, Concat, Node
 from .json_escapes import json_text, needs_escape
-from .languages import Language, complement, digest, texts_of, union
+from .languages import Language, complement, count_of, digest, texts_of, union
 from .lengths import bounded, text_widths
 from .trees import ANY_TEXT, ANYTHING, Run, few_texts, merged, run_of, searched
 from .words import everything, other_words_dfa
@@ -145,6 +145,10 @@ class StringSet(ABC):
     @abstractmethod
     def texts(self, limit: int) -> list[str] | None:
         """All members, sorted, if they are at most ``limit``."""
+
+    def several(self, limit: int, meter: Meter) -> int:
+        """How many members there are, or ``limit`` where there are more. Not for an empty set."""
+        return limit if limit <= 1 or self.is_any() else count_of(self._plain(meter), limit, meter)
 
     def body(self, escapes: str, meter: Meter) -> Dfa:
         """The JSON texts of the members, without the quotes; ``escapes`` as in `TextOptions`, or ``"raw"`` for none.

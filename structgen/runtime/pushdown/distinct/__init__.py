@@ -1,0 +1,8 @@
+"""Arrays whose items must all differ: which values have been there is part of the configuration.
+
+Comes in: a `PushdownMachine` whose tables mark where such arrays begin and where their items end. Goes out: a machine
+around it. The set of values is a persistent search tree, so that forks and rollback cost nothing
+(docs/internals/json_lowering.md).
+
+Read `value_set`, `items` (the item in progress), `item_tokens`, `machine`.
+"""

@@ -1,0 +1,301 @@
+"""`DistinctMachine`: an automaton with a stack, and what the items of its innermost array have been.
+
+What threads do does not depend on the items' values but in one point: where an item ends, threads in an array whose
+items must differ are dropped if its value has been there. All threads read the same text, so the set of values is
+there once, beside them. It begins at an opening bracket after which some thread is in such an array, and is let go
+where that array ends, or something nested begins in it: items that are told apart are no containers.
+
+A text must also be able to go on: where some value of the set can still come of the item in progress, it is looked
+for another one that can, through the automaton. It is found as soon as no value of the set begins like the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....budget import Meter
+from ....errors import BudgetExceededError, UnsupportedError
+from ....progress import Progress, silent
+from ....system.properties import cached_property
+from ....system.types import JsonMap, Sections
+from ....vocabulary.vocabulary import Vocabulary
+from ...core.dense_rows import DENSE_ROWS
+from ...core.interned_machine import Configuration, InternedMachine
+from ...core.machine import CompiledMachine, Distances, SharedRows
+from ..machine import MEMO_FRAMES, PushdownMachine
+from ..stacks import Thread
+from ..tables import ENDS_ITEM, OPENS_ARRAY
+from .item_tokens import ItemTokens
+from .items import COMMA, NUMERIC, ItemInProgress, Number, String, begun
+from .value_set import Values, with_value
+
+_OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE = b"[]{"
+
+#: Beginnings of values that are looked at for one that an array does not have yet.
+_MOST_LOOKED = 1 << 20
+
+#: The bytes that an item can begin with, or that may stand before it.
+_BEGINNINGS = b' \t\n\r"-0123456789tfn'
+
+_SPACES = frozenset(b" \t\n\r")
+
+
+class Seen(NamedTuple):
+    """The values of an array's items so far, and the item in progress, None between two.
+
+    ``is_due``: an item must follow, since there was a comma.
+    """
+
+    values: Values
+    item: ItemInProgress | None = None
+    is_due: bool = False
+
+
+#: The threads, and the innermost array if items are told apart in it.
+Place: TypeAlias = "tuple[tuple[Thread, ...], Seen | None]"
+
+
+class DistinctMachine(InternedMachine[Place]):
+    """A machine around a `PushdownMachine` whose tables say where items must differ.
+
+    Its configurations have one place each.
+
+    Parameters
+    ----------
+    inner:
+        The automaton. It must not be used by itself any more: the two have one lock.
+    """
+
+    def __init__(self, inner: PushdownMachine) -> None:
+        self.inner = inner
+        self.pool, self.states = inner.pool, inner.states
+        marks = inner.tables.distinct
+        self._opens = frozenset(np.flatnonzero(marks == OPENS_ARRAY).tolist())
+        self._ends = frozenset(np.flatnonzero(marks == ENDS_ITEM).tolist())
+        self._returns: list[int] = inner.tables.returns.tolist()
+        self._own_rows = 0  # that differ from the automaton's
+        self.tables = inner.tables
+        super().__init__(inner.vocabulary, ((inner.start_threads, None),), filled=False, lock=inner.rows.lock)
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def _follow(self, threads: tuple[Place, ...], data: bytes) -> tuple[Place, ...]:
+        place = threads[0]
+        if place[1] is None and _OPEN_BRACKET not in data:
+            after = self.inner.follow(place[0], data)
+            return ((after, None),) if after else ()
+        for byte in data:
+            place = self.step(place, byte)
+            if not place[0]:
+                return ()
+        return (place,) if self.can_go_on(place) else ()
+
+    def step(self, place: Place, byte: int) -> Place:
+        """The place after a byte, whether or not the text can go on from there; without threads, where it is dead."""
+        threads, seen = place
+        if seen is None or seen.item is None:
+            threads = self.inner.step(threads, byte)
+            return threads, self._between(threads, seen, byte) if threads else None
+        item = seen.item
+        if isinstance(item, Number) and byte not in NUMERIC:
+            value = item.value()
+            place = self._ended(self._left_to(threads), seen, value) if value is not None else ((), None)
+            return self.step(place, byte) if place[0] else place
+        threads = self.inner.step(threads, byte)
+        if not threads:
+            return threads, None
+        item = item.after(byte)
+        if item.ends():
+            return self._ended(threads, seen, item.value() or b"")
+        if isinstance(item, String) and (seen.values is None or not item.can_be_in(seen.values)):
+            item = item.apart()
+        return threads, Seen(seen.values, item)
+
+    def _between(self, threads: tuple[Thread, ...], seen: Seen | None, byte: int) -> Seen | None:
+        """What is known of the innermost array after a byte that is in no item of it."""
+        if byte == _OPEN_BRACKET:
+            return Seen(None) if any(state in self._opens for state, _, _ in threads) else None
+        if seen is None or byte in (_CLOSE_BRACKET, _OPEN_BRACE):
+            return None
+        if byte in _SPACES:
+            return seen
+        return Seen(seen.values, None, True) if byte == COMMA else Seen(seen.values, begun(byte))
+
+    def _ended(self, threads: tuple[Thread, ...], seen: Seen, value: bytes) -> Place:
+        """The place behind an item, where threads that may not have had its value are dropped."""
+        values = with_value(seen.values, value)
+        if values is seen.values:
+            threads = tuple([thread for thread in threads if thread[0] not in self._ends])
+        return threads, Seen(values)
+
+    def _left_to(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+        """Where the byte behind a number is left to; threads that need not wait for it are there already."""
+        inner, found = self.inner, dict[Thread, None]()
+        for thread in threads:
+            state, _, frame = thread
+            is_over = state >= 0 and self._returns[state]
+            found.update(dict.fromkeys(inner.stacks.opened(frame) if is_over else (thread,)))
+        return tuple(found)
+
+    def can_go_on(self, place: Place) -> bool:
+        """Whether some item can come of what is there that has not been there yet, if one must."""
+        seen = place[1]
+        if seen is None or seen.values is None or not (seen.item or seen.is_due):
+            return True
+        if seen.item and not seen.item.can_be_in(seen.values):
+            return True
+        todo, known = [place], set[Hashable]()
+        while todo:
+            here = todo.pop()
+            if len(known) > _MOST_LOOKED:  # more than any array has items, or what no schema says
+                raise BudgetExceededError("looking for a value that an array does not have yet")
+            for byte in self.inner.candidates(here[0]):
+                after = self.step(here, byte)
+                if not after[0]:
+                    continue
+                item = after[1] and after[1].item
+                if after[1] is None or after[1].values is not seen.values or not (item or after[1].is_due):
+                    return True  # an item is over, or is none that is told apart
+                if item and not item.can_be_in(seen.values):
+                    return True
+                key = after[0], item and item.key(seen.values)
+                if key not in known:
+                    known.add(key)
+                    todo.append(after)
+        return False
+
+    def may_end(self, threads: tuple[Place, ...]) -> bool:
+        """Whether the text is complete."""
+        return self.inner.may_end(threads[0][0])
+
+    def _candidates(self, threads: tuple[Place, ...]) -> Iterable[Sequence[int]]:
+        return ((byte,) for byte in self.inner.candidates(threads[0][0]))
+
+    def _is_full(self) -> bool:
+        return len(self.inner.stacks) >= MEMO_FRAMES or super()._is_full()
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.inner.forget()
+        self._own_rows = 0
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def _work_out(self, config: Configuration[Place]) -> NDArray[np.int32]:
+        place = config.threads[0]
+        row = self.inner.row_of(place[0])
+        ids = self._forbidden(place, row)
+        if len(ids):
+            row = row.copy()
+            np.bitwise_and.at(row.view(np.uint32), ids >> 5, ~(np.uint32(1) << (ids & 31).astype(np.uint32)))
+            row.flags.writeable = False
+            self._own_rows += 1
+            DENSE_ROWS.note(self, 4 * self.vocabulary.words * self._own_rows)
+        config.dense = row
+        return row
+
+    @cached_property
+    def _item_tokens(self) -> ItemTokens:
+        return ItemTokens.of(self.vocabulary)
+
+    def _forbidden(self, place: Place, row: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The tokens that the automaton allows, in its row, and the items' values do not, as ids.
+
+        Such a token repeats a value, or can only lead to one. Where that is the item in progress, it is found in the
+        trie along the texts that values of the set can still come of. Where it is a later one the token has a comma,
+        and each of those is followed.
+        """
+        in_string = place[1] is not None and isinstance(place[1].item, String)
+        tokens = self._item_tokens.in_string if in_string else self._item_tokens.outside
+        allowed = tokens[row[tokens >> 5] >> (tokens & 31) & 1 == 1].tolist()
+        text_of = self.vocabulary.token
+        repeating = [token for token in allowed if not self._follow((place,), text_of(token) or b"")]
+        return np.concatenate([np.array(repeating, np.int64), *self._repeating_now(place)])
+
+    def _repeating_now(self, place: Place) -> Iterator[NDArray[np.int32]]:
+        """The tokens with which the item in progress, or the next one, turns into none that has not been there."""
+        trie = self.vocabulary.trie
+        todo: list[tuple[int, Place]] = [(0, place)]
+        while todo:
+            node, here = todo.pop()
+            for byte in self._towards(here):
+                child = trie.child(node, byte)
+                if child is None:
+                    continue
+                after = self.step(here, byte)
+                if after[0] and self.can_go_on(after):
+                    todo.append((child, after))
+                else:
+                    yield trie.token_ids[trie.first_token[child] : trie.first_token[trie.skip[child]]]
+
+    def _towards(self, place: Place) -> Iterable[int]:
+        """The bytes that lead towards a value that has been there, and perhaps others."""
+        seen = place[1]
+        if seen is None or seen.values is None or not (seen.item or seen.is_due):
+            return ()
+        if seen.item is None:
+            return _BEGINNINGS
+        return seen.item.bytes_towards(seen.values) if seen.item.can_be_in(seen.values) else ()
+
+    def let_go(self) -> None:
+        """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""
+        self._own_rows = 0
+        self._forget_rows()
+
+    def distances(self) -> Distances:
+        """How far texts are from their end: not known, since what is nearest may have been there."""
+        raise UnsupportedError(
+            "max_tokens is not supported where the items of an array must differ",
+            remedy="Leave max_tokens out, or bound the items by an enum.",
+        )
+
+    @property
+    def known_rows(self) -> int:
+        """How many partial masks there are so far."""
+        return self.inner.known_rows
+
+    def is_complete(self) -> bool:
+        """Rows within such arrays depend on the items: they are put together when they are needed."""
+        return False
+
+    def is_filled(self) -> bool:
+        """Whether the automaton's rows are there."""
+        return self.inner.is_filled()
+
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Work out the automaton's rows."""
+        self.inner.fill(threads=threads, meter=meter, progress=progress)
+
+    def share_rows(self, kept: SharedRows) -> None:
+        """See `PushdownMachine`."""
+        self.inner.share_rows(kept)
+
+    def keep_shared_rows(self) -> None:
+        """See `PushdownMachine`."""
+        self.inner.keep_shared_rows()
+
+    def exercise_kernels(self) -> None:
+        """See `PushdownMachine`."""
+        self.inner.exercise_kernels()
+
+    def to_meta(self) -> JsonMap:
+        """What goes into the file's meta section."""
+        return self.inner.to_meta()
+
+    def to_sections(self, *, self_contained: bool = False) -> Sections:
+        """The sections of the file format: the automaton's."""
+        return self.inner.to_sections(self_contained=self_contained)
+
+
+def distinct(inner: PushdownMachine) -> CompiledMachine:
+    """The machine of an automaton: one around it, where it has arrays whose items must differ."""
+    return DistinctMachine(inner) if len(inner.tables.distinct) else inner
+
+
+def from_sections(meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> CompiledMachine:
+    """Read what either machine wrote. Raises `FormatError`."""
+    return distinct(PushdownMachine.from_sections(meta, sections, vocabulary, where))

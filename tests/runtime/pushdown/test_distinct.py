@@ -1,0 +1,325 @@
+"""Arrays whose items must differ, of too many values for a bit each: which have been there is in the configuration.
+
+The judges: `jsonschema` says which texts are valid, among those of the same schema without ``uniqueItems``; what such
+a text may begin like is tried with endings; and where the values are few the lowering has a bit for each, so that the
+two ways must allow the same tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import tokenizer_folder
+from judges.guides import allowed, with_bytes
+
+import structgen as sg
+from structgen.compiler.json_schema.lower import unique
+from structgen.errors import FormatError, UnsupportedError
+from structgen.runtime.pushdown.distinct import items
+from structgen.runtime.pushdown.distinct.machine import DistinctMachine
+from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
+from structgen.storage.container import pack, unpack
+
+#: All bytes, and tokens in which items end and others begin.
+WORDS = [
+    b", ", b'", "',
+    *b'''"," ", [" "] "a" ,"a a","a a"," ["a","a"] ["a","b"] "]," aa \\" \\u00'''.split(),
+    *b"[1,1 1,1 ,1 1, 10 0. .0 e1 E+ 0,1,0 ,true true, null]".split(),
+]  # fmt: skip
+VOCABULARY = with_bytes(*WORDS)
+EOS = 256 + len(WORDS)
+
+#: Items of values that are too many for a bit each, with spellings of some of them that are equal at times.
+ITEMS: dict[str, tuple[Any, str]] = {
+    "strings": ({"type": "string"}, r'''"a" "\u0061" "" "ab" "\n" "\u000a" "😀" "\ud83d\uDE00" "aa"'''),
+    "numbers": ({"type": "number"}, "1 1.0 1e0 10e-1 0 -0 0.0 0e7 -0.0 -1 100 1E+2 0.5 5e-1 12 1.20"),
+    "integers": ({"type": "integer"}, "0 1 -1 10 100 101"),
+    "mixed": ({"type": ["string", "number", "null", "boolean"]}, 'null true false 1 1.0 "1" "null" "" 0'),
+    "words": ({"pattern": "^a*b?$", "type": "string"}, r'"" "a" "b" "ab" "\u0061b" "aab"'),
+    "bounded": ({"type": "integer", "minimum": 8, "maximum": 30000}, "8 9 10 30000 29999 300"),
+}
+
+MORE: list[dict[str, Any]] = [
+    {}, {"minItems": 2}, {"maxItems": 3}, {"minItems": 1, "maxItems": 40}, {"prefixItems": [{"type": "boolean"}]},
+]  # fmt: skip
+
+#: What completes some item, if anything does, with none that is in the tests; and what ends an array.
+ITEM_ENDS = rb'''
+    " zq" \nzq" nzq" u007azq" 7azq" 07azq" azq" aaaaab" aaaaaaab" b" "aaaaaaab" 61aaaaab" 1aaaaaab"
+    0061aaaaaab" 061aaaaaab" u0061aaaaab" uDE07zq" ude07zq" DE07" E07" 07" 7" \ude07" 7\ude07zq" 37\ude07zq" 777.5
+    e-77 E77 77 77e77 -77 .75 7 0777 9 20 999 3 1 2 00 01 "zq" rue ue e alse lse se ull ll l true false null
+'''.split()
+ARRAY_ENDS = b'] ,777] ,"zzq"] ,null] ,"aaaaaaaab"] ,7777]'.split()
+
+
+def compiled(schema: Any, vocabulary: sg.Vocabulary = VOCABULARY, **options: Any) -> sg.Index:
+    return sg.compile(sg.JsonSchema(schema, escapes="any", **options), vocabulary, eager=False)
+
+
+def array(item: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": item, "uniqueItems": True, **more}
+
+
+def is_valid(schema: Any, text: bytes) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_jsonschema_decides_texts(name: str) -> None:
+    item, spellings = ITEMS[name][0], ITEMS[name][1].split()
+    random = Random(7)
+    for more in MORE:
+        schema = {"type": "object", "properties": {"x": array(item, **more)}, "additionalProperties": array(item)}
+        index = compiled(schema)
+        assert isinstance(index.machine, DistinctMachine)
+        syntax = compiled(json.loads(json.dumps(schema).replace('"uniqueItems": true', '"uniqueItems": false')))
+        seen = set()
+        for _ in range(60):
+            parts = random.choices(spellings, k=random.randrange(5))
+            if "prefixItems" in more and random.random() < 0.8:
+                parts.insert(0, random.choice(["true", "false"]))
+            text = f'{{"x":[{random.choice([",", ", ", " ,"]).join(parts)}]}}'.encode()
+            if random.random() < 0.3:
+                text = text[:-1] + b',"y":[%b]}' % ",".join(random.choices(spellings, k=2)).encode()
+            expected = syntax.match(text).accepted and is_valid(schema, text)
+            assert index.match(text).accepted == expected, text
+            seen.add(expected)
+        assert seen == {True, False}
+
+
+def endings(text: bytes) -> Iterator[bytes]:
+    """What completes a text of arrays, if anything does."""
+    for item in (b"", *ITEM_ENDS):
+        for tail in ARRAY_ENDS:
+            yield text + item + tail
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_masks_are_what_can_be_completed(name: str) -> None:
+    item, spellings = ITEMS[name][0], ITEMS[name][1].split()
+    random = Random(3)
+    schema = array(item, **random.choice([{}, {"minItems": 2}]))
+    index, syntax = compiled(schema), compiled({**schema, "uniqueItems": False})
+    refused = 0
+    for _ in range(12):
+        parts = random.sample(spellings, k=random.randrange(1, 4))
+        text = ("[" + ",".join(parts) + "," + random.choice(spellings) + random.choice(["", ",", ", "])).encode()
+        text = text[: random.randrange(1, len(text) + 1)] if random.random() < 0.5 else text.rstrip(b", ")
+        while text and index.match(text).consumed < len(text):
+            text = text[:-1]
+        if not text.isascii():
+            continue
+        tokens = [*random.sample(range(128), 30), *range(256, 256 + len(WORDS)), *b'"\\,] abtn01-.eE9']
+        guide, plain = sg.Guide(index), sg.Guide(syntax)
+        for byte in text:
+            guide.advance(byte)
+            plain.advance(byte)
+        mask, without = set(allowed(guide)), set(allowed(plain))
+        assert mask <= without
+        for token in {*tokens} & without:
+            after = text + (VOCABULARY.token(token) or b"")
+            can = any(syntax.match(whole).accepted and is_valid(schema, whole) for whole in [after, *endings(after)])
+            assert (token in mask) == can, (text, VOCABULARY.token(token))
+            refused += not can
+    assert refused > 3
+
+
+FEW: list[dict[str, Any]] = [
+    array({"enum": ["a", "ab", "abc", "b"]}),
+    array({"enum": ["a", "b", 1, 10, 1.5, None, True]}, minItems=3),
+    array({"pattern": "^a(b|c)$", "type": "string"}, minItems=2),
+    array({"type": "integer", "minimum": 8, "maximum": 12}, maxItems=4),
+    {"anyOf": [array({"enum": ["a", "ab"]}), {"type": "array", "items": {"enum": ["a", 1]}, "maxItems": 3}]},
+    {"properties": {"x": array({"enum": [1, 10, 100, -1]}), "y": array({"type": ["boolean", "null"]})}},
+    array({"enum": [1, 2, 3, "a"]}, prefixItems=[{"enum": [1, "a"]}], minItems=2),
+    {"type": "array", "items": array({"enum": ["a", "aa", "b"]}), "maxItems": 2},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(FEW)))
+@pytest.mark.parametrize("whitespace", ["compact", "any"])
+def test_the_lowering_with_bits_allows_the_same(
+    number: int, whitespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = FEW[number]
+    bits = compiled(schema, whitespace=whitespace)
+    assert not isinstance(bits.machine, DistinctMachine)
+    monkeypatch.setattr(unique, "_MAX_SETS", 0)
+    index = compiled(schema, whitespace=whitespace)
+    assert isinstance(index.machine, DistinctMachine)
+    random = Random(number)
+    for _ in range(12):
+        one, other = sg.Guide(bits), sg.Guide(index)
+        for _ in range(40):
+            np.testing.assert_array_equal(one.bitmask(), other.bitmask())
+            tokens = [token for token in allowed(one) if token != EOS]
+            if not tokens:
+                break
+            token = random.choice([*tokens, *[t for t in tokens if VOCABULARY.token(t) != b" "]])
+            one.advance(token)
+            other.advance(token)
+            assert one.is_accepting() == other.is_accepting()
+
+
+def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:
+    index = compiled(array({"type": ["string", "integer"]}, maxItems=100))
+    guide = sg.Guide(index)
+    for byte in b'["a",1,"b':
+        guide.advance(byte)
+    fork, before = guide.fork(), guide.bitmask().copy()
+    for byte in b'c",1':
+        fork.advance(byte)
+    assert ord(",") not in allowed(fork)
+    assert ord("0") in allowed(fork)
+    np.testing.assert_array_equal(guide.bitmask(), before)
+    fork.rollback(4)
+    np.testing.assert_array_equal(fork.bitmask(), before)
+    index.save(tmp_path / "set.sgx")
+    for other in (sg.Index.load(tmp_path / "set.sgx"), pickle.loads(pickle.dumps(index))):
+        assert isinstance(other.machine, DistinctMachine)
+        again = sg.Guide(other)
+        for byte in b'["a",1,"b':
+            again.advance(byte)
+        np.testing.assert_array_equal(again.bitmask(), before)
+        assert not other.match(b'["a","a"]').accepted
+        assert other.match(b'["a","b"]').accepted
+
+
+def test_batches_have_the_guides_masks() -> None:
+    index, random = compiled(array({"type": "integer"})), Random(1)
+    batch = sg.GuideBatch(VOCABULARY, [index] * 4)
+    guides = [sg.Guide(index) for _ in range(4)]
+    for _ in range(30):
+        rows = batch.bitmask()
+        tokens = []
+        for row, guide in zip(rows, guides, strict=True):
+            np.testing.assert_array_equal(row, guide.bitmask())
+            tokens.append(random.choice(allowed(guide)))
+            guide.advance(tokens[-1])
+        batch.advance(tokens)
+
+
+def test_a_damaged_mark_is_refused() -> None:
+    index = compiled(array({"type": "string"}))
+    meta, sections = unpack(index.to_bytes(), "index")
+    for damaged in (np.full_like(sections["distinct"], 3), sections["distinct"][1:]):
+        with pytest.raises(FormatError, match="distinct"):
+            sg.Index.from_buffer(pack(meta, {**sections, "distinct": damaged}))
+
+
+def test_long_arrays() -> None:
+    index = compiled(array({"type": "integer"}))
+    text = json.dumps([*range(400)]).encode()
+    assert index.match(text).accepted
+    assert index.match(text[:-1] + b", 123]").consumed == len(text) - 1 + len(b", 123")
+
+
+def test_what_is_refused() -> None:
+    for schema in (
+        array({"type": "object"}),
+        array({"type": ["string", "array"]}),
+        array({}),
+        array({"type": "string"}, contains={"const": "a"}),
+    ):
+        with pytest.raises(UnsupportedError, match="uniqueItems"):
+            compiled(schema)
+    with pytest.raises(UnsupportedError, match="uniqueItems"):
+        compiled(
+            array({"pattern": "^a{1000}[b-z]?$", "type": "string"}, minItems=27, prefixItems=[{"type": "string"}])
+        )
+    index = compiled(array({"type": "string"}))
+    with pytest.raises(UnsupportedError, match="max_tokens"):
+        sg.Guide(index, max_tokens=20)
+    with pytest.raises(UnsupportedError, match="uniqueItems"):
+        sg.compile(
+            sg.Grammar("start: X\n", definitions={"X": sg.JsonSchema(array({"type": "string"}))}),
+            VOCABULARY,
+            eager=False,
+        )
+
+
+def test_a_set_of_values() -> None:
+    random = Random(5)
+    words = [bytes(random.choices(b"ab", k=random.randrange(6))) for _ in range(300)]
+    values: ValueSet | None = None
+    known: set[bytes] = set()
+    for word in words:
+        before = values
+        values = with_value(values, word)
+        assert (values is before) == (word in known)
+        known.add(word)
+    assert values is not None
+    assert [*values] == sorted(known)
+    assert values.longest == max(map(len, known))
+    for prefix in words:
+        follow = {word[len(prefix)] for word in known if word.startswith(prefix) and len(word) > len(prefix)}
+        assert [*values.following(prefix)] == sorted(follow)
+        assert values.has_prefix(prefix)
+        assert (prefix + b"b" in values) == (prefix + b"b" in known)
+
+
+def test_numbers_are_equal_by_value() -> None:
+    from decimal import Decimal
+
+    random = Random(2)
+    texts = ["-0", "0e9", "0.00", "1e1000000000000", "10e999999999999"]
+    texts += [
+        f"{random.choice(['', '-'])}{random.choice(['0', '1', '10', '120'])}{random.choice(['', '.0', '.50', '.05'])}"
+        f"{random.choice(['', 'e1', 'E-2', 'e+02', 'e-0'])}"
+        for _ in range(200)
+    ]  # fmt: skip
+    values = {}
+    for text in texts:
+        item: items.ItemInProgress = items.begun(ord(text[0]))
+        for letter in text[1:]:
+            item = item.after(ord(letter))
+        values[text] = item.value()
+    for one in texts:
+        for other in texts[:60]:
+            assert (values[one] == values[other]) == (Decimal(one) == Decimal(other)), (one, other)
+
+
+def test_real_tokens() -> None:
+    vocabulary = sg.Vocabulary.from_pretrained(tokenizer_folder("llama3"))
+    schema = array({"type": ["string", "integer"]})
+    index, syntax = compiled(schema, vocabulary), compiled({**schema, "uniqueItems": False}, vocabulary)
+    random, refused, encode = Random(11), 0, vocabulary.encode
+    assert encode is not None
+    for text in ('["red","green', '["red","green","', '["red","g', "[12,1,3,1", "[12,1,", '["red","re'):
+        tokens = encode(text)
+        guide, plain = sg.Guide(index), sg.Guide(syntax)
+        for token in tokens:
+            guide.advance(token)
+            plain.advance(token)
+        mask, without = set(allowed(guide)), set(allowed(plain))
+        assert mask <= without
+        commas = [
+            token
+            for token in without
+            if b'"' in (vocabulary.token(token) or b"") or b"," in (vocabulary.token(token) or b"")
+        ]
+        for token in {
+            *(without - mask),
+            *random.sample(sorted(without), 20),
+            *random.sample(commas, min(len(commas), 40)),
+        }:
+            after = text.encode() + (vocabulary.token(token) or b"")
+            if after.isascii():
+                can = any(
+                    syntax.match(whole).accepted and is_valid(schema, whole) for whole in [after, *endings(after)]
+                )
+                assert (token in mask) == can, after
+                refused += not can
+    assert refused > 10
