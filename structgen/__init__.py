@@ -58,6 +58,8 @@ _HOMES = {
     "difference": "certificates.difference",
     "Difference": "certificates.difference",
     "Cache": "cache.cache",
+    "ObjectStore": "cache.remote.values",
+    "cache_key": "index_store",
     "Error": "errors",
     "errors": "errors",
 }
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from .api import compile_base_rows as compile_base_rows
     from .budget import Budget as Budget
     from .cache.cache import Cache as Cache
+    from .cache.remote.values import ObjectStore as ObjectStore
     from .certificates.certify import certify as certify
     from .certificates.difference import Difference as Difference
     from .certificates.difference import difference as difference
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     from .errors import Error as Error
     from .explanations.explain import explain as explain
     from .explanations.values import Explanation as Explanation
+    from .index_store import cache_key as cache_key
     from .replies.events import ReplyEvent as ReplyEvent
     from .replies.reader import ToolCallReader as ToolCallReader
     from .runtime.batch.batch import GuideBatch as GuideBatch

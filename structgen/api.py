@@ -110,8 +110,11 @@ def compile(
             if eager:
                 index.machine.fill(threads=threads, meter=meter, progress=report)
         index.origin = "compiled"
-        index.compile_seconds += time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        index.compile_seconds += seconds
         if cache is not None:
+            cache.counters.add("compiles")
+            cache.counters.add("compile_seconds", seconds)
             index_store.keep(cache, key, index)
     if cache is not None and not index.complete:
         index.machine.tell(index_store.WriteBack(cache, key, index))

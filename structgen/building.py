@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,7 +99,7 @@ def stack_machine(
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    program, relaxations = _program(definition, vocabulary.special_tokens if whole_tokens else {}, meter)
+    program, relaxations = _program(definition, vocabulary if whole_tokens else None, meter)
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
     if isinstance(definition, Gbnf | Grammar):
         check_ambiguity(machine, program, meter)
@@ -157,18 +156,18 @@ def marked_tag_machine(
 
 
 def _program(
-    definition: JsonSchema | Gbnf | Regex | Grammar, special: Mapping[str, int], meter: Meter
+    definition: JsonSchema | Gbnf | Regex | Grammar, vocabulary: Vocabulary | None, meter: Meter
 ) -> tuple[Program, tuple[str, ...]]:
-    """The pushdown program of a definition, and what was relaxed."""
+    """The pushdown program of a definition, and what was relaxed; without a vocabulary its texts are bytes alone."""
     if isinstance(definition, JsonSchema):
         from .compiler.json_schema.compiler import compile_json_schema
         from .compiler.programs.special_tokens import SpecialTokens
 
-        return compile_json_schema(definition, meter, SpecialTokens(special))
+        return compile_json_schema(definition, meter, SpecialTokens(vocabulary.special_tokens if vocabulary else {}))
     if isinstance(definition, Gbnf):
         from .compiler.gbnf.compiler import compile_gbnf
 
-        return compile_gbnf(definition, meter), ()
+        return compile_gbnf(definition, meter, vocabulary), ()
     if isinstance(definition, Grammar):
         from .compiler.scannerless.lowering import compile_rules_over_bytes
 

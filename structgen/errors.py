@@ -142,6 +142,10 @@ class CacheError(StructgenError):
     """A cache folder that cannot be used as asked."""
 
 
+class StoreError(CacheError):
+    """An object store behind a cache that cannot be used as asked: down, slow, full, or forbidden."""
+
+
 class MissingIndexError(CacheError):
     """A definition that is not in the cache, where nothing may be compiled."""
 

@@ -6,13 +6,13 @@ import atexit
 import contextlib
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
-from .definitions import Definition, Grammar, JsonSchema, StructuralTag
+from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
 from .system.background import Background
@@ -33,7 +33,7 @@ MOST_WAITING = 16
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
     named: Sequence[tuple[str, int | None]] = []
-    if isinstance(definition, JsonSchema | StructuralTag):
+    if isinstance(definition, JsonSchema | StructuralTag | Gbnf):
         named = definition.special_names(vocabulary)
     elif isinstance(definition, Grammar):
         from .definitions.token_sets import special_names
@@ -79,11 +79,22 @@ class _SharedRows:
     vocabulary: Vocabulary
 
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
-        base: Foreign = self.vocabulary.base_rows or fetch_base_rows(self.cache, self.vocabulary)
+        # In the middle of a step nobody waits for a network.
+        base: Foreign = self.vocabulary.base_rows or fetch_base_rows(self.cache, self.vocabulary, in_folder=True)
         found: T | None = base.get(name) if base else None
         if found is not None:
             return found
-        return self.cache.read(self._key(name), read)
+        return self.cache.read(self._key(name), read, in_folder=True)
+
+    def expect(self, names: Collection[bytes]) -> None:
+        if not names or self.cache.remote is None:
+            return
+        if self.vocabulary.base_rows is None:
+            fetch_base_rows(self.cache, self.vocabulary)
+        base: BaseRows | None = self.vocabulary.base_rows
+        at_hand = self.vocabulary.shared_rows
+        missing = (name for name in names if name not in at_hand and not (base and name in base))
+        self.cache.prefetch(map(self._key, missing), patient=False)
 
     def has(self, name: bytes) -> bool:
         base: BaseRows | None = self.vocabulary.base_rows
@@ -106,11 +117,12 @@ def _base_place(cache: Cache | None) -> str:
     return "base rows" if cache is None else f"base rows in {cache.directory}"
 
 
-def fetch_base_rows(cache: Cache, vocabulary: Vocabulary) -> BaseRows | None:
+def fetch_base_rows(cache: Cache, vocabulary: Vocabulary, *, in_folder: bool = False) -> BaseRows | None:
     """The base rows that a cache has, which the vocabulary has from then on, unless it has more of them."""
     from .runtime.pushdown.base_rows import BaseRows
 
-    found = cache.read(_base_key(vocabulary), partial(BaseRows, vocabulary=vocabulary, where=_base_place(cache)))
+    read = partial(BaseRows, vocabulary=vocabulary, where=_base_place(cache))
+    found = cache.read(_base_key(vocabulary), read, in_folder=in_folder)
     if found is not None and (vocabulary.base_rows is None or len(vocabulary.base_rows) < len(found)):
         vocabulary.base_rows = found
     return found

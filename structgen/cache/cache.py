@@ -25,13 +25,20 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import CacheError, CacheWarning, FormatError
 from . import database, folder, fork
 from .entry import Entry, Tag, check_key, check_place, check_row, evictable
+from .metrics import Counters
 from .reader import Reader
 
 if TYPE_CHECKING:
     from .audit import Problem, Repair
+    from .metrics import Metrics
+    from .remote.remote import Remote
+    from .remote.values import ObjectStore
     from .store import Store
 
 T = TypeVar("T")
+
+#: Requests for objects on their way together.
+_PREFETCHED_AT_ONCE = 8
 
 PathLike = str | os.PathLike[str]
 
@@ -53,10 +60,19 @@ class Cache:
         tenths of it are left.
     timeout:
         Seconds that a write waits for those of other processes.
+    store:
+        An object store behind the folder, a URL or an `ObjectStore` (docs/guide/fleet.md): asked for what the folder
+        lacks, and given what is put. None: there is none. Raises `ArgumentError` and `StoreError` for one that cannot
+        be named so, or whose packages are not installed; nothing is asked of it yet.
     """
 
     def __init__(
-        self, directory: PathLike | None = None, *, size_limit: int = 4 << 30, timeout: float = 10.0
+        self,
+        directory: PathLike | None = None,
+        *,
+        size_limit: int = 4 << 30,
+        timeout: float = 10.0,
+        store: str | ObjectStore | None = None,
     ) -> None:
         self.directory: Path = folder.locate(directory)
         self.size_limit = size_limit
@@ -64,6 +80,8 @@ class Cache:
         self._reader = Reader(self.directory)
         self._store: Store | None = None
         self._warned = False
+        self.counters = Counters()
+        self.remote = None if store is None else self._remote_of(store)  # the object store
 
     # -- values ----------------------------------------------------------------------------------------
 
@@ -73,6 +91,14 @@ class Cache:
         Large values are mapped, not read; the buffer stays valid when the entry is replaced or evicted. Its
         content was not checked. Raises `CacheError` for a malformed key, and for nothing else.
         """
+        buffer = self._look_up(key)
+        if buffer is None:
+            return self._fetch(key, lambda value: value)
+        self.counters.add("hits_folder")
+        return buffer
+
+    def _look_up(self, key: str) -> memoryview | None:
+        """The value of a key in the folder."""
         check_key(key)
         # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
         # database, before its file was read.
@@ -82,31 +108,33 @@ class Cache:
             except FileNotFoundError:
                 continue
             except _FAILURES as error:
-                self._warn(error)
+                self._warn(error, 4)
                 break
         return None
 
-    def read(self, key: str, parse: Callable[[memoryview], T]) -> T | None:
+    def read(self, key: str, parse: Callable[[memoryview], T], *, in_folder: bool = False) -> T | None:
         """What ``parse`` makes of the value of a key, or None on a miss.
 
         A value with which it fails, in whatever way, is a miss and is discarded: it saves nobody any time, and would
-        be in the way for ever.
+        be in the way for ever. ``in_folder``: the object store is not asked, for whoever cannot wait.
         """
-        buffer = self.get(key)
-        if buffer is None:
-            return None
-        try:
-            return parse(buffer)
-        except Exception:
-            self.discard(key)
-            return None
+        buffer = self._look_up(key)
+        if buffer is not None:
+            try:
+                found = parse(buffer)
+            except Exception:
+                self.discard(key)
+            else:
+                self.counters.add("hits_folder")
+                return found
+        return self._fetch(key, parse, asks=not in_folder)
 
     def put(self, key: str, value: bytes, *, label: str = "", kind: str = "", rank: int = 0) -> bool:
         """Store a value, replacing the key's earlier one. Returns whether the key has this or a better value now.
 
-        Readers see the earlier value or this one, never a part. ``label``, ``kind`` and ``rank`` come back in
-        `entries`. Raises `CacheError` for a malformed key and for values other than bytes, and for nothing
-        else.
+        Readers see the earlier value or this one, never a part. An object store that is written ``"now"`` has it as
+        well then, or this is False. ``label``, ``kind`` and ``rank`` come back in `entries`. Raises `CacheError` for
+        a malformed key and for values other than bytes, and for nothing else.
 
         Parameters
         ----------
@@ -117,15 +145,44 @@ class Cache:
         check_key(key)
         if not isinstance(value, bytes):
             raise CacheError(f"a value of type {type(value).__name__}, the cache keeps bytes only")
-        try:
-            self._put(key, value, Tag(label, kind, rank))
-        except CacheError as error:
-            self._warn(error)
-            return False
-        return True
+        tag = Tag(label, kind, rank)
+        is_kept = self._keep(key, value, tag)
+        return (self.remote is None or self.remote.put(key, value, tag)) and is_kept
+
+    def prefetch(self, keys: Iterable[str], *, patient: bool = True) -> list[str]:
+        """Bring what the folder lacks from the object store, several at a time.
+
+        Returns the keys that the folder lacks afterwards: a server is ready when there are none. Raises `CacheError`
+        for a malformed key.
+
+        Parameters
+        ----------
+        patient:
+            Wait for each as long as the store's ``timeout``, and ask for what was not there a moment ago. False: as a
+            look-up does.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        from .audit import check_value
+
+        def bring(key: str) -> None:
+            self._fetch(key, partial(check_value, where=key), anew=patient)
+
+        missing = [key for key in dict.fromkeys(keys) if check_key(key) not in self]
+        if self.remote is not None and missing:
+            with ThreadPoolExecutor(_PREFETCHED_AT_ONCE) as pool:
+                list(pool.map(bring, missing))
+        return [key for key in missing if key not in self]
+
+    def metrics(self) -> Metrics:
+        """What this cache did so far, as plain counters; `Metrics.openmetrics` makes a text of them."""
+        return self.counters.snapshot()
 
     def discard(self, key: str) -> None:
-        """Remove an entry, if it is there. Raises `CacheError` for a malformed key, and for nothing else."""
+        """Remove an entry from the folder, if it is there.
+
+        Raises `CacheError` for a malformed key, and for nothing else.
+        """
         check_key(key)
         try:
             if self._has_database():
@@ -258,13 +315,13 @@ class Cache:
             try:
                 if key not in by_key:
                     raise CacheError("there is no such entry")
-                check_value(self._load(key), key)
+                check_value(self.load(key), key)
             except (FormatError, *_FAILURES) as error:
                 if keys is not None:
                     raise CacheError(f"{key!r} cannot be exported: {error}", where=str(self.directory)) from error
                 continue
             chosen.append(by_key[key])
-        archive.write(Path(path), chosen, self._load)
+        archive.write(Path(path), chosen, self.load)
         return len(chosen)
 
     def import_(self, path: PathLike) -> int:
@@ -299,7 +356,12 @@ class Cache:
         return len(stored)
 
     def close(self) -> None:
-        """Close the database; the next use opens it again. Buffers from `get` stay valid."""
+        """Write what waits for the object store, and close the database; the next use opens it again.
+
+        Buffers from `get` stay valid.
+        """
+        if self.remote is not None:
+            self.remote.close()
         self._reader.close()
         if self._store is not None and self._has_database():
             # The last writer to close folds SQLite's log into the database: one file to ship.
@@ -315,6 +377,43 @@ class Cache:
 
     def __repr__(self) -> str:
         return f"Cache({str(self.directory)!r})"
+
+    # -- the object store ------------------------------------------------------------------------------
+
+    def _remote_of(self, store: str | ObjectStore) -> Remote:
+        from .remote.remote import Remote
+        from .remote.values import ObjectStore
+
+        return Remote(ObjectStore(store) if isinstance(store, str) else store, self.counters)
+
+    def _fetch(
+        self, key: str, parse: Callable[[memoryview], T], *, asks: bool = True, anew: bool = False
+    ) -> T | None:
+        """What ``parse`` makes of the value of a key in the object store, which the folder has from then on."""
+        remote = self.remote if asks else None
+        found = None if remote is None else remote.fetch(key, self.size_limit, anew=anew)
+        if remote is None or found is None:
+            self.counters.add("misses")
+            return None
+        header, value = found
+        try:
+            parsed = parse(memoryview(value))
+        except Exception as error:
+            self.counters.add("misses")
+            remote.reject(key, error)
+            return None
+        self.counters.add("hits_store")
+        self._keep(key, value, header.tag)
+        return parsed
+
+    def _keep(self, key: str, value: bytes, tag: Tag) -> bool:
+        """Put a value into the folder; False, and a warning, where it can't be."""
+        try:
+            self._put(key, value, tag)
+        except CacheError as error:
+            self._warn(error, 4)
+            return False
+        return True
 
     # -- ways in ---------------------------------------------------------------------------------------
 
@@ -338,8 +437,11 @@ class Cache:
         place = self._find(key, anew=anew)
         return None if place is None else folder.read(*place, mark=True)
 
-    def _load(self, key: str) -> memoryview | None:
-        """A value's buffer, without counting as a use. Raises as `_find`."""
+    def load(self, key: str) -> memoryview | None:
+        """A value's buffer from the folder, without counting as a use.
+
+        Raises `CacheError`, `OSError` and `sqlite3.Error`.
+        """
         place = self._find(key, anew=True)
         return None if place is None else folder.read(*place, mark=False)
 
@@ -407,13 +509,13 @@ class Cache:
             raise CacheError("the damaged database cannot be removed", where=str(self.directory), remedy=_START_OVER)
         return count
 
-    def _warn(self, reason: Exception) -> None:
-        """Say once for each `Cache` why it does not work."""
+    def _warn(self, reason: Exception, level: int = 3) -> None:
+        """Say once for each `Cache` why it does not work, in the caller's line, so many calls up."""
         if not self._warned:
             self._warned = True
             what = reason.what if isinstance(reason, CacheError) else f"{type(reason).__name__}: {reason}"
             text = f"the cache {self.directory} is not used: {what}. Work goes on without it. {_START_OVER}"
-            warnings.warn(CacheWarning(text), stacklevel=3)
+            warnings.warn(CacheWarning(text), stacklevel=level)
 
 
 def _is_damaged(error: BaseException | None) -> bool:

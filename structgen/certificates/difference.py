@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..api import compile
 from ..budget import Budget, Meter
+from ..definitions.values import as_definition
 from ..errors import BudgetExceededError, EmptyLanguageError, UnsupportedError
 from ..runtime.core.machine import CompiledMachine
 from ..runtime.index.index import Index
@@ -124,7 +125,8 @@ def difference(first: object, second: object, *, budget: Budget | None = None) -
     ----------
     first, second:
         Definitions, or what `structgen.compile` takes for one; or indexes, of any vocabularies. Texts are compared
-        byte by byte: whole tokens that a definition asks for are no part of them.
+        byte by byte: whole tokens that a definition names are no part of them. So where there are some, nothing is
+        proved, unless both are one definition over one vocabulary.
     budget:
         Bounds the work; None means the defaults of `Budget`.
 
@@ -132,8 +134,17 @@ def difference(first: object, second: object, *, budget: Budget | None = None) -
     """
     budget = budget or Budget()
     machines = [_machine_of(each, budget) for each in (first, second)]
+    names_tokens = any(machine.names_tokens() for machine in machines if machine is not None)
     with paused():
-        return _Search(machines, budget).run()
+        return _Search(machines, budget, leaves_out=names_tokens and _key(first) != _key(second)).run()
+
+
+def _key(value: object) -> tuple[str, object]:
+    """What says of two definitions, or indexes, that they are the same."""
+    if not isinstance(value, Index):
+        return as_definition(value).canonical(), None
+    vocabulary = value.vocabulary
+    return value.definition, (vocabulary.fingerprint, sorted(vocabulary.special_tokens.items()))
 
 
 def _machine_of(value: object, budget: Budget) -> CompiledMachine | None:
@@ -170,9 +181,13 @@ class _Side:
 
 
 class _Search:
-    """The pairs of configurations that texts lead to, breadth first."""
+    """The pairs of configurations that texts lead to, breadth first.
 
-    def __init__(self, machines: list[CompiledMachine | None], budget: Budget) -> None:
+    ``leaves_out``: whether whole tokens, which are not looked at, may tell the two apart.
+    """
+
+    def __init__(self, machines: list[CompiledMachine | None], budget: Budget, *, leaves_out: bool) -> None:
+        self._leaves_out = leaves_out
         self._budget = budget
         self._machines = machines
         self._meter = Meter(replace(budget, seconds=_SHARE * budget.seconds))
@@ -191,7 +206,7 @@ class _Search:
         self._go_on(_FIRST_PAIRS)
         if not self._is_whole:
             for i in range(2):
-                if self._verdict(i) == "undecided":
+                if self._verdict(i) == "undecided" and not self._leaves_out:
                     self._simulate(i)
             self._go_on(None)
         for i in range(2):
@@ -205,12 +220,14 @@ class _Search:
             how = "by a search that was not brought to an end"
             if any(self._proved):
                 how = "each production of one has its like in the other"
+        if self._leaves_out:
+            how = f"{how}; whole tokens that are named were left out"
         return Difference(*verdicts, first, second, self._is_shortest, same_up_to, len(self._before), how)
 
     def _verdict(self, i: int) -> Verdict:
         if self._only[i] is not None:
             return "refuted"
-        return "proved" if self._is_whole or self._proved[i] else "undecided"
+        return "proved" if (self._is_whole or self._proved[i]) and not self._leaves_out else "undecided"
 
     def _go_on(self, pairs: int | None) -> None:
         """Look at more pairs, so many at most, until all is decided or the time is up."""

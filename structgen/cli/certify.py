@@ -29,7 +29,7 @@ def certify(
         list[Path],
         typer.Argument(
             show_default=False,
-            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf), manifests (.toml), folders of them, "
+            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them, "
             "indexes (.sgx), or MODULE:NAME.",
         ),
     ],

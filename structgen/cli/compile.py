@@ -25,6 +25,7 @@ def compile(
     lazy: Annotated[
         bool, typer.Option("--lazy", help="Store the automaton and the masks found so far, not all masks.")
     ] = False,
+    dialect: options.Dialect = "",
     max_states: options.MaxStates = None,
     max_memory: options.MaxMemory = None,
     max_seconds: options.MaxSeconds = None,
@@ -41,7 +42,7 @@ def compile(
     """
     from ..api import compile as compile_definition
 
-    definition = _read(file, regex)
+    definition = _read(file, regex, dialect)
     vocabulary = options.load_vocabulary(tokenizer)
     with Display() as display:
         display.compile_kernels()
@@ -75,13 +76,13 @@ def compile(
         )
 
 
-def _read(file: Path | None, regex: str | None) -> Definition:
+def _read(file: Path | None, regex: str | None, dialect: str) -> Definition:
     if (file is None) == (regex is None):
         raise typer.BadParameter("Pass either FILE or --regex PATTERN.")
     if regex is not None:
-        return Regex(regex)
+        return Regex(regex, dialect=dialect or "re")
     assert file is not None
-    definitions = load_definitions([file])
+    definitions = load_definitions([file], dialect)
     if len(definitions) != 1:
         raise DefinitionError(
             f"expected one definition, found {len(definitions)}",

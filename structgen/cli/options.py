@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 #: Of the names of index files.
 INDEX_SUFFIX = ".sgx"
 
+_SPANS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 
 
@@ -28,6 +30,14 @@ def parse_size(text: str) -> int:
     if found is None or found[2].lower() not in _UNITS:
         raise typer.BadParameter(f"{text!r} is not a size. Write 4096, 500MB or 1.5GiB.")
     return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+def parse_span(text: str) -> float:
+    """Seconds: ``90m``, ``12h``, ``30d``, ``8w``. Raises `typer.BadParameter` for anything else."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([mhdw])", text.strip())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not a time. Write 90m, 12h, 30d or 8w.")
+    return float(found[1]) * _SPANS[found[2]]
 
 
 Tokenizer = Annotated[
@@ -47,6 +57,29 @@ CacheFolder = Annotated[
         metavar="DIR",
         help="The cache's folder.",
         show_default="structgen's folder in the user's cache",
+    ),
+]
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store", metavar="URL", show_default=False,
+        help="An object store: s3://bucket/prefix, gs://bucket/prefix, file:///folder.",
+    ),
+]  # fmt: skip
+SignKey = Annotated[
+    Path | None, typer.Option("--sign-key", metavar="FILE", help="Sign with this Ed25519 private key, in PEM.")
+]
+VerifyKeys = Annotated[
+    list[Path] | None,
+    typer.Option("--verify-key", metavar="FILE", help="Take only what this Ed25519 public key signed; or several."),
+]
+Dialect = Annotated[
+    str,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        show_default="Python's regexes, XGrammar's EBNF",
+        help="What .regex files (re, ecma, rust) or .ebnf files (xgrammar, transformers-cfg) were written for.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, for scripts.")]
@@ -73,6 +106,16 @@ def open_cache(folder: Path | None) -> Cache:
     from ..cache.cache import Cache
 
     return Cache(folder)
+
+
+def open_store(folder: Path | None, url: str, sign: Path | None = None, verify: Sequence[Path] = ()) -> Cache:
+    """The same with an object store behind it, which is written at once; with the files of its keys."""
+    from ..cache.cache import Cache
+    from ..cache.remote.values import ObjectStore
+
+    private = None if sign is None else sign.read_bytes()
+    keys = tuple(path.read_bytes() for path in verify)
+    return Cache(folder, store=ObjectStore(url, write="now", sign_key=private, verify_keys=keys))
 
 
 def load_vocabulary(spec: str) -> Vocabulary:

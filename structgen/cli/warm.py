@@ -69,12 +69,20 @@ def warm(
         list[Path],
         typer.Argument(
             show_default=False,
-            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf), manifests (.toml), folders of them, or "
-            "MODULE:NAME.",
+            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them, "
+            "or MODULE:NAME.",
         ),
     ],
     tokenizer: options.Tokenizer,
     cache: options.CacheFolder = None,
+    store_url: Annotated[
+        str | None,
+        typer.Option(
+            "--store", metavar="URL", help="An object store that gets what the folder has, and is asked first."
+        ),
+    ] = None,
+    sign_key: options.SignKey = None,
+    dialect: options.Dialect = "",
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core"),
@@ -104,8 +112,9 @@ def warm(
       structgen warm app.models:Person app.tools:search -t ./llama-3
       structgen warm definitions.toml -t ./llama-3 --json > warmed.json
     """
-    reading = _read(paths)
-    store, vocabulary = options.open_cache(cache), options.load_vocabulary(tokenizer)
+    reading = _read(paths, dialect)
+    store = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url, sign_key)
+    vocabulary = options.load_vocabulary(tokenizer)
     jobs = jobs or core_count()
     budget = options.make_budget(max_states, max_memory, max_seconds)
     results: list[Warmed | Failed] = [_unreadable(error) for error in reading.failures]
@@ -133,12 +142,24 @@ def warm(
         print_table(_COLUMNS, [_cells(result) for result in warmed])
     for failure in failed:
         typer.echo(f"failed: {failure}", err=True)
-    if failed:
+    unsent = _push(store)
+    if unsent:
+        typer.echo(f"failed: {unsent} entries are not in {store_url}; structgen cache push tries again", err=True)
+    if failed or unsent:
         raise typer.Exit(1)
 
 
-def _read(paths: Sequence[Path]) -> LoadedDefinitions:
-    reading = read_definitions(paths)
+def _push(store: Cache) -> int:
+    """Write to the object store, if there is one, what it lacks. Returns how many entries it did not take."""
+    if store.remote is None:
+        return 0
+    from ..cache.remote.upkeep import push
+
+    return len(push(store).failed)
+
+
+def _read(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
+    reading = read_definitions(paths, dialect)
     for path in reading.ignored:
         typer.echo(f"note: {path} is not a definition, skipped", err=True)
     if not reading.definitions and not reading.failures:

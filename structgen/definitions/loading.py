@@ -7,12 +7,13 @@
 ``NAME.tag.json``     a structural tag
 ``NAME.lark``         a grammar in Lark's syntax, whose rule ``start`` a whole text is
 ``NAME.gbnf``         a grammar in llama.cpp's GBNF, whose rule ``root`` a whole text is
+``NAME.ebnf``         one in XGrammar's EBNF
 ``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
                       ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
                       ``json_schema = '...'`` or ``structural_tag = '...'`` (JSON text, or a table),
                       ``python = "MODULE:NAME"``, or ``file = "..."``, a path relative to the manifest;
                       schemas take the options of `JsonSchema` as further keys, and structural tags
-                      those of `StructuralTag`
+                      those of `StructuralTag`; regexes and files with EBNF take ``dialect``
 ``MODULE:NAME``       an object of an importable module: a definition, a dict, a type or a function. Modules
                       are looked for in the current folder first. Importing one runs it.
 ====================  ===================================================================================
@@ -25,7 +26,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
@@ -33,7 +34,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, StructgenError
-from .values import TAG_OPTIONS, Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag, as_definition
+from .values import (
+    DIALECT_FLAGS,
+    EBNF_DIALECTS,
+    TAG_OPTIONS,
+    Definition,
+    Ebnf,
+    Gbnf,
+    Grammar,
+    JsonSchema,
+    Regex,
+    StructuralTag,
+    as_definition,
+)
 
 if TYPE_CHECKING:
     from ..system.types import JsonMap
@@ -102,8 +115,10 @@ class LoadedDefinitions:
     ignored: tuple[Path, ...]
 
 
-def load_definitions(paths: Iterable[PathLike]) -> list[NamedDefinition]:
+def load_definitions(paths: Iterable[PathLike], dialect: str = "") -> list[NamedDefinition]:
     """Read every definition under ``paths`` (files, manifests, folders, objects); raises the first failure.
+
+    ``dialect``: of regexes or of EBNF in files of their own, where it is not the usual one.
 
     Raises
     ------
@@ -113,14 +128,19 @@ def load_definitions(paths: Iterable[PathLike]) -> list[NamedDefinition]:
     BudgetExceededError
         For a schema that is nested too deeply to be read.
     """
-    reading = read_definitions(paths)
+    reading = read_definitions(paths, dialect)
     if reading.failures:
         raise reading.failures[0]
     return list(reading.definitions)
 
 
-def read_definitions(paths: Iterable[PathLike]) -> LoadedDefinitions:
-    """Read every definition under ``paths`` and go on past those that fail. Raises nothing of its own."""
+def read_definitions(paths: Iterable[PathLike], dialect: str = "") -> LoadedDefinitions:
+    """Read every definition under ``paths`` and go on past those that fail; see `load_definitions`.
+
+    Raises `DefinitionError` for a dialect that there is not, and nothing else of its own.
+    """
+    if dialect and dialect not in (*DIALECT_FLAGS, *EBNF_DIALECTS):
+        raise _no_dialect(dialect, (*DIALECT_FLAGS, *EBNF_DIALECTS))
     definitions: list[NamedDefinition] = []
     failures: list[StructgenError] = []
     ignored: list[Path] = []
@@ -129,7 +149,7 @@ def read_definitions(paths: Iterable[PathLike]) -> LoadedDefinitions:
             if file != path and _suffix(file) not in SUFFIXES:
                 ignored.append(file)
                 continue
-            for item in _read_file(file):
+            for item in _read_file(file, dialect):
                 if isinstance(item, NamedDefinition):
                     definitions.append(item)
                 else:
@@ -152,7 +172,7 @@ def _walk(folder: Path, failures: list[StructgenError]) -> Iterator[Path]:
 Items = Iterator[NamedDefinition | StructgenError]
 
 
-def _read_file(path: Path) -> Items:
+def _read_file(path: Path, dialect: str = "") -> Items:
     name = str(path)
     try:
         if _OBJECT.fullmatch(name) and not path.exists():
@@ -163,7 +183,10 @@ def _read_file(path: Path) -> Items:
         if suffix == _MANIFEST:
             yield from _read_manifest(path, text)
         elif suffix in READERS:
-            yield NamedDefinition(path.name.removesuffix(suffix), READERS[suffix](path, text), path)
+            definition = READERS[suffix](path, text)
+            if dialect in _DIALECTS.get(suffix, ()):
+                definition = _in_dialect(definition, dialect)
+            yield NamedDefinition(path.name.removesuffix(suffix), definition, path)
         else:
             raise DefinitionError(
                 f"no kind of definition goes by the suffix {suffix!r}",
@@ -216,7 +239,12 @@ READERS: dict[str, Callable[[Path, str], Definition]] = {
     _TAG: lambda path, text: StructuralTag(text),
     ".lark": lambda path, text: Grammar(path),
     ".gbnf": lambda path, text: Gbnf(text),
+    ".ebnf": lambda path, text: Ebnf(text),
 }
+
+#: The dialects of what stands in a file.
+_DIALECTS: dict[str, Collection[str]] = {".regex": DIALECT_FLAGS, ".ebnf": EBNF_DIALECTS}
+
 _MANIFEST = ".toml"
 SUFFIXES = (*READERS, _MANIFEST)
 
@@ -249,16 +277,18 @@ def _parse_entry(manifest: Path, entry: object) -> Definition:
         raise DefinitionError("expected a table", remedy='Write NAME = { regex = "..." }.')
     sources = [key for key in SOURCES if key in entry]
     options = {key: value for key, value in entry.items() if key in SCHEMA_OPTIONS}
-    unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set())
+    unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set()) - {"dialect"}
     if unknown:
         raise DefinitionError(
             f"unknown key {min(unknown)!r}",
-            remedy=f"Use one of {', '.join(SOURCES)}; flags goes with regex, {', '.join(SCHEMA_OPTIONS)} with a JSON "
-            f"Schema, and {', '.join(TAG_OPTIONS)} with a structural tag.",
+            remedy=f"Use one of {', '.join(SOURCES)}; flags go with regex, dialect with regex and EBNF, "
+            f"{', '.join(SCHEMA_OPTIONS)} with a JSON Schema, and {', '.join(TAG_OPTIONS)} with a structural tag.",
         )
     if len(sources) != 1:
         raise DefinitionError(f"expected exactly one of {', '.join(SOURCES)}")
     definition = _parse_source(manifest, sources[0], entry)
+    if "dialect" in entry:
+        definition = _in_dialect(definition, entry["dialect"])
     if not options:
         return definition
     if isinstance(definition, StructuralTag) and options.keys() <= set(TAG_OPTIONS):
@@ -289,6 +319,25 @@ def _parse_source(manifest: Path, source: str, entry: JsonMap) -> Definition:
     if source == "python":
         return _import_object(value)
     return _load_referenced(manifest.parent / value)
+
+
+def _in_dialect(definition: Definition, dialect: object) -> Definition:
+    """A definition, its text read in a dialect."""
+    if isinstance(definition, Regex):
+        known: Collection[str] = DIALECT_FLAGS
+    elif isinstance(definition, Ebnf):
+        known = EBNF_DIALECTS
+    else:
+        raise DefinitionError(f"there are dialects of regexes and EBNF, and this is a {definition.kind}")
+    if not isinstance(dialect, str) or dialect not in known:
+        raise _no_dialect(dialect, known)
+    if isinstance(definition, Regex):
+        return replace(definition, dialect=dialect)
+    return replace(definition, source=definition.text, dialect=dialect)
+
+
+def _no_dialect(dialect: object, known: Iterable[str]) -> DefinitionError:
+    return DefinitionError(f"there is no dialect {dialect!r}", remedy=f"Use one of {', '.join(known)}.")
 
 
 def _parse_flags(letters: object) -> int:

@@ -1,12 +1,14 @@
 """Tokens that a grammar names: ``<|eom_id|>``, ``<[128008]>``, and sets of them by their ids.
 
 ``<[1-3,5]>`` is one token of these, ``<[^1-3]>`` one of the others, ``<[*]>`` any. (The notation is llguidance's.)
-What ends a text is in no set.
+``!<|eom_id|>`` and ``!<[1-3]>`` are the others of what follows the sign, too. (That is llama.cpp's.) What ends a text
+is in no set.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, VocabularyError
@@ -14,6 +16,17 @@ from ..errors import DefinitionError, VocabularyError
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
     from .grammar_marks import MarkedText
+
+#: How a token, or a set of them, is written in GBNF.
+MARK = re.compile(r"!?<[^>\r\n]+>")
+
+#: What GBNF reads as one: comments, texts, classes. Then tokens, and a dot that is part of no name.
+_PIECE_OF_GBNF = re.compile(
+    rf"""(?s:\#[^\r\n]*|"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\]\\]*(?:\\.[^\]\\]*)*\]|(?P<mark>{MARK.pattern})|(?P<dot>(?<![\w.-])\.(?![\w.-]))|(?P<unclosed>["\[]))"""
+)
+
+#: XGrammar's macros that name tokens by their ids.
+_MACRO = re.compile(r"\b(?:Exclude)?Token(?:TagDispatch)?\s*\((?:[^()]|\([^()]*\))*\)")
 
 _ONE = re.compile(r"<\[\d{1,9}\]>")
 _RANGE = r"\d{1,9}(?:-\d{1,9})?"
@@ -25,14 +38,13 @@ def tokens_of(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
 
     Raises `VocabularyError` where the vocabulary has none such, `DefinitionError` for ids that can't be read.
     """
+    if mark.startswith("!"):
+        return _others(tokens_of(mark[1:], vocabulary), mark, vocabulary)
     ids = ids_of(mark)
     if ids is None:
         found = _named(mark, vocabulary)
         if found is None:
-            raise VocabularyError(
-                f"the vocabulary has no special token {mark}",
-                remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
-            )
+            return _spelled(mark, vocabulary)
         return [(found, found)]
     size = vocabulary.size
     last = max((last for _, last in ids), default=0)
@@ -42,12 +54,29 @@ def tokens_of(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
         )
     if _ONE.fullmatch(mark):
         return ids
-    ends = [(i, i) for i in vocabulary.eos_ids]
     without = ids if mark.startswith("<[^") else _between(ids, size) if ids else []
-    found_ids = _between([*without, *ends], size)
-    if not found_ids:
+    return _others(without, mark, vocabulary)
+
+
+def _spelled(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """The tokens whose bytes are a mark. Raises `VocabularyError` where there are none."""
+    trie = vocabulary.trie
+    node = trie.find(mark.encode("utf-8", "surrogatepass"))
+    ids = [] if node is None else trie.token_ids[trie.first_token[node] : trie.first_token[node + 1]].tolist()
+    if not ids:
+        raise VocabularyError(
+            f"the vocabulary has no special token {mark}",
+            remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
+        )
+    return [(token_id, token_id) for token_id in sorted(ids)]
+
+
+def _others(without: list[tuple[int, int]], mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """All ids but some, and but for those that end a text. Raises `VocabularyError` where there are none."""
+    found = _between([*without, *((i, i) for i in vocabulary.eos_ids)], vocabulary.size)
+    if not found:
         raise VocabularyError(f"{mark} stands for no token of the vocabulary", remedy="Leave it out.")
-    return found_ids
+    return found
 
 
 def ids_of(mark: str) -> list[tuple[int, int]] | None:
@@ -55,6 +84,7 @@ def ids_of(mark: str) -> list[tuple[int, int]] | None:
 
     Raises `DefinitionError`.
     """
+    mark = mark.removeprefix("!")
     if not (mark.startswith("<[") and mark.endswith("]>")):
         return None
     found = _SET.fullmatch(mark)
@@ -75,6 +105,30 @@ def _between(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
             found.append((begin, first - 1))
         begin = max(begin, last + 1)
     return [*found, (begin, size - 1)] if begin < size else found
+
+
+def marks_in_gbnf(text: str) -> list[str]:
+    """The tokens that a grammar in GBNF, or in XGrammar's EBNF, names, as they are written, or by their ids."""
+    marks: dict[str, None] = {}
+    for kind, piece in _pieces(text):
+        if kind == "mark":
+            marks[piece] = None
+    for macro in _MACRO.findall(text) if "Token" in text else ():
+        marks |= {f"<[{number}]>": None for number in re.findall(r"(?<![\w.-])\d{1,9}(?![\w.-])", macro)}
+    return [*marks]
+
+
+def is_llama_cpps(text: str) -> bool:
+    """Whether a grammar has what llama.cpp's GBNF has and XGrammar's EBNF has not: a dot, or marks of tokens."""
+    return any(kind in ("mark", "dot") for kind, _ in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[tuple[str | None, str]]:
+    """What GBNF reads as one: its kind, and how it is written. No more of a text that is never closed."""
+    for found in _PIECE_OF_GBNF.finditer(text):
+        if found["unclosed"] is not None:  # which is refused where it is read
+            break
+        yield found.lastgroup, found[0]
 
 
 def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:

@@ -238,7 +238,9 @@ class JsonSchema(Composable):
         ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows.
     additional_properties:
         Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
-        has it that they may.
+        has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
+        ``"unevaluated"`` lets objects have what any of the branches that they satisfy lists, as
+        ``unevaluatedProperties: false`` does.
     lenient:
         Approximate what cannot be honoured exactly, instead of refusing it, and list that in `Index.relaxations`.
     style:
@@ -269,7 +271,7 @@ class JsonSchema(Composable):
     max_whitespace: int | None = 20
     property_order: str = "schema"
     escapes: str = "minimal"
-    additional_properties: bool = True
+    additional_properties: bool | str = True
     lenient: bool = False
     style: str = "json"
     excludes: tuple[str, ...] = ()
@@ -295,12 +297,36 @@ class JsonSchema(Composable):
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_choice("property_order", self.property_order, ("schema", "any"))
         _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))
-        _check_choice("additional_properties", self.additional_properties, (True, False))
+        _check_choice("additional_properties", self.additional_properties, (True, False, "unevaluated"))
         _check_choice("lenient", self.lenient, (True, False))
         _check_choice("style", self.style, STYLES)
         object.__setattr__(self, "excludes", _texts("excludes", self.excludes))
         if self.style != "json" and self.indent is not None:
             raise DefinitionError(f"style {self.style!r} takes no indentation", remedy='Use whitespace="single".')
+
+    @classmethod
+    def openai_strict(cls, schema: object, **options: Foreign) -> JsonSchema:
+        """A schema that OpenAI's structured outputs take with ``"strict": true``, checked to be one.
+
+        Objects are closed, all their members are required, and come in the order of ``properties``.
+
+        Parameters
+        ----------
+        schema:
+            As of `JsonSchema`. Dicts, texts and files are taken as they are; the schema of a type is closed first,
+            and its members made required, as OpenAI's own package does it.
+        options:
+            As of `JsonSchema`.
+
+        Raises
+        ------
+        DefinitionError
+            With the JSON pointer of what strict mode doesn't take: a keyword, an open object, an optional member, or
+            what is above one of its limits. And what making a `JsonSchema` raises.
+        """
+        from .openai_strict import strict_schema
+
+        return cls(strict_schema(schema), **options)
 
     def __repr__(self) -> str:
         options = ((f, getattr(self, f.name)) for f in fields(self) if f.init)
@@ -540,6 +566,16 @@ class Gbnf(Composable):
         object.__setattr__(self, "text", read_grammar(source)[0])
         _check_start(self.start)
 
+    def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
+        """The special tokens of a vocabulary that the text may name: what its bytes don't tell."""
+        return sorted((name, token) for name, token in vocabulary.special_tokens.items() if name in self.text)
+
+    def named_tokens(self) -> list[str]:
+        """The tokens that the text names, as `structgen.definitions.token_sets` reads them."""
+        from .token_sets import marks_in_gbnf
+
+        return marks_in_gbnf(self.text)
+
     def canonical(self) -> str:
         """The kind, the start and the text, as JSON."""
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
@@ -558,7 +594,7 @@ class Ebnf(Gbnf):
     source, start:
         As of `Gbnf`.
     dialect:
-        ``"xgrammar"``: XGrammar's EBNF, with left recursion and ``TagDispatch``; ``"transformers-cfg"``. What each
+        ``"xgrammar"``: XGrammar's EBNF, with left recursion and its macros; ``"transformers-cfg"``. What each
         has that is not read is refused by name when it is compiled; see docs/guide/migrating.md.
 
     Raises
@@ -614,7 +650,7 @@ class StructuralTag(Composable):
     max_whitespace: int | None = 20
     property_order: str = "schema"
     escapes: str = "minimal"
-    additional_properties: bool = True
+    additional_properties: bool | str = True
     lenient: bool = False
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)

@@ -16,8 +16,10 @@ from ..compiler.gbnf.reader import read_with_places
 from ..compiler.gbnf.syntax import (
     CharacterSet,
     Choice,
+    External,
     FreeText,
     GbnfGrammar,
+    Network,
     QuotedText,
     Reference,
     Repetition,
@@ -170,8 +172,8 @@ def find(index: Index, definition: Gbnf, data: bytes, ended: bool, _: Foreign = 
     except StructgenError as error:
         return Findings((), "", (f"the rules are not looked into: {error}",))
     grammar, places = known
-    if any(isinstance(node, FreeText) for node in grammar.nodes):
-        return Findings((), "", ("the rules are not looked into: they hold free text",))
+    if any(isinstance(node, FreeText | Network | External) for node in grammar.nodes):
+        return Findings((), "", ("the rules are not looked into: they hold free text, a regex or tokens",))
     start = next(number for number, rule in enumerate(grammar.rules) if rule.name == definition.start)
     text = characters(data)
     if text is None:

@@ -120,7 +120,7 @@ class KeywordTexts:
         node = self.node(self._probes.schemas[atom.schema].pointer)
         keyword = self.keyword(atom)
         is_closing = atom.field in ("additional_properties", "unevaluated_properties")
-        is_option = is_closing and not self._probes.definition.additional_properties
+        is_option = is_closing and self._probes.definition.additional_properties is not True
         if is_option and isinstance(node, dict) and keyword not in node:
             return Reason("option", ("additional_properties",), "it has no members but those listed", path)
         said = self.said(atom)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from ..api import compile
 from ..budget import Budget
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from ..definitions.token_sets import ids_of
+from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions.token_sets import ids_of, is_llama_cpps
 from ..errors import (
     CacheError,
     DefinitionError,
@@ -53,6 +53,7 @@ KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
     "choice": ((list, tuple), lambda words: choice(words)),
     "grammar": ((str,), Grammar),
     "gbnf": ((str,), Gbnf),
+    "ebnf": ((str,), Ebnf),
     "structural_tag": ((str, dict), StructuralTag),
     "tools": ((list,), lambda tools, **options: tool_calls(tools, **options)),
 }
@@ -61,6 +62,8 @@ KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
 OPTIONS: dict[str, tuple[str, ...]] = {
     "json_schema": tuple(field.name for field in fields(JsonSchema) if field.init and field.name != "schema"),
     "grammar": ("start", "lexer", "strict", "ambiguity"),
+    "gbnf": ("start",),
+    "ebnf": ("start", "dialect"),
     "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),
 }
 OPTIONS["tools"] = ("style", "tool_choice", "parallel", "reasoning", *OPTIONS["structural_tag"])
@@ -178,13 +181,20 @@ def choice(words: object) -> Regex:
 ENGINE_KINDS: dict[str, Callable[[str], Definition]] = {
     "JSON": lambda text: JsonSchema(text, whitespace="any"),
     "REGEX": Regex,
-    "EBNF": lambda text: Gbnf(text) if "::=" in text else Grammar(text),
+    "EBNF": lambda text: engine_grammar(text, is_larks="::=" not in text),
     "STRUCTURAL_TAG": lambda text: StructuralTag(text, whitespace="any"),
 }
 
 
+def engine_grammar(text: str, *, is_larks: bool) -> Gbnf | Grammar:
+    """A grammar as engines take it: in XGrammar's EBNF, or, where only that has what is in it, llama.cpp's GBNF."""
+    if is_larks:
+        return Grammar(text)
+    return Gbnf(text) if is_llama_cpps(text) else Ebnf(text)
+
+
 def read_engine_request(kind: str, text: str) -> Definition:
-    """What a request of an engine asks for; ``EBNF`` is GBNF, or Lark's syntax where there is no ``::=``.
+    """What a request of an engine asks for; ``EBNF`` is `engine_grammar`, Lark's syntax where there is no ``::=``.
 
     Raises `UnsupportedError` for a kind that is none of `ENGINE_KINDS`, and what making the definition raises.
     """
@@ -212,6 +222,8 @@ def check_definition(definition: Definition, budget: Budget = Budget.request) ->
 def _byte_vocabulary(definition: Definition) -> Vocabulary:
     """Every byte, an EOS id, and the special tokens that a grammar or a structural tag names."""
     marks = sorted(set(definition.marked.tokens.values())) if isinstance(definition, Grammar) else []
+    if isinstance(definition, Gbnf):
+        marks = definition.named_tokens()
     if isinstance(definition, StructuralTag):
         named = definition.named_tokens()
         marks = sorted(name if isinstance(name, str) else f"<[{name}]>" for name in named)

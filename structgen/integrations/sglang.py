@@ -2,7 +2,7 @@
 
 ``--grammar-backend structgen`` is enough where structgen is installed: SGLang calls `register` in each of its
 processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``regex``, ``structural_tag``, and
-``ebnf``, which here is GBNF, or Lark's syntax where it has no ``::=``. Settings come from the environment, as SGLang
+``ebnf``, XGrammar's or GBNF, or Lark's syntax where it has no ``::=``. Settings come from the environment, as SGLang
 hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
 
 Where SGLang runs a parser of reasoning (``--reasoning-parser``), a request that reasons is masked from the end of its
@@ -130,7 +130,7 @@ class StructgenBackend(_Masks, BaseGrammarBackend):
         return self._begin("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        """A grammar in GBNF, or in Lark's syntax."""
+        """A grammar in EBNF, or in Lark's syntax."""
         return self._begin("ebnf", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:

@@ -6,8 +6,8 @@ means structgen. A ``GuidedDecoder`` that exists already takes another factory a
 
     decoder.grammar_matcher_factory = StructgenMatcherFactory(config, vocab_size_padded)
 
-Guides of kind JSON, JSON_SCHEMA, REGEX, EBNF_GRAMMAR (GBNF, or Lark's syntax where there is no ``::=``) and
-STRUCTURAL_TAG are honoured. Settings are a JSON object in ``STRUCTGEN_TENSORRT_LLM``; see
+Guides of kind JSON, JSON_SCHEMA, REGEX, EBNF_GRAMMAR (XGrammar's or GBNF, or Lark's syntax where there is no ``::=``)
+and STRUCTURAL_TAG are honoured. Settings are a JSON object in ``STRUCTGEN_TENSORRT_LLM``; see
 `structgen.integrations.requests.SETTINGS`.
 
 Written against the sources of TensorRT-LLM 1.2, ``tensorrt_llm/_torch/pyexecutor/grammar_matcher.py``, which run on

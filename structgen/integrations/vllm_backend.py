@@ -24,13 +24,13 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
+from ..definitions import Definition, JsonSchema, StructuralTag
 from ..errors import DefinitionError, StructgenError
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign
 from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import check_definition, choice, indexes_with, read_engine_request
+from .requests import check_definition, choice, engine_grammar, indexes_with, read_engine_request
 from .vllm import settings_of, vocabulary_of
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def validate(sampling_params: Foreign) -> None:
 
 
 def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, compact: bool = False) -> Definition:
-    """What a request asks for. A grammar is one in Lark's syntax or in GBNF, as vLLM tells them apart.
+    """What a request asks for. A grammar is one in Lark's syntax or in EBNF, as vLLM tells them apart.
 
     Raises what making the definition raises.
     """
@@ -81,7 +81,7 @@ def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, c
         except ValueError as error:
             raise DefinitionError(f"the choice is not JSON: {error}") from error
     if request_type == StructuredOutputOptions.GRAMMAR:
-        return Grammar(grammar_spec) if grammar_is_likely_lark(grammar_spec) else Gbnf(grammar_spec)
+        return engine_grammar(grammar_spec, is_larks=grammar_is_likely_lark(grammar_spec))
     if request_type == StructuredOutputOptions.STRUCTURAL_TAG:
         return StructuralTag(grammar_spec, whitespace=whitespace)
     return read_engine_request(request_type.name, grammar_spec)

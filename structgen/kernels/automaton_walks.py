@@ -152,6 +152,7 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
     # The pieces of depth d are begin[d]..begin[d + 1] of these columns: state, lowest, highest, added.
     begin = np.zeros(max_depth + 2, np.int64)
     pieces = np.empty((256, 4), np.int64)
+    targets = records.ravel()
     n_out = 0
     pieces[0, 0] = state
     pieces[0, 1] = low
@@ -181,29 +182,8 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
                 # From here on the count is known: 1, whatever it was at the start.
                 n = _join(pieces, base, n, records[r, 2], lo, hi, _FIXED + 1)
                 continue
-            minimum = loops[records[r, 1], 0]
-            maximum = loops[records[r, 1], 1]
-            add += 1
-            if add > _FIXED:
-                target = records[r, 2 + _zone(add - _FIXED, minimum, maximum)]
-                if target >= 0:
-                    n = _join(pieces, base, n, target, lo, hi, add if live[target] >= 0 else 0)
-                continue
-            for zone in range(3):
-                target = records[r, 2 + zone]
-                if target < 0:
-                    continue
-                z_lo = lo
-                z_hi = hi
-                if zone == LOW:
-                    z_hi = min(hi, minimum - 1 - add)
-                elif zone == MID:
-                    z_lo = max(lo, minimum - add)
-                    z_hi = min(hi, maximum - 1 - add)
-                else:
-                    z_lo = max(lo, maximum - add)
-                if z_lo <= z_hi:
-                    n = _join(pieces, base, n, target, z_lo, z_hi, add if live[target] >= 0 else 0)
+            loop = records[r, 1]
+            n = _count(pieces, base, n, lo, hi, add, targets, 5 * r + 2, loops[loop, 0], loops[loop, 1], live, 0)
         if n == base:
             i = skip[i]
             continue
@@ -243,6 +223,37 @@ def _join(pieces, base, n, state, lo, hi, add):
     pieces[n, 2] = hi
     pieces[n, 3] = add
     return n + 1
+
+
+@inlined
+def _count(pieces, base, n, lo, hi, add, targets, first, minimum, maximum, live, counts):
+    """Append where a piece leads by one more turn of a loop, split by zone; returns the number of pieces.
+
+    ``targets[first + zone]`` is the state for a count in that zone, or negative: none. What is added to the count is
+    dropped in states that don't count, those with ``live[counts + state]`` negative.
+    """
+    add += 1
+    if add > _FIXED:
+        target = targets[first + _zone(add - _FIXED, minimum, maximum)]
+        if target >= 0:
+            n = _join(pieces, base, n, target, lo, hi, add if live[counts + target] >= 0 else 0)
+        return n
+    for zone in range(3):
+        target = targets[first + zone]
+        if target < 0:
+            continue
+        z_lo = lo
+        z_hi = hi
+        if zone == LOW:
+            z_hi = min(hi, minimum - 1 - add)
+        elif zone == MID:
+            z_lo = max(lo, minimum - add)
+            z_hi = min(hi, maximum - 1 - add)
+        else:
+            z_lo = max(lo, maximum - add)
+        if z_lo <= z_hi:
+            n = _join(pieces, base, n, target, z_lo, z_hi, add if live[counts + target] >= 0 else 0)
+    return n
 
 
 #: Added to an offset that is a known count rather than relative to the start; far above any count.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .automaton_walks import _FIXED, _copy_twins, _join
+from .automaton_walks import _FIXED, _copy_twins, _count, _join
 from .jit import bare_kernel, inlined, kernel
 from .pushdown_walks import (
     A_CLASS_OF,
@@ -19,7 +19,7 @@ from .pushdown_walks import (
     _row,
 )
 from .subset_construction import _grown, _grown_rows, _zone
-from .values import DEAD, INC, LOW, MID, SET
+from .values import DEAD, INC, SET
 
 #
 # See `structgen.runtime.index.token_budget`.
@@ -37,6 +37,7 @@ def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, rec
     n_nodes = len(byte)
     begin = np.zeros(max_depth + 2, np.int64)
     pieces = np.empty((256, 4), np.int64)
+    targets = records.ravel()
     mask = len(slots) - 1
     n_out = 0
     last = -1
@@ -67,29 +68,8 @@ def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, rec
             if records[r, 0] == SET:
                 n = _join(pieces, base, n, records[r, 2], lo, hi, FIXED + 1 if live[records[r, 2]] >= 0 else 0)
                 continue
-            minimum = loops[records[r, 1], 0]
-            maximum = loops[records[r, 1], 1]
-            add += 1
-            if add > FIXED:
-                target = records[r, 2 + _zone(add - FIXED, minimum, maximum)]
-                if target >= 0:
-                    n = _join(pieces, base, n, target, lo, hi, add if live[target] >= 0 else 0)
-                continue
-            for zone in range(3):
-                target = records[r, 2 + zone]
-                if target < 0:
-                    continue
-                z_lo = lo
-                z_hi = hi
-                if zone == LOW:
-                    z_hi = min(hi, minimum - 1 - add)
-                elif zone == MID:
-                    z_lo = max(lo, minimum - add)
-                    z_hi = min(hi, maximum - 1 - add)
-                else:
-                    z_lo = max(lo, maximum - add)
-                if z_lo <= z_hi:
-                    n = _join(pieces, base, n, target, z_lo, z_hi, add if live[target] >= 0 else 0)
+            loop = records[r, 1]
+            n = _count(pieces, base, n, lo, hi, add, targets, 5 * r + 2, loops[loop, 0], loops[loop, 1], live, 0)
         if n == base:
             i = skip[i]
             continue

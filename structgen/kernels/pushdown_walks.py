@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .automaton_walks import _FIXED, _join
+from .automaton_walks import _FIXED, _count, _join
 from .jit import bare_kernel, inlined, kernel
 from .rows import sort_to_gaps
 from .subset_construction import _grown_rows, _zone
@@ -1475,27 +1475,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
             if arena[r + 1] != counter:
                 least = np.int64(arena[arena[A_LOOPS] + 2 * arena[r + 1]])
                 most = np.int64(arena[arena[A_LOOPS] + 2 * arena[r + 1] + 1])
-            add += 1
-            if add > _FIXED:
-                target = arena[r + 2 + _zone(add - _FIXED, least, most)]
-                if target >= 0:
-                    n = _join(pieces, base, n, target, lo, hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
-                continue
-            for zone in range(3):
-                target = arena[r + 2 + zone]
-                if target < 0:
-                    continue
-                z_lo = lo
-                z_hi = hi
-                if zone == LOW:
-                    z_hi = min(hi, least - 1 - add)
-                elif zone == MID:
-                    z_lo = max(lo, least - add)
-                    z_hi = min(hi, most - 1 - add)
-                else:
-                    z_lo = max(lo, most - add)
-                if z_lo <= z_hi:
-                    n = _join(pieces, base, n, target, z_lo, z_hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
+            n = _count(pieces, base, n, lo, hi, add, arena, r + 2, least, most, arena, arena[A_LIVE])
         if n == base:
             i = skip[i]
             continue

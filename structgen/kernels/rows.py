@@ -18,13 +18,13 @@ def nearest_base(row, bases, n_bases, good_enough):
     best = 0
     fewest = 0
     for w in range(len(row)):
-        fewest += _popcount(row[w])
+        fewest += popcount(row[w])
     for b in range(n_bases):
         if fewest <= good_enough:
             break
         bits = 0
         for w in range(len(row)):
-            bits += _popcount(row[w] ^ bases[b, w])
+            bits += popcount(row[w] ^ bases[b, w])
             if bits >= fewest:
                 break
         if bits < fewest:
@@ -122,7 +122,7 @@ def set_bits(row, base, count):
         word = row[w] ^ base[w]
         while word:
             low = word & (~word + np.uint32(1))
-            out[n] = 32 * w + _popcount(low - np.uint32(1))
+            out[n] = 32 * w + popcount(low - np.uint32(1))
             n += 1
             word ^= low
     return out
@@ -147,7 +147,8 @@ def keep_allowed(bits, words, never, out):
 
 
 @inlined
-def _popcount(word):
+def popcount(word):
+    """How many bits of a ``uint32`` are set."""
     word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
     word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
     word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)

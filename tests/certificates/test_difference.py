@@ -56,3 +56,46 @@ def test_what_is_not_decided_says_how_far_it_was_looked() -> None:
     assert difference.same_up_to is not None
     assert difference.same_up_to > 3
     assert sg.Difference.from_json(difference.to_json()) == difference
+
+
+def _compiled(definition: object, **special: int) -> sg.Index:
+    """An index over single bytes, EOS and two tokens without bytes."""
+    tokens = [*(bytes([byte]) for byte in range(256)), None, None, None]
+    vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[256], special_tokens=special or {"<a>": 257, "<b>": 258})
+    return sg.compile(definition, vocabulary, eager=False)
+
+
+_NAMING = [
+    (sg.Grammar('start: "x" <a>'), sg.Grammar('start: "x" <b>')),
+    (sg.Gbnf('root ::= "x" | <a>'), sg.Gbnf('root ::= "x" | <b>')),
+    (sg.Grammar('start: "x" <[97]>'), sg.Grammar('start: "x" <[98]>')),
+    (sg.Ebnf('root ::= "x" | Token(97)'), sg.Gbnf('root ::= "x"')),
+    tuple(sg.StructuralTag({"type": "token", "token": token}) for token in (257, 258)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(_NAMING)))
+def test_what_differs_in_tokens_alone_is_not_proved_equal(number: int) -> None:
+    pair = [*map(_compiled, _NAMING[number])]
+    for one, other in (pair, pair[::-1]):
+        found = sg.difference(one, other)
+        assert found.relation == "undecided"
+        assert "tokens" in found.how
+    assert sg.difference(pair[0], _compiled(_NAMING[number][0])).relation == "equal"
+
+
+def test_definitions_that_name_tokens_by_their_ids() -> None:
+    one, other = sg.Grammar('start: "x" <[97]>'), sg.Grammar('start: "x" <[98]>')
+    assert sg.difference(one, other).relation == "undecided"
+    assert sg.difference(one, one).relation == "equal"
+
+
+def test_tokens_of_one_name_and_two_ids() -> None:
+    grammar = sg.Grammar('start: "x" <a>')
+    swapped = _compiled(grammar, **{"<a>": 258, "<b>": 257})
+    assert sg.difference(_compiled(grammar), swapped).relation == "undecided"
+
+
+def test_a_text_that_only_one_accepts_is_told_where_tokens_are_read() -> None:
+    found = sg.difference(_compiled(sg.Grammar('start: "x" (<a> | "y")')), _compiled(sg.Grammar('start: "x" <a>')))
+    assert (found.first_in_second, found.second_in_first, found.only_first) == ("refuted", "undecided", "xy")

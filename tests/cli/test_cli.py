@@ -432,7 +432,7 @@ class TestCache:
 
 class TestLeaving:
     def test_an_interrupt_is_quiet(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupted(paths: Any) -> Any:
+        def interrupted(paths: Any, dialect: str) -> Any:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(warm, "read_definitions", interrupted)
@@ -493,3 +493,57 @@ def test_sizes(text: str, size: int) -> None:
 )
 def test_bytes_in_words(size: int, text: str) -> None:
     assert format_bytes(size) == text
+
+
+# -- object stores ---------------------------------------------------------------------------------------
+
+
+def test_warm_fills_a_store_and_a_server_pulls_it(run: Run, tokenizer: Path, tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    store = (tmp_path / "store").as_uri()
+    (tmp_path / "date.regex").write_text(DATE)
+    (tmp_path / "other.regex").write_text("[a-c]{3}")
+    warmed = run("warm", "date.regex", "other.regex", "-t", tokenizer, "--cache", "built", "--store", store)
+    assert warmed.exit_code == 0, warmed.output
+    listed = json.loads(run("cache", "ls", "--store", store, "--json").stdout)
+    assert len(listed["objects"]) == 2
+    again = run("cache", "push", "--store", store, "--cache", "built")
+    assert again.stdout == "pushed 0 entries, 2 were there\n"
+    pulled = run("cache", "pull", "--store", store, "--cache", "server")
+    assert pulled.stdout == "pulled 2 entries, 0 were there\n"
+    vocabulary = sg.Vocabulary.from_pretrained(str(tokenizer))
+    index = sg.compile(sg.Regex(DATE), vocabulary, cache=sg.Cache("server"), compile_missing=False)
+    assert index.origin == "cache"
+    gone = run("cache", "gc", "--store", store, "--manifest", "date.regex", "-t", tokenizer)
+    assert gone.stdout.startswith("removed 1 entry of 2, ")
+    left = json.loads(run("cache", "ls", "--store", store, "--json").stdout)["objects"]
+    assert [each["key"] for each in left] == [sg.cache_key(sg.Regex(DATE), vocabulary)]
+    assert run("cache", "gc", "--store", store, "--older-than", "1d").stdout.startswith("removed 0 entries of 1")
+    synced = run("cache", "sync", "--store", store, "--cache", "server")
+    assert synced.stdout == "pushed 1 entry, 1 were there\npulled 0 entries, 2 were there\n"
+    assert run("cache", "gc", "--store", store, "--size", "0", "--dry-run").stdout.startswith("would remove 2")
+
+
+def test_an_object_that_cannot_be_used_is_left_where_it_is(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    store = (tmp_path / "store").as_uri()
+    with sg.Cache(tmp_path / "a", store=store) as cache:
+        cache.put("good", sg.compile(sg.Regex("a"), sg.Vocabulary.from_bytes([b"a", None], eos_ids=[1])).to_bytes())
+        cache.put("bad", b"not a file of structgen's")
+    pulled = run("cache", "pull", "--store", store, "--cache", "b")
+    assert (pulled.exit_code, pulled.stdout) == (1, "pulled 1 entry, 0 were there, 1 failed\n")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["gc", "--store", "file:///tmp"], ["gc", "--store", "file:///tmp", "--manifest", "a.regex"],
+        ["gc", "--store", "file:///tmp", "--older-than", "soon"], ["push", "--store", "bucket"], ["push"],
+        ["ls", "--store", "s3://key:secret@bucket"],
+    ],
+)  # fmt: skip
+def test_stores_that_are_not_named_right(run: Run, options: list[str]) -> None:
+    result = run("cache", *options)
+    assert result.exit_code in (1, 2)
+    assert "secret" not in result.output
+    assert "Traceback" not in result.output

@@ -54,7 +54,7 @@ def test_the_notation_is_named(run: Run, name: str, text: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.ebnf", 'root ::= "a"\n  Token(3)\n', "a.ebnf:2:3: xgrammar: the macro Token is not supported. Use a"),
+        ("a.ebnf", 'root ::= "a"\n  Token("b")\n', "a.ebnf:2:9: xgrammar: expected the id of a token. Write"),
         ("b.gbnf", 'root ::= "a" | \n"b" c\n', "b.gbnf:2:5: gbnf: the rule c is not defined. Add c ::= ..."),
         ("c.regex", r"a(?=b", "c.regex:1:2: re: missing ), unterminated group. To match"),
         ("d.lark", 'start: p & q\np: "a"\n', "d.lark:1:10: lark: & outside of a terminal is not read. "),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from structgen.definitions import JsonSchema, Regex
+from structgen.definitions import Ebnf, JsonSchema, Regex
 from structgen.definitions.loading import load_definitions, read_definitions
 from structgen.errors import BudgetExceededError, DefinitionError, StructgenError
 
@@ -101,6 +101,25 @@ id = { file = "sub/uuid.regex" }
         assert {name: named.line for name, named in found.items()} == {"hex": 1, "yes no": 5, "id": 9}
         assert found["id"].path == path
 
+    def test_dialects(self, tmp_path: Path) -> None:
+        rules, pattern = 'root ::= root "a" | "b"\n', r"\u{e9}"
+        write(tmp_path, "a.ebnf", rules)
+        write(tmp_path, "b.regex", pattern)
+        manifest = write(tmp_path, "c.toml", """\
+[definitions]
+rules = { file = "a.ebnf", dialect = "transformers-cfg" }
+pattern = { regex = '\\u{e9}', dialect = "ecma", flags = "i" }
+""")
+        found = [named.definition for named in load_definitions([tmp_path])]
+        transformers = Ebnf(rules, dialect="transformers-cfg")
+        assert found == [Ebnf(rules), Regex(pattern), transformers, Regex(pattern, re.IGNORECASE, "ecma")]
+        found = [named.definition for named in load_definitions([tmp_path], "ecma")]
+        assert found[:2] == [Ebnf(rules), Regex(pattern, dialect="ecma")]
+        [named] = load_definitions([tmp_path / "a.ebnf"], "transformers-cfg")
+        assert named.definition == transformers
+        with pytest.raises(DefinitionError, match="no dialect 'lark'"):
+            load_definitions([manifest], "lark")
+
     @pytest.mark.parametrize(
         ("entry", "message"),
         [
@@ -121,6 +140,10 @@ id = { file = "sub/uuid.regex" }
             ("python = 'string:digits'", "cannot compile a str"),
             ("words = ['a']\nflags = 'i'", "unknown key 'flags'"),
             ("words = []", "words is not"),
+            ("words = ['a']\ndialect = 'lark'", "there is no dialect 'lark'"),
+            ("json_schema = true\ndialect = 'ecma'", "dialects of regexes and EBNF"),
+            ("regex = 'a'\ndialect = 2", "there is no dialect 2"),
+            ("regex = 'a'\nflags = 'x'\ndialect = 'ecma'", "no flag re.VERBOSE"),
             ("words = ['a', 1]", "words is not"),
             ("file = 'absent.regex'", "cannot read the file"),
             ("file = 'other.toml'", "another manifest"),
@@ -295,7 +318,7 @@ class TestNamedDirectly:
     def test_an_unknown_suffix_is_an_error(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(DefinitionError, match="suffix") as caught:
             load_definitions([write(tmp_path, name, "{}")])
-        assert ".regex, .words, .json, .tag.json, .lark, .gbnf, .toml" in caught.value.remedy
+        assert ".regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf, .toml" in caught.value.remedy
 
     @pytest.mark.parametrize("name", ["absent", "absent.regex"])
     def test_a_missing_path_is_an_error(self, tmp_path: Path, name: str) -> None:

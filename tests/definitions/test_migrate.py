@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import random
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -242,3 +244,52 @@ def test_arguments_of_xgrammar_that_are_none() -> None:
         migrate.from_xgrammar(5, "regex")
     as_json = migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=[", ", ": "])
     assert as_json == migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=(", ", ": "))
+
+
+_BLOCKS = r"""
+    start: (stmt | _NL)*
+    stmt: NAME _NL | "if" NAME ":" _NL _INDENT stmt+ _DEDENT | "[" NAME* "]" _NL
+    NAME: /[a-z]+/
+    LSQB: "["
+    RSQB: "]"
+    _NL: /(\r?\n[\t ]*)+/
+    %ignore /[ \t]+/
+    %declare _INDENT _DEDENT
+"""
+
+
+def test_syncodes_indents_as_lark_makes_them() -> None:
+    """As syncode has Lark read it: the basic lexer, and an indenter with these names."""
+    lark = pytest.importorskip("lark")
+    from lark.indenter import Indenter
+
+    class Indents(Indenter):
+        NL_type, INDENT_type, DEDENT_type, tab_len = "_NL", "_INDENT", "_DEDENT", 4
+        OPEN_PAREN_types, CLOSE_PAREN_types = ["LPAR", "LSQB", "LBRACE"], ["RPAR", "RSQB", "RBRACE"]
+
+    judge = lark.Lark(_BLOCKS, parser="lalr", lexer="basic", postlex=Indents())
+
+    def is_right(text: str) -> bool:
+        try:
+            judge.parse(text)
+        except (lark.exceptions.LarkError, AssertionError):
+            return False
+        return True
+
+    lines = ["a\n", "if b:\n", "    c\n", "\td\n", "  e\n", "[\n f]\n", "if"]
+    texts = ["".join(each) for size in range(4) for each in itertools.product(lines, repeat=size)]
+    found = migrate.from_syncode(_BLOCKS)
+    judged = [is_right(text) for text in texts]
+    assert accepted(found, texts) == judged
+    assert 20 < sum(judged) < len(texts) - 20
+
+
+def test_other_grammars_of_syncode() -> None:
+    plain = 'start: "a"'
+    assert migrate.from_syncode(SimpleNamespace(ebnf=plain)).definition == sg.Grammar(plain, lexer="basic")
+    newline = 'start: _NEWLINE _INDENT "a" _DEDENT\n_NEWLINE: /\\n */\n%declare _INDENT _DEDENT\n'
+    found = migrate.from_syncode(newline).definition
+    assert isinstance(found, sg.Grammar)
+    assert found.postlex == sg.Indentation(tab=4)
+    with pytest.raises(DefinitionError, match="no grammar of syncode's"):
+        migrate.from_syncode(3)

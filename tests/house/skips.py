@@ -44,6 +44,7 @@ EXCUSES: dict[str, bool] = {
     r"the tokenizers package is not installed|the judge of tokenizer\.json": _absent("tokenizers"),
     r"instances are encoded by the tokenizer itself": _absent("tokenizers"),
     r"the tekken vocabulary comes with mistral-common.*": _absent("mistral_common"),
+    r"moto's server is not installed": _absent("moto"),
     r"the judge is not installed: .*": _absent("jsonschema"),
     r"Triton is not installed": _absent("triton"),
     r"the layout's other implementation is not installed": _absent("llguidance", "xgrammar"),

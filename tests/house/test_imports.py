@@ -49,7 +49,7 @@ ROOMS = {
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": (
-        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"
+        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core vocabulary"
     ),
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
@@ -143,7 +143,7 @@ THIRD_PARTY = {
     "system": {"numpy", "platformdirs"},
     "storage": {"numpy"},
     "kernels": {"numpy", "numba"},
-    "cache": {"diskcache"},
+    "cache": {"diskcache", "obstore", "cryptography"},  # the latter two where an object store, and keys, are named
     "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
     "definitions": {"numpy", "pydantic", "lark", "tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
@@ -164,7 +164,7 @@ THIRD_PARTY = {
 
 #: Heavy packages that `import structgen` must leave alone.
 LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic",
-                "jinja2")
+                "jinja2", "obstore", "cryptography")
 
 
 class Import(NamedTuple):

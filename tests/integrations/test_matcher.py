@@ -17,7 +17,7 @@ import structgen as sg
 from structgen import errors
 from structgen.integrations import requests as requests_module
 from structgen.integrations.matcher import Matcher
-from structgen.integrations.requests import Indexes, Named, check_definition, read_request
+from structgen.integrations.requests import Indexes, Named, check_definition, read_engine_request, read_request
 from structgen.runtime.rows.bitmask import ids_of
 
 EOS, EOM, NEWLINE = 256, 257, 10
@@ -223,6 +223,8 @@ def test_requests_become_definitions() -> None:
     assert read_request({"json_schema": json.dumps(SCHEMA), "whitespace": "compact"}) == sg.JsonSchema(
         SCHEMA, whitespace="compact"
     )
+    assert read_request({"ebnf": 'a ::= "x"', "start": "a"}) == sg.Ebnf('a ::= "x"', start="a")
+    assert read_request({"gbnf": 'a ::= "x"', "start": "a"}) == sg.Gbnf('a ::= "x"', start="a")
     assert read_request({"grammar": 'begin: "x"', "start": "begin"}) == sg.Grammar('begin: "x"', start="begin")
     assert read_request({"gbnf": 'root ::= "x"'}) == sg.Gbnf('root ::= "x"')
     assert read_request({"index": "invoice-2.v1"}) == Named("invoice-2.v1")
@@ -327,3 +329,18 @@ def test_named_indexes_are_the_operators(tmp_path: Path) -> None:
     for missing in (indexes, Indexes(VOCABULARY)):
         with pytest.raises(errors.CacheError, match="there is no index"):
             missing.of(Named("missing"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('root ::= a.b\na.b ::= a.b "." | [.<] # <x> .\n', sg.Ebnf),
+        ('root ::= "\\"<" TagDispatch() (= "a")', sg.Ebnf),
+        ('root ::= "a" .*', sg.Gbnf),
+        ("root ::= <think> [a-z]", sg.Gbnf),
+        ('root ::= "a" | !<[5]>', sg.Gbnf),
+        ('start: "a" | .', sg.Grammar),
+    ],
+)
+def test_grammars_of_engines_are_xgrammars_or_llama_cpps(text: str, expected: type[object]) -> None:
+    assert type(read_engine_request("EBNF", text)) is expected

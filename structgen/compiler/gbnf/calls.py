@@ -70,7 +70,7 @@ def plan(facts: RuleFacts, start: int, meter: Meter) -> Plan:
     order = list(post_order([start], mentioned, lambda path, rule: circular.add(rule)))
     rules, nodes = facts.document.rules, len(facts.document.nodes)
     counted = frozenset(number for number in meter.each(range(nodes), _DOING) if _worth_counting(facts, number))
-    if any(isinstance(node, External) and node.is_token for node in facts.document.nodes):
+    if any(isinstance(node, External) and node.takes_tokens for node in facts.document.nodes):
         counted = frozenset()  # no state counts and takes tokens as such
     for bound in _BOUNDS:
         sizes = [0] * nodes

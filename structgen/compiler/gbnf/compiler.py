@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ...budget import Meter
 from ...definitions import Gbnf
-from ...errors import DefinitionError, EmptyLanguageError
+from ...definitions.token_sets import tokens_of
+from ...errors import DefinitionError, EmptyLanguageError, InternalError, UnsupportedError
+from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import EdgeLists
-from ..programs.program import Program
+from ..programs.program import First, Program, TokenSet
 from .automata import automaton_of
 from .calls import plan
 from .dialects import DIALECTS
@@ -20,14 +24,79 @@ from .reader import read
 #: The automata of the rules that are called, and of the start.
 Rules: TypeAlias = "dict[int, EdgeLists]"
 
+#: What an id in a set takes.
+_BYTES_OF_ID = 40
 
-def compile_gbnf(definition: Gbnf, meter: Meter) -> Program:
-    """Read a grammar, build the automata of its rules, put them together.
 
-    Raises the errors of `read_gbnf` and `BudgetExceededError`.
+def compile_gbnf(definition: Gbnf, meter: Meter, vocabulary: Vocabulary | None = None) -> Program:
+    """Read a grammar, build the automata of its rules, put them together; without a vocabulary it names no tokens.
+
+    Raises the errors of `read_gbnf` and of `NamedTokens`, and `BudgetExceededError`.
     """
     facts, start = read_gbnf(definition, meter)
-    return Lowering(*rules_of(facts, start, meter), meter).run(start)
+    names = facts.document.tokens
+    tokens = NamedTokens(names, vocabulary, meter) if names else None
+    return Lowering(*rules_of(facts, start, meter), meter, externals=tokens).run(start)
+
+
+def renumbered(rules: Rules, externals: Sequence[int]) -> Rules:
+    """The same automata, which call other externals: by the number of each, the new one."""
+    return {
+        rule: replace(there, calls=[
+            tuple((callee if callee >= 0 else -1 - externals[-1 - callee], target) for callee, target in calls)
+            for calls in there.calls
+        ])
+        for rule, there in rules.items()
+    }  # fmt: skip
+
+
+class NamedTokens:
+    """The tokens that a grammar names, as the externals of its rules: there are no others.
+
+    Parameters
+    ----------
+    names:
+        As they are written.
+    vocabulary:
+        Where they are looked for; None for a grammar whose texts are bytes alone.
+
+    Raises
+    ------
+    VocabularyError
+        For what the vocabulary does not have.
+    UnsupportedError
+        Without one.
+    """
+
+    def __init__(self, names: Sequence[str], vocabulary: Vocabulary | None, meter: Meter) -> None:
+        if vocabulary is None:
+            raise UnsupportedError(
+                f"{names[0]} is a token, and none can stand in a grammar within a grammar in Lark's syntax",
+                remedy="Name it in the outer grammar, or use sg.sequence and sg.one_of.",
+            )
+        self.sets = [_token_set(name, vocabulary, meter) for name in names]
+
+    def tokens(self, number: int) -> TokenSet:
+        """The tokens that an external is one of."""
+        return self.sets[number]
+
+    def first(self, number: int) -> First:
+        """There are no definitions."""
+        raise InternalError(f"the external {number} is a token")
+
+    def waits(self, number: int) -> bool:
+        """None waits to be lowered."""
+        return False
+
+
+def _token_set(name: str, vocabulary: Vocabulary, meter: Meter) -> TokenSet:
+    """What a mark stands for, by the fewer ids: those in it, or those of other tokens."""
+    ranges = tokens_of(name, vocabulary)
+    many = sum(1 + last - first for first, last in ranges) > vocabulary.size // 2
+    taken = {token_id for first, last in ranges for token_id in range(first, last + 1)}
+    ids = sorted({*range(vocabulary.size)} - taken - {*vocabulary.eos_ids} if many else taken)
+    meter.hold(len(ids) * _BYTES_OF_ID, "the tokens that the rules name")
+    return TokenSet(tuple(ids), complement=many)
 
 
 def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:

@@ -64,6 +64,8 @@ class GbnfDialect:
         Whether nothing at all is an option.
     open_bounds:
         Whether ``{,n}`` is a bound.
+    tokens:
+        Whether ``<think>``, ``<[123]>`` and ``!<think>`` are tokens.
     macros:
         Whether there are macros, attributes, look-ahead behind rules, and left recursion, as XGrammar has them.
     """
@@ -76,6 +78,7 @@ class GbnfDialect:
     dot: Ranges | None = _ANY
     may_be_empty: bool = True
     open_bounds: bool = False
+    tokens: bool = False
     macros: bool = False
     head: re.Pattern[str] = field(init=False)
 
@@ -85,7 +88,7 @@ class GbnfDialect:
         object.__setattr__(self, "head", head)
 
 
-GBNF = GbnfDialect("llama.cpp", re.compile(r"[A-Za-z0-9_-]+"), _OF_GBNF, _OF_GBNF)
+GBNF = GbnfDialect("llama.cpp", re.compile(r"[A-Za-z0-9_-]+"), _OF_GBNF, _OF_GBNF, tokens=True)
 
 DIALECTS = {
     "gbnf": GBNF,

@@ -87,7 +87,7 @@ class _Rewriting:
                 root = self._add(Choice((self._add(Sequence(())), root)))
             rules.append(Rule(old.name, old.where, first, root))
             todo += ((each, True) for each in [*self._made][len(todo) - len(self._rules) :])
-        return GbnfGrammar(tuple(self._nodes), tuple(rules))
+        return GbnfGrammar(tuple(self._nodes), tuple(rules), self._facts.document.tokens)
 
     def _add(self, node: Node) -> NodeId:
         self._nodes.append(node)
@@ -154,7 +154,7 @@ class _Rewriting:
                 yield self._keep(Reference(made)), rest
             else:
                 raise UnsupportedError(
-                    "a rule begins with itself behind free text",
+                    "a rule begins with itself behind free text or a regex",
                     where=self._rules[min(circle)].where,
-                    remedy="Put a text before the free text, or say it with a repeat.",
+                    remedy="Put a text before it, or say it with a repeat.",
                 )

@@ -1,46 +1,50 @@
-"""XGrammar's macros: their arguments, and what is said of those that are not read."""
+"""XGrammar's macros: their arguments. What they stand for is the reader's to say."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from ...budget import Meter
 from ...errors import DefinitionError, UnsupportedError
 from .characters import Character, read_character
 from .dialects import Escapes
 
-_TOKENS = 'Use a structural tag: {"type": "token", "token": ...} and its like, with sg.sequence and sg.one_of.'
+#: What a tag is told by, and what free text does not hold: a text, or a token's id.
+T = TypeVar("T", str, int)
 
-#: By name of a macro: what to write in its place; nothing where it is read.
-MACROS = {
-    "TagDispatch": "",
-    "Token": _TOKENS,
-    "ExcludeToken": _TOKENS,
-    "TokenTagDispatch": _TOKENS,
-    "Regex": "Write it as a rule; or put sg.Regex(...) beside the grammar, by sg.sequence and sg.one_of.",
-    "Substring": "List the texts as options.",
-}
+#: Flags of a `Regex` macro, with those of Python's `re`. A dot is any character there with or without them.
+REGEX_FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "u": 0}
 
+_INLINE_FLAGS = re.compile(r"\(\?([isu]+)\)")
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
 _PLAIN = re.compile(r'[^"\\\0\r\n\ud800-\udfff]+')
 _WORD = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
-
+_ID = re.compile(r"[0-9]{1,9}(?![0-9])")
 
 #: Characters of texts that are looked for all at once.
 _SHORT = 64
 
 _DOING = "reading the grammar"
 
+_REMEDY = 'Write TagDispatch(("tag", rule), ...), Token(5, 7), Regex("[a-z]+") or Substring("one ", "two ").'
 
-class TagDispatch(NamedTuple):
+
+class TagDispatch(NamedTuple, Generic[T]):
     """Tags, with rules and the offsets of these; whether free text goes on behind a rule; what it does not hold."""
 
-    tags: list[tuple[str, str, int]]
+    tags: list[tuple[T, str, int]]
     again: bool
-    excludes: list[str]
+    excludes: list[T]
+
+
+class RegexMacro(NamedTuple):
+    """A pattern, and flags of Python's `re`."""
+
+    pattern: str
+    flags: int
 
 
 class MacroReader:
@@ -53,26 +57,89 @@ class MacroReader:
         self._where = where
         self._meter = meter
 
-    def tag_dispatch(self) -> TagDispatch:
+    def tag_dispatch(self) -> TagDispatch[str]:
         """``TagDispatch(("<a>", rule), ..., loop_after_dispatch=true, excludes=("b", ...))``."""
-        found = TagDispatch([], True, [])
+        found = self._dispatch(TagDispatch[str]([], True, []), self._quoted)
+        self._check_apart([tag for tag, _, _ in found.tags], found.excludes)
+        return found
+
+    def token_tag_dispatch(self) -> TagDispatch[int]:
+        """``TokenTagDispatch((5, rule), ..., loop_after_dispatch=true, excludes=(7, ...))``."""
+        found = self._dispatch(TagDispatch[int]([], True, []), self._id)
+        both = {tag for tag, _, _ in found.tags} & {*found.excludes}
+        if both:
+            raise self._error(f"the token {min(both)} is a tag, and excluded", "Leave it out of one of the two.")
+        return found
+
+    def ids(self) -> list[int]:
+        """``Token(5, 7)``: at least one."""
+        found: list[int] = []
+        self._each(lambda: found.append(self._id()))
+        if not found:
+            raise self._error("no token is named", "Write the ids of some: Token(5, 7).")
+        return found
+
+    def texts(self) -> list[str]:
+        """``Substring("a ", "b ")``."""
+        found: list[str] = []
+        self._each(lambda: found.append(self._quoted(may_be_empty=True)))
+        return found
+
+    def regex(self) -> RegexMacro:
+        """``Regex("[a-z]+", flags="i")``."""
+        patterns: list[str] = []
+        flags: list[str] = []
+
+        def one() -> None:
+            self._skip()
+            if self._text.startswith('"', self.at):
+                patterns.append(self._quoted(may_be_empty=True))
+                return
+            name = self._word()
+            if name != "flags":
+                raise self._error(f"Regex has no argument {name}", "It has a text, and flags.")
+            self._take("=")
+            flags.append(self._quoted(may_be_empty=True))
+
+        self._each(one)
+        if len(patterns) != 1:
+            raise self._error(f"Regex has {len(patterns)} patterns", 'Write Regex("...").')
+        pattern = patterns[0]
+        while inline := _INLINE_FLAGS.match(pattern):
+            flags.append(inline[1])
+            pattern = pattern[inline.end() :]
+        letters = {*"".join(flags)}
+        if unknown := letters - REGEX_FLAGS.keys():
+            raise self._error(f"Regex has no flag {min(unknown)!r}", f"It has {', '.join(REGEX_FLAGS)}.")
+        return RegexMacro(pattern, re.DOTALL | sum(REGEX_FLAGS[letter] for letter in letters - {"s"}))
+
+    def _each(self, argument: Callable[[], None]) -> None:
+        """The name, and arguments in parentheses."""
         self._word()
         self._take("(")
         while not self._takes(")"):
-            if self._takes("("):
-                tag = self._quoted()
-                self._take(",")
-                rule = self._word()
-                found.tags.append((tag, rule, self.at - len(rule)))
-                self._takes(",")
-                self._take(")")
-            else:
-                found = self._named(found)
+            self._meter.check_time(_DOING)
+            argument()
             if not self._takes(","):
                 self._take(")")
                 break
-        self._check_apart([tag for tag, _, _ in found.tags], found.excludes)
-        return found
+
+    def _dispatch(self, found: TagDispatch[T], tag: Callable[[], T]) -> TagDispatch[T]:
+        named = [found]
+
+        def one() -> None:
+            if not self._takes("("):
+                named.append(self._named(named[-1], tag))
+                return
+            name = tag()
+            self._take(",")
+            rule = self._word()
+            found.tags.append((name, rule, self.at - len(rule)))
+            self._takes(",")
+            self._take(")")
+
+        self._each(one)
+        return named[-1]
 
     def _check_apart(self, tags: list[str], excludes: list[str]) -> None:
         """Refuse a tag that holds another one, or what is excluded."""
@@ -96,7 +163,7 @@ class MacroReader:
                 )
             seen.add(tag)
 
-    def _named(self, found: TagDispatch) -> TagDispatch:
+    def _named(self, found: TagDispatch[T], tag: Callable[[], T]) -> TagDispatch[T]:
         name = self._word()
         self._take("=")
         if name == "loop_after_dispatch":
@@ -105,11 +172,11 @@ class MacroReader:
                 raise self._error(f"{name} is {value}", "Write true or false.")
             return found._replace(again=value == "true")
         if name != "excludes":
-            raise self._error(f"TagDispatch has no argument {name}", "It has loop_after_dispatch and excludes.")
-        excludes = []
+            raise self._error(f"no argument is named {name}", "There are loop_after_dispatch and excludes.")
+        excludes: list[T] = []
         self._take("(")
         while not self._takes(")"):
-            excludes.append(self._quoted())
+            excludes.append(tag())
             if not self._takes(","):
                 self._take(")")
                 break
@@ -130,18 +197,26 @@ class MacroReader:
 
     def _take(self, sign: str) -> None:
         if not self._takes(sign):
-            raise self._error(f"expected {sign} in a macro", 'Write TagDispatch(("tag", rule), ...).')
+            raise self._error(f"expected {sign} in a macro", _REMEDY)
 
     def _word(self) -> str:
         self._skip()
         found = _WORD.match(self._text, self.at)
         if found is None:
-            raise self._error("expected a name in a macro", 'Write TagDispatch(("tag", rule), ...).')
+            raise self._error("expected a name in a macro", _REMEDY)
         self.at = found.end()
         return found[0]
 
-    def _quoted(self) -> str:
-        """A text that is not empty."""
+    def _id(self) -> int:
+        self._skip()
+        found = _ID.match(self._text, self.at)
+        if found is None:
+            raise self._error("expected the id of a token", "Write Token(5, 7); sg.Gbnf has <name>.")
+        self.at = found.end()
+        return int(found[0])
+
+    def _quoted(self, *, may_be_empty: bool = False) -> str:
+        """A text."""
         self._take('"')
         begin = self.at
         found: list[str] = []
@@ -157,7 +232,7 @@ class MacroReader:
                 raise self._error(character.what, character.remedy)
             found.append(chr(character.code))
             self.at = character.end
-        if self.at == begin:
+        if self.at == begin and not may_be_empty:
             raise self._error("an empty text in a macro", "Write what it is to be.")
         self.at += 1
         return "".join(found)

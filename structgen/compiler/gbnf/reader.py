@@ -11,24 +11,35 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...budget import Meter
-from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
+from ...definitions import Regex
+from ...definitions.token_sets import MARK, ids_of
+from ...errors import BudgetExceededError, DefinitionError, StructgenError, UnsupportedError
 from ..automata.charset import complement, normalise
+from ..automata.dfa import Dfa
+from ..automata.edge_lists import of_dfa
+from ..automata.factors import factors_dfa
+from ..patterns.dialects import read as read_regex
+from ..patterns.lower import language
 from ..patterns.syntax import BYTES_OF_RANGE
 from .characters import Character, read_character
 from .dialects import GBNF, Escapes, GbnfDialect
-from .macros import MACROS, MacroReader
+from .macros import MacroReader
 from .syntax import (
     CharacterSet,
     Choice,
+    External,
     FreeText,
     GbnfGrammar,
+    Network,
     Node,
     NodeId,
     QuotedText,
     Reference,
+    Repetition,
     Rule,
     Sequence,
     Trigger,
@@ -68,7 +79,7 @@ def read(text: str, meter: Meter, dialect: GbnfDialect = GBNF) -> GbnfGrammar:
     DefinitionError
         For what is not GBNF, with its line and column; rules that are missing, or defined twice.
     UnsupportedError
-        For special tokens (``<think>``, ``<[123]>``), and what XGrammar has and is not read.
+        For what XGrammar has and is not read.
     BudgetExceededError
         For groups that are nested too deeply, and for repeats that count too far.
     """
@@ -97,6 +108,7 @@ class _Reader:
         self._numbers: dict[str, int] = {}
         self._mentioned: list[int] = []  # the offset at which each rule is named first
         self._rules: dict[int, Rule] = {}
+        self._tokens: dict[str, int] = {}  # by how each is written: its number
         #: Where each text, class and name of a rule begins.
         self.offsets: dict[NodeId, int] = {}
 
@@ -112,7 +124,8 @@ class _Reader:
         for name, number in self._numbers.items():
             if number not in self._rules:
                 raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])
-        return GbnfGrammar(tuple(self._nodes), tuple(self._rules[number] for number in range(len(self._rules))))
+        rules = tuple(self._rules[number] for number in range(len(self._rules)))
+        return GbnfGrammar(tuple(self._nodes), rules, tuple(self._tokens))
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -268,17 +281,13 @@ class _Reader:
         elif character in _SIGNS or character == "{":
             self._repeat(group, character)
         elif name := self._dialect.name.match(self._text, self._at):
-            if self._dialect.macros and name[0] in MACROS:
+            if self._dialect.macros and name[0] in _MACROS:
                 group.items.append(self._macro(name[0]))
             else:
                 group.items.append(self._add(Reference(self._number(name[0], self._at))))
                 self._at = name.end()
-        elif character in "<!":
-            raise UnsupportedError(
-                "special tokens in GBNF are not supported",
-                where=self.where(self._at),
-                remedy="Describe text only; quote a < or ! that is meant as such.",
-            )
+        elif character in "<!" and self._dialect.tokens:
+            group.items.append(self._token())
         else:
             raise self._error(
                 f"found {self._found()} where a rule goes on or ends",
@@ -287,18 +296,81 @@ class _Reader:
         if len(group.items) > before:
             self.offsets[group.items[-1]] = begin
 
+    def _token(self) -> NodeId:
+        """A token by its name or its id, or all others."""
+        mark = MARK.match(self._text, self._at)
+        if mark is None:
+            raise self._error("no token is named here", "Write <think>, <[123]>, !<think>; quote a < that is text.")
+        return self._taken(mark[0], mark.end())
+
+    def _taken(self, mark: str, end: int) -> NodeId:
+        """A token as it would be written in GBNF, of which something up to ``end`` was read."""
+        try:
+            ids_of(mark)
+        except DefinitionError as error:
+            raise error.within(self.where(self._at)) from None
+        self._at = end
+        return self._add(External(self._tokens.setdefault(mark, len(self._tokens)), takes_tokens=True))
+
     def _macro(self, name: str) -> NodeId:
-        """XGrammar's ``TagDispatch(...)``; others are refused by name."""
-        if MACROS[name]:
-            raise self._unread(f"the macro {name} is", MACROS[name])
-        macro = MacroReader(self._text, self._at, self._dialect.escapes, self.where, self._meter)
-        dispatch = macro.tag_dispatch()
+        """One of XGrammar's macros."""
+        begin = self._at
+        macro = MacroReader(self._text, begin, self._dialect.escapes, self.where, self._meter)
+        found = _MACROS[name](self, macro)
         self._at = macro.at
+        return found
+
+    def _tag_dispatch(self, macro: MacroReader) -> NodeId:
+        dispatch = macro.tag_dispatch()
         triggers = [
             Trigger(text, self._add(Reference(self._number(rule, offset))), again=dispatch.again)
             for text, rule, offset in dispatch.tags
         ]
         return self._add(FreeText(tuple(triggers), tuple(dict.fromkeys(dispatch.excludes))))
+
+    def _token_tag_dispatch(self, macro: MacroReader) -> NodeId:
+        """Tokens that are no tags and not excluded; and tags, each with its rule."""
+        dispatch = macro.token_tag_dispatch()
+        turn = self._among([*(tag for tag, _, _ in dispatch.tags), *dispatch.excludes], others=True)
+        rules = [
+            self._add(Sequence((self._among([tag]), self._add(Reference(self._number(rule, offset))))))
+            for tag, rule, offset in dispatch.tags
+        ]
+        if dispatch.again:
+            return self._add(Repetition(self._choice([turn, *rules]), 0, None))
+        turns = self._add(Repetition(turn, 0, None))
+        if not rules:
+            return turns
+        return self._add(Sequence((turns, self._add(Repetition(self._choice(rules), 0, 1)))))
+
+    def _among(self, ids: list[int], *, others: bool = False) -> NodeId:
+        """One token of some, or one of all others."""
+        listed = ",".join(map(str, sorted({*ids})))
+        mark = f"<[{'^' if others else ''}{listed}]>" if ids else "<[*]>"
+        return self._taken(mark, self._at)
+
+    def _regex(self, macro: MacroReader) -> NodeId:
+        """The automaton of a regex, as JavaScript has it."""
+        begin, found = self._at, macro.regex()
+        try:
+            tree = read_regex(Regex(found.pattern, found.flags, "ecma"), self._meter)
+            return self._network(language(tree, self._meter, count=False))
+        except StructgenError as error:
+            raise error.within(self.where(begin)) from None
+
+    def _network(self, dfa: Dfa) -> NodeId:
+        """The texts of an automaton, whose start becomes state 0; state 1 is behind all of them."""
+        if not dfa.states:
+            return self._add(Network(2))
+        number = {state: 2 + state for state in range(dfa.states)} | {dfa.start: 0}
+        lists = of_dfa(dfa, self._meter)
+        moves = tuple(
+            (number[state], low, high, number[target])
+            for state, edges in enumerate(lists.edges)
+            for low, high, target in edges
+        )
+        ends = tuple((number[state], 1) for state, accepts in enumerate(lists.accepting) if accepts)
+        return self._add(Network(2 + dfa.states, bytes=moves, empty=ends))
 
     def _unread(self, what: str, remedy: str) -> UnsupportedError:
         return UnsupportedError(f"{what} not supported", where=self.where(self._at), remedy=remedy)
@@ -408,3 +480,14 @@ class _Reader:
             where=self.where(place),
             remedy="Use * or + where any number will do.",
         )
+
+
+#: XGrammar's macros by name: what makes the node of each.
+_MACROS: dict[str, Callable[[_Reader, MacroReader], NodeId]] = {
+    "TagDispatch": _Reader._tag_dispatch,
+    "TokenTagDispatch": _Reader._token_tag_dispatch,
+    "Token": lambda reader, macro: reader._among(macro.ids()),
+    "ExcludeToken": lambda reader, macro: reader._among(macro.ids(), others=True),
+    "Regex": _Reader._regex,
+    "Substring": lambda reader, macro: reader._network(factors_dfa(macro.texts(), reader._meter)),
+}

@@ -62,11 +62,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class External:
-    """What is described elsewhere: a definition of another kind, or a token; its number there."""
+    """What is described elsewhere: a definition of another kind, or a token; its number there.
+
+    ``takes_tokens``: whether it is one, or a definition that may begin with one.
+    """
 
     number: int
     nullable: bool = False
-    is_token: bool = False
+    takes_tokens: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,10 +135,14 @@ class Rule:
 
 @dataclass(frozen=True)
 class GbnfGrammar:
-    """A grammar as it was read: every reference leads to a rule."""
+    """A grammar as it was read: every reference leads to a rule.
+
+    ``tokens``: those that `External` nodes have the numbers of, as `structgen.definitions.token_sets` reads them.
+    """
 
     nodes: tuple[Node, ...]
     rules: tuple[Rule, ...]
+    tokens: tuple[str, ...] = ()
 
 
 def children(node: Node) -> tuple[NodeId, ...]:

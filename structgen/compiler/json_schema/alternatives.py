@@ -111,7 +111,8 @@ class _Search:
                 todo.append((child, here))
             for what, pointer, child, more in self._branches(schema):
                 inner = both(here, more)
-                self._note(pointer, what, inner)
+                if pointer != schema.pointer:  # else it is the reader's own
+                    self._note(pointer, what, inner)
                 if inner != NOTHING:
                     todo.append((child, inner))
             for what, pointer, more in self._parts(schema):
@@ -125,8 +126,8 @@ class _Search:
         nodes = self._nodes
         for keyword, children in (("anyOf", schema.any_of), ("oneOf", schema.one_of)):
             for child in children or ():
-                if schema.pointer == nodes.schemas[child].pointer or nodes.schemas[child].never:
-                    continue  # the reader's own; or it says itself that it has no value
+                if nodes.schemas[child].never:
+                    continue  # it says itself that it has no value
                 yield f"branch of {keyword}", nodes.schemas[child].pointer, child, nodes.goal(child)
         if schema.if_ is not None:
             test = nodes.goal(schema.if_)

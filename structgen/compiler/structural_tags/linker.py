@@ -7,7 +7,7 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeGuard
 
 from ...budget import Meter
@@ -19,7 +19,7 @@ from ...system.memo import Memo
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
-from ..gbnf.compiler import Rules, read_gbnf, rules_of
+from ..gbnf.compiler import NamedTokens, Rules, read_gbnf, renumbered, rules_of
 from ..gbnf.facts import RuleFacts, establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
@@ -48,6 +48,7 @@ class _Inner(Protocol):
 
     nullable: bool
     states: int  # of its automata, where they are known
+    takes_tokens: bool
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
@@ -89,14 +90,15 @@ class Linker:
         for each in read_formats:
             _check_names(each, names)
         stops = stops_of(root, meter)
-        self._externals = ExternalTable(names, stops, meter, marks)
+        taking = frozenset(each for each, inner in self._inner.items() if inner.takes_tokens)
+        self._externals = ExternalTable(names, stops, meter, marks, taking)
         states = {each: inner.states for each, inner in self._inner.items()}
         work = work_of(formats, self._nullable, stops, states, self._externals.options)
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
         self._columns: Flattener | None = None  # of the program's beginning
         self._begin(root)
-        self.program.reads_tokens = marks is not None or _read_tokens(formats, names)
+        self.program.reads_tokens = marks is not None or bool(taking) or _read_tokens(formats, names)
         self.program.counts_tokens = any(each.max_tokens is not None for each in free)
         self.program.returns[self.program.start] |= self._unmarked[root]
         behind = [inner for each in free for _, inner in each.triggers]
@@ -138,7 +140,7 @@ class Linker:
 
     def _look(self, tag: bytes, depth: int) -> SeenTag | None:
         """What is seen of a tag, if its schemas are laid out as `is_plain` takes it."""
-        closed = not self._definition.additional_properties
+        closed = self._definition.additional_properties is not True
         look = look_at(tag, closed=closed) if depth + MOST_LEVELS <= self.meter.budget.depth else None
         return look if look is not None and all(map(self._is_laid_out, look.styles)) else None
 
@@ -217,6 +219,10 @@ class Linker:
         return found
 
     # -- externals of grammars -------------------------------------------------------------------------
+
+    def token(self, tokens: TokenSet) -> int:
+        """The number that tokens have as an external."""
+        return self._externals.token(tokens)
 
     def tokens(self, number: int) -> TokenSet | None:
         """The tokens that an external is one of; None for a part."""
@@ -300,8 +306,12 @@ def _read_tokens(formats: list[Format], names: TokenNames) -> bool:
 class _RulesInner:
     """A regex or a GBNF grammar, as rules of which the first is the start."""
 
-    def __init__(self, rules: Rules, names: dict[int, str], start: int, nullable: bool) -> None:
+    def __init__(
+        self, rules: Rules, names: dict[int, str], start: int, nullable: bool, tokens: Sequence[TokenSet] = ()
+    ) -> None:
         self._rules = rules
+        self._tokens = tokens  # the rules' externals
+        self.takes_tokens = bool(tokens)
         self._names = names
         self._start = start
         self._found: First | None = None
@@ -311,7 +321,8 @@ class _RulesInner:
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program, once."""
         if self._found is None:
-            self._found = linker.lowering(self._rules, self._names).first(self._start)
+            rules = renumbered(self._rules, [*map(linker.token, self._tokens)]) if self._tokens else self._rules
+            self._found = linker.lowering(rules, self._names).first(self._start)
         return self._found
 
 
@@ -325,9 +336,9 @@ class _SchemaInner:
         self._schema: ReadSchema | None = None
         self.nullable = False
         self.states = 0
-        tagged = format_.options.get("style", "json") != "json"
+        tagged = self.takes_tokens = format_.options.get("style", "json") != "json"
         options = linker.layout(format_.options)
-        closed = not options.additional_properties
+        closed = options.additional_properties is not True
         if not _is_usual(options, tagged) or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
@@ -387,8 +398,8 @@ def _known(definition: Regex | Gbnf | Grammar, linker: Linker) -> _RulesInner:
     return linker.known[definition]
 
 
-#: Grammars that come again: their automata, which of them is the start, and whether it is nullable.
-_GRAMMARS: Memo[Gbnf | Grammar, tuple[Rules, dict[int, str], int, bool]] = Memo(
+#: Grammars that come again: their automata, which of them is the start, whether it is nullable, and named tokens.
+_GRAMMARS: Memo[Gbnf | Grammar, tuple[Rules, dict[int, str], int, bool, tuple[str, ...]]] = Memo(
     50_000, lambda known: 1 + _edges(known[0])
 )
 
@@ -399,11 +410,21 @@ def _grammar(definition: Gbnf | Grammar, linker: Linker) -> _RulesInner:
     if known is None:
         facts, start = _read_grammar(definition, linker.meter)
         rules, names = rules_of(facts, start, linker.meter)
-        alone = Lowering(rules, names, linker.meter).run(start)
+        marks = facts.document.tokens
+        alone = Lowering(rules, names, linker.meter, externals=_named_tokens(marks, linker)).run(start)
         check_program(alone, linker.vocabulary, linker.meter)
-        known = _GRAMMARS[definition] = rules, names, start, facts.nullable(facts.document.rules[start].root)
+        nullable = facts.nullable(facts.document.rules[start].root)
+        known = _GRAMMARS[definition] = rules, names, start, nullable, marks
     linker.meter.check_states(sum(len(rule.edges) for rule in known[0].values()), "the automata of the rules")
-    return _RulesInner(*known)
+    rules, names, start, nullable, marks = known
+    named = _named_tokens(marks, linker)
+    tokens = () if named is None else [*map(linker.names.among, named.sets)]
+    return _RulesInner(rules, names, start, nullable, tokens)
+
+
+def _named_tokens(marks: tuple[str, ...], linker: Linker) -> NamedTokens | None:
+    """What a grammar's externals are; None where it has none."""
+    return NamedTokens(marks, linker.vocabulary, linker.meter) if marks else None
 
 
 def _read_grammar(definition: Gbnf | Grammar, meter: Meter) -> tuple[RuleFacts, int]:

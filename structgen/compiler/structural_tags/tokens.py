@@ -30,9 +30,11 @@ class TokenNames(SpecialTokens):
     def tokens(self, format_: OneToken) -> TokenSet:
         """The ids of a format. Raises `VocabularyError` for those that the vocabulary lacks."""
         ids = {number for name in format_.names for number in self._ids_of(name, format_.where)}
-        if format_.complement:
-            ids.update(self._beyond)
-        return TokenSet(tuple(sorted(ids)), format_.complement)
+        return self.among(TokenSet(tuple(sorted(ids)), format_.complement))
+
+    def among(self, tokens: TokenSet) -> TokenSet:
+        """Those of a set that a format may mean."""
+        return TokenSet(tuple(sorted({*tokens.ids, *self._beyond})), True) if tokens.complement else tokens
 
     def text(self, name: int | str) -> str:
         """What is read of a token that has this id, or this name."""

@@ -9,7 +9,7 @@ a text, the token may stand in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ...budget import Meter
@@ -60,11 +60,17 @@ class ExternalTable:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
     def __init__(
-        self, names: TokenNames, stops: Mapping[Format, Stops], meter: Meter, marks: Marks | None = None
+        self,
+        names: TokenNames,
+        stops: Mapping[Format, Stops],
+        meter: Meter,
+        marks: Marks | None = None,
+        taking: Collection[Format] = frozenset(),
     ) -> None:
         self.names = names
         self.stops = stops
         self.marks = marks
+        self.taking = taking  # definitions of other kinds that may begin with tokens
         self.all: list[TokenSet | Format] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Format, int] = {}
@@ -182,18 +188,19 @@ class _Translation:
         for text, token in self._externals.names.split(value):
             node = self._add(QuotedText(text.encode()) if text else Sequence(()))
             if token is not None:
-                taken = self._add(External(self._externals.token(token), is_token=True))
+                taken = self._add(External(self._externals.token(token), takes_tokens=True))
                 node = self._choice([node, taken])
             parts.append(node)
         return self._row(parts)
 
     def _token(self, format_: OneToken) -> NodeId:
         tokens = self._externals.names.tokens(format_)
-        return self._add(External(self._externals.token(tokens), is_token=True))
+        return self._add(External(self._externals.token(tokens), takes_tokens=True))
 
     def _part(self, part: Format) -> NodeId:
         """A part without its marks."""
-        return self._add(External(self._externals.part(part), self._nullable(part)))
+        takes_tokens = part in self._externals.taking
+        return self._add(External(self._externals.part(part), self._nullable(part), takes_tokens))
 
     def _later(self, part: Format) -> NodeId:
         """A part that is translated with its marks."""
@@ -224,7 +231,7 @@ class _Translation:
         marks = self._externals.marks
         assert marks is not None
         numbers = map(self._externals.token, marks.around(label))
-        first, last = (self._add(External(number, is_token=True)) for number in numbers)
+        first, last = (self._add(External(number, takes_tokens=True)) for number in numbers)
         return self._row([first, node, last])
 
     def _ended(self, tag: Tagged) -> NodeId:

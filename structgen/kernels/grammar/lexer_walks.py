@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, kernel
+from ..jit import bare_kernel, inlined, kernel
+from ..rows import popcount
 from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
 #: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
@@ -12,22 +13,51 @@ BEATEN = -2
 NOT_FOLLOWED = -3
 
 #: Numbers in `progress` of `walk_lexer`: the residual node that it is below, the node that it came to, or -1 where it
-#: has not begun below that; numbers of tokens and nodes found; the set that it does not know.
-L_RESIDUAL, L_NODE, L_IDS, L_BELOW, L_SET, LEXER_PROGRESS = range(6)
+#: has not begun below that; numbers of runs and nodes found, and the first run of this walk; what is watched where it
+#: does not know how to go on, and the lexer state there, or -1 where it does not know what comes of the watched set.
+L_RESIDUAL, L_NODE, L_RUNS, L_BELOW, L_BEGIN, L_SET, L_STATE, LEXER_PROGRESS = range(8)
+
+#: Whether a lexeme can become anything while another one is watched.
+LIVE, STUCK = 1, 2
+
+
+@kernel
+def looping_kinds(table, goes_on, kinds):
+    """By lexer state: the kinds of bytes that all lead back to it, none of which begins another lexeme there.
+
+    ``kinds`` is ``uint64[classes]``, those of the bytes of each class (see `kinds_below`).
+    """
+    found = np.empty(len(table), np.uint64)
+    for s in range(len(table)):
+        others = np.uint64(0)
+        for c in range(len(kinds)):
+            if table[s, c] != s or goes_on[s, c]:
+                others |= kinds[c]
+        found[s] = ~others
+    return found
 
 
 @bare_kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, class_of, table, goes_on, beats, sets, residual, state,
-               watch, most, progress, path, tokens, below):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, beats, loops, sets, row_of, lives,
+               residual, state, watch, most, progress, path, runs, below):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
+
+    Where all bytes of a subtree of the trie lead back to the state, it is not looked at: its tokens are one run.
 
     Parameters
     ----------
+    kinds:
+        ``uint64[nodes]``: the kinds of bytes on the way into each node and below.
     class_of, table, goes_on, beats:
         The lexer, as in `structgen.runtime.grammar.tables`.
+    loops:
+        `looping_kinds`.
     sets:
         ``int32[sets, classes]``: where a byte leads sets of several states that are watched, which are numbered
         behind the lexer's states: a state, a set, -1 for nothing, `BEATEN`, or `NOT_FOLLOWED`.
+    row_of, lives:
+        By what is watched, a row, -1 for none yet, and ``uint8[rows, lexer states]``: `LIVE`, `STUCK`, or 0 where
+        nobody has looked.
     residual:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
     state:
@@ -39,16 +69,17 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, class_of, table, goes_
         So many nodes are looked at in this call.
     progress, path:
         ``int64[LEXER_PROGRESS]`` and ``int32[2, max_depth + 2]``: where an earlier call came to. In the beginning
-        ``L_NODE`` is -1, the others 0.
-    tokens, below:
-        ``int32[3, *]``, out: allowed tokens in the trie's order, and nodes at which the lexeme may be complete and a
-        token may go on with another one; the lexer state there, and what is watched there.
+        ``L_NODE`` is -1, ``L_RESIDUAL`` 0, and ``L_BEGIN`` as ``L_RUNS``.
+    runs, below:
+        ``int32[4, *]``, out: the first of a run of allowed tokens in the trie's order, and the one behind the last;
+        the lexer state there, and what is watched there. ``int32[3, *]``, out: nodes at which the lexeme may be
+        complete and a token may go on with another one, with the same.
 
     Returns
     -------
-    `OK`; or, where it can go on, `TOO_MUCH_WORK`, `CONFLICT` where a set leads somewhere unknown, and `NO_ROOM`.
+    `OK`; or, where it can go on, `TOO_MUCH_WORK`, `CONFLICT` where ``sets`` or ``lives`` is not known, and `NO_ROOM`.
     """
-    n = progress[L_IDS]
+    n = progress[L_RUNS]
     m = progress[L_BELOW]
     i = progress[L_NODE]
     r = progress[L_RESIDUAL]
@@ -66,36 +97,61 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, class_of, table, goes_
                 break
             most -= 1
             d = depth[i]
-            c = class_of[byte[i]]
-            s = table[path[0, d - 1], c]
-            if s < 0:
-                i = skip[i]
-                continue
+            s = path[0, d - 1]
             w = path[1, d - 1]
-            if w >= len(table):
-                before = w
-                w = sets[before - len(table), c]
-                if w == NOT_FOLLOWED:
-                    progress[L_SET] = before
-                    status = CONFLICT
-                    break
-                if w == BEATEN:
+            stays = loops[s]
+            if w >= 0:
+                stays &= loops[w] if w < len(table) and not beats[w] else np.uint64(0)
+            behind = i + 1
+            if kinds[i] & ~stays == 0:
+                behind = skip[i]
+            else:
+                c = class_of[byte[i]]
+                s = table[s, c]
+                if s < 0:
                     i = skip[i]
                     continue
-            elif w >= 0:
-                w = table[w, c]
-                if w >= 0 and beats[w]:
-                    i = skip[i]
-                    continue
-            if n + first_token[i + 1] - first_token[i] > tokens.shape[1] or m == below.shape[1]:
+                if w >= len(table):
+                    before = w
+                    w = sets[before - len(table), c]
+                    if w == NOT_FOLLOWED:
+                        progress[L_SET] = before
+                        progress[L_STATE] = -1
+                        status = CONFLICT
+                        break
+                    if w == BEATEN:
+                        i = skip[i]
+                        continue
+                elif w >= 0:
+                    w = table[w, c]
+                    if w >= 0 and beats[w]:
+                        i = skip[i]
+                        continue
+                if w >= 0:
+                    life = lives[row_of[w], s] if row_of[w] >= 0 else np.uint8(0)
+                    if life == 0:
+                        progress[L_SET] = w
+                        progress[L_STATE] = s
+                        status = CONFLICT
+                        break
+                    if life == STUCK:
+                        i = skip[i]
+                        continue
+            if n == runs.shape[1] or m == below.shape[1]:
                 status = NO_ROOM
                 break
-            for t in range(first_token[i], first_token[i + 1]):
-                tokens[0, n] = token_ids[t]
-                tokens[1, n] = s
-                tokens[2, n] = w
-                n += 1
-            if i + 1 < skip[i]:
+            first = first_token[i]
+            last = first_token[behind]
+            if first < last:
+                if n > progress[L_BEGIN] and runs[1, n - 1] == first and runs[2, n - 1] == s and runs[3, n - 1] == w:
+                    runs[1, n - 1] = last
+                else:
+                    runs[0, n] = first
+                    runs[1, n] = last
+                    runs[2, n] = s
+                    runs[3, n] = w
+                    n += 1
+            if behind == i + 1 and i + 1 < skip[i]:
                 # Only where some token goes on behind a lexeme that ends here.
                 child = i + 1
                 while child < skip[i] and not goes_on[s, class_of[byte[child]]]:
@@ -107,16 +163,90 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, class_of, table, goes_
                     m += 1
                 path[0, d] = s
                 path[1, d] = w
-            i += 1
+            i = np.int64(behind)
         if status != OK:
             break
         r += 1
         i = np.int64(-1)
-    progress[L_IDS] = n
+    progress[L_RUNS] = n
     progress[L_BELOW] = m
     progress[L_NODE] = i
     progress[L_RESIDUAL] = r
     return status
+
+
+@bare_kernel
+def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit, long_gap, gaps, found):
+    """The rows of some runs of tokens, those with one number together, as many as there is room for.
+
+    Parameters
+    ----------
+    runs, numbers:
+        As `walk_lexer` has them; of those from ``begin`` to ``end`` the number of each.
+    low:
+        So many of the numbers, in the order in which they come, were done before.
+    slot_of:
+        By number -1, and again so in the end.
+    rows:
+        ``uint32[*, words]``, out.
+    limit, long_gap, gaps:
+        Rows of so many tokens at most are written as `write_gaps` does, one behind the other.
+    found:
+        ``int32[3, *]``, out, for each row: the number, how many tokens it has, and where its gaps end.
+
+    Returns
+    -------
+    How many numbers there are.
+    """
+    n = 0
+    for r in range(begin, end):
+        slot = slot_of[numbers[r]]
+        if slot < 0:
+            slot = n
+            slot_of[numbers[r]] = n
+            if low <= n < low + len(rows):
+                found[0, n - low] = numbers[r]
+                for w in range(rows.shape[1]):
+                    rows[n - low, w] = 0
+            n += 1
+        slot -= low
+        if 0 <= slot < len(rows):
+            for t in range(runs[0, r], runs[1, r]):
+                rows[slot, token_ids[t] >> 5] |= np.uint32(1) << np.uint32(token_ids[t] & 31)
+    for r in range(begin, end):
+        slot_of[numbers[r]] = -1
+    position = 0
+    for k in range(min(n - low, len(rows))):
+        count = 0
+        for w in range(rows.shape[1]):
+            if rows[k, w]:
+                count += popcount(rows[k, w])
+        found[1, k] = count
+        if count <= limit:
+            position = _write_row(rows, k, long_gap, gaps, position)
+        found[2, k] = position
+    return n
+
+
+@inlined
+def _write_row(rows, k, long_gap, gaps, position):
+    """The ids of a row as gaps, from a position on; returns where they end."""
+    before = 0
+    for w in range(rows.shape[1]):
+        word = rows[k, w]
+        while word:
+            low = word & (~word + np.uint32(1))
+            token = np.int64(32 * w + popcount(low - np.uint32(1)))
+            gap = token - before
+            while gap >= long_gap:
+                gaps[position] = long_gap
+                gap -= long_gap
+                position += 1
+            gaps[position] = gap
+            position += 1
+            before = token
+            word ^= low
+    return position
 
 
 @kernel

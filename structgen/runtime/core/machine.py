@@ -10,7 +10,7 @@ a `CompiledMachine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -39,6 +39,9 @@ class SharedRows(Protocol):
 
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
         """What ``read`` makes of what is kept; None where nothing is, or nothing sound."""
+
+    def expect(self, names: Collection[bytes]) -> None:
+        """Have at hand what will be fetched: it is far away, and fetching does not wait for that."""
 
     def has(self, name: bytes) -> bool:
         """Whether something is kept under a name."""
@@ -234,6 +237,10 @@ class CompiledMachine(Machine, Protocol):
         Raises `BudgetExceededError` where finding them takes too long.
         """
         return None
+
+    def names_tokens(self) -> bool:
+        """Whether a definition names tokens, which are more than their bytes then, if they have any."""
+        return False
 
     def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
         """What is captured of an accepted text, by its tokens with their bytes; an id of -1 is bytes alone."""

@@ -23,6 +23,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
+from ..core.lazy_table import LazyTable
 from ..core.machine import Captured, LexemeAutomaton
 from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _MOST_MASKS = 50_000
 
 #: So many of them are decided at once, over so many nodes of the trie.
-_BATCH, _NODES = 256, 1 << 18
+_BATCH, _NODES = 256, 1 << 21
 
 #: So many of them where each walks the whole trie.
 _FEW = 16
@@ -121,6 +122,10 @@ class GrammarMachine(InternedMachine[Thread]):
             return None
         tables = self.tables
         return LexemeAutomaton(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
+
+    def names_tokens(self) -> bool:
+        """Whether some terminals are tokens."""
+        return bool(self.embedded.tokens)
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
@@ -431,6 +436,8 @@ class GrammarMachine(InternedMachine[Thread]):
     ) -> None:
         """Decide partial masks and all that go on from them; ``begun`` is from `_watched`."""
         seen = set(todo)
+        begins: dict[tuple[int, Watched], int] = {}
+        work_of = LazyTable(self.lexeme_masks.work)
         done = depth_read = 0
         while done < min(len(todo), _MOST_MASKS):  # grows as it goes
             if done >= depth_read:
@@ -441,62 +448,73 @@ class GrammarMachine(InternedMachine[Thread]):
                 batch, work = list[Key](), 0
                 while done < len(todo) and len(batch) < _BATCH and work < _NODES:
                     batch.append(todo[done])
-                    work += self.lexeme_masks.work(todo[done][0])
+                    work += work_of[todo[done][0]]
                     done += 1
-                following = dict.fromkeys(self._following(batch, begun))
+                new = [key for key in self._following(batch, begun, begins) if key not in seen]
                 self._lock.give_way()
-            new = [key for key in following if key not in seen]
             todo += new
             seen.update(new)
         progress("token maps", len(todo), len(todo))
 
     def _watched(self, meter: Meter | None) -> dict[tuple[int, Watched], int]:
-        """What the lexeme right behind another one comes to while that one is watched.
+        """What the lexeme right behind another one comes to while that one is watched, and can become something.
 
         Lexer states and what is watched, each with the contexts that the lexeme may have begun in, as a set.
         """
-        tables, obligations = self.tables, self.tables.obligations
-        starts, shifted, contexts = tables.starts.tolist(), self._contexts_after, self._contexts_of
-        found: dict[tuple[int, Watched], int] = {}
+        tables, obligations, futures = self.tables, self.tables.obligations, self._reader.futures
+        starts, found = tables.starts.tolist(), dict[tuple[int, Watched], int]()
+        begun: dict[int, int] = {}
         for state, terminal, watch in tables.ends[tables.ends[:, 2] >= 0].tolist():
-            there, stays = shifted[terminal]
-            for context in {*there, *(bits(contexts[state]) if stays else ())}:
-                key = starts[context], (watch,)
-                found[key] = found.get(key, 0) | 1 << context
+            begun[watch] = begun.get(watch, 0) | self._behind(terminal, self._contexts_of[state])
+        for watch, contexts in begun.items():
+            found.update(((starts[context], (watch,)), 1 << context) for context in bits(contexts))
         for done, (state, watched) in enumerate(todo := list(found)):  # grows as it goes
             if not done % _BATCH:
                 self._look_at(meter)
-            for c, target in enumerate(tables.rows[state]):
-                left = obligations.after(watched, c) if target >= 0 else None
-                if left and found[state, watched] & ~found.get((target, left), 0):
-                    found[target, left] = found.get((target, left), 0) | found[state, watched]
+            contexts = found[state, watched]
+            for target, *others in {*zip(*(tables.rows[each] for each in (state, *watched)), strict=True)}:
+                left = obligations.left(others) if target >= 0 else None
+                if left and contexts & ~found.get((target, left), 0) and futures(target, left):
+                    found[target, left] = found.get((target, left), 0) | contexts
                     todo.append((target, left))
         return found
 
-    def _following(self, keys: list[Key], begun: dict[tuple[int, Watched], int]) -> Iterator[Key]:
-        """Decide some partial masks; those that can go on from them."""
+    def _following(
+        self, keys: list[Key], begun: dict[tuple[int, Watched], int], begins: dict[tuple[int, Watched], int]
+    ) -> Iterator[Key]:
+        """Decide some partial masks; those that can go on from them.
+
+        ``begins`` has the contexts in which that was said already, by residual list and what is watched.
+        """
         masks, starts = self.lexeme_masks, self.tables.starts.tolist()
-        shifted, contexts = self._contexts_after, self._contexts_of
         masks.decide_all(keys)
         for key in keys:
-            within = begun.get(key[1:], contexts[key[1]])
+            within = begun.get(key[1:], self._contexts_of[key[1]])
             for terminal, residual, watch in masks.decide(*key).ends:
-                there, stays = shifted[terminal]
-                for context in {*there, *(bits(within) if stays else ())}:
-                    yield residual, starts[context], watch
+                known = begins.get((residual, watch), 0)
+                new = self._behind(terminal, within) & ~known
+                if new:
+                    begins[residual, watch] = known | new
+                    for context in bits(new):
+                        yield residual, starts[context], watch
+
+    def _behind(self, terminal: int, within: int) -> int:
+        """The contexts in which the lexer can read on behind a terminal that was read in some contexts, as a set."""
+        there, stays = self._contexts_after[terminal]
+        return there | within if stays else there
 
     @cached_property
-    def _contexts_after(self) -> list[tuple[set[int], bool]]:
+    def _contexts_after(self) -> list[tuple[int, bool]]:
         """By terminal: the contexts in which the lexer can read on behind it, and whether it may stay in its own."""
         tables, layout = self.tables, self.tables.layout
-        found: list[set[int]] = [set() for _ in range(tables.members)]
+        found = [0] * tables.members
         for _, terminal, target in tables.shift.tolist():
-            found[terminal].add(int(tables.context[target]))
+            found[terminal] |= 1 << int(tables.context[target])
         ignored = set_at(tables.ignored.reshape(1, -1), 0)
         after = [(there, bool(ignored >> terminal & 1)) for terminal, there in enumerate(found)]
         if layout is not None:
             lines = found[layout.newline] | found[layout.indent] | found[layout.dedent]
-            after[layout.newline] = set(), True  # within brackets
+            after[layout.newline] = 0, True  # within brackets
             after[tables.end + 1 :] = [(lines, True)] * (tables.members - tables.end - 1)
         return after
 

@@ -33,6 +33,9 @@ _MOST_STATES = 64
 #: Records that the kernel goes through in a slice: a millisecond or two.
 _RECORDS = 1 << 13
 
+#: Partial masks that are decided at once.
+_FEW = 64
+
 #: Levels of indentation that the kernel knows, a kilobyte or two each.
 _MOST_LEVELS = 1 << 14
 
@@ -153,10 +156,10 @@ class StackMasks:
             elif missing:
                 wanted = cells.missing[:missing].tolist()
                 parser.levels.follow_all([(-1 - number, to) for number, to in wanted if number < 0])
-                for number, to in wanted:
-                    if number >= 0:
-                        graph.follow(number, to)
-                        self._pause()
+                following = [(number, to) for number, to in wanted if number >= 0]
+                for done in range(0, len(following), _FEW):
+                    graph.follow(following[done : done + _FEW])
+                    self._pause()
                 cells = memory.stacks(sets=len(graph.tight))  # there may be new sets
             else:
                 break

@@ -81,14 +81,19 @@ class PartialMaskGraph:
         """The set with a number, as records have it."""
         return self._all_sets()[number]
 
-    def follow(self, continuation: int, context: int) -> None:
-        """Have the record at hand that goes on from a continuation in a context."""
-        known = len(self._stored.continuations)
-        new = continuation - known
-        residual, watched = self._stored.continuation_at(continuation) if new < 0 else self._new_continuations[new]
-        number = self.number(residual, int(self._lexeme_masks.tables.starts[context]), watched)
-        # In a damaged file two continuations can be the same; the kernel asked for this one.
-        self.target[continuation, context] = number
+    def follow(self, wanted: list[tuple[int, int]]) -> None:
+        """Have the records at hand that go on from continuations in contexts, a pair each."""
+        starts, keys = self._lexeme_masks.tables.starts, list[tuple[int, int, Watched]]()
+        for continuation, context in wanted:
+            new = continuation - len(self._stored.continuations)
+            residual, watched = (
+                self._stored.continuation_at(continuation) if new < 0 else self._new_continuations[new]
+            )
+            keys.append((residual, int(starts[context]), watched))
+        self._lexeme_masks.decide_all([key for key in keys if key not in self._number])
+        for (continuation, context), key in zip(wanted, keys, strict=True):
+            # In a damaged file two continuations can be the same; the kernel asked for this one.
+            self.target[continuation, context] = self.number(*key)
 
     def _add(self, residual: int, state: int, watched: Watched) -> int:
         decided = self._lexeme_masks.decide(residual, state, watched)

@@ -18,20 +18,22 @@ where that one is complete once more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...storage.columns import LONG_GAP
 from ...system.memo import first
 from ...system.properties import cached_property
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import sets_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool, encode_lists
+from ..rows.row_pool import MOST_GROWN, RowPool
+from ..rows.subtrees import kinds_of, subtrees
 from .completability.obligations import Watched, WatchedSets
 from .lexeme_futures import LexemeFutures
 from .mask_table import LexemeEnd, PartialMask, PartialMaskTable
@@ -42,6 +44,9 @@ __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked
 
 #: Nodes of the trie that a slice of a walk looks at: a millisecond or two.
 _NODES = 1 << 19
+
+#: Runs and nodes that a walk has room for at first; rows that are put together at once.
+_ROOM, _ROWS = 1 << 15, 32
 
 #: Numbers of which so many times as many are possible as are there are sorted; of others there is a table.
 _SPARSE = 8
@@ -58,10 +63,9 @@ class _Walks(NamedTuple):
     """What walks found, one after the other, as `structgen.kernels.walk_lexer` does; obligations by number."""
 
     watches: list[Watched]
-    id_starts: NDArray[np.int64]  # by walk
-    ids: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    end_watch: Array
+    run_starts: NDArray[np.int64]  # by walk
+    runs: NDArray[np.int32]
+    run_watch: Array
     below_starts: NDArray[np.int64]
     below: NDArray[np.int32]
     below_state: NDArray[np.int32]
@@ -128,6 +132,7 @@ class LexemeMasks:
         self.pool.cut(rows)
         self.residuals.cut(residuals)
         self.decided = first(self.decided, decided)
+        self.__dict__.pop("_distinct", None)
 
     def __len__(self) -> int:
         return self._fresh + len(self.stored)
@@ -137,6 +142,12 @@ class LexemeMasks:
         """The futures of lexer states, each once, and which of them is each state's."""
         words, number = self.tables.distinct_futures
         return sets_of(words), number
+
+    @cached_property
+    def _distinct(self) -> tuple[list[int], dict[int, int]]:
+        """The same futures with those under obligations that walks came to, and the number of each."""
+        sets, _ = self.distinct
+        return sets.copy(), {each: number for number, each in enumerate(sets)}
 
     @property
     def _nodes(self) -> int:
@@ -182,8 +193,12 @@ class LexemeMasks:
         """By lexer state and obligations: the tokens that end there, and the nodes at which a lexeme may end."""
         walks = self._walk([(nodes, state, watched)])
         names, found = walks.watches, list[list[Walked]]()
+        first, last, states, _ = walks.runs
+        many = last - first
+        at = np.repeat(first - np.cumsum(many) + many, many) + np.arange(many.sum())
+        ids, ends = self.vocabulary.trie.token_ids[at], np.repeat(states, many)
         for there, at, numbers, size in (
-            (walks.ids, walks.ends, walks.end_watch, self.vocabulary.size),
+            (ids, ends, np.repeat(walks.run_watch, many), self.vocabulary.size),
             (walks.below, walks.below_state, walks.below_watch, self._nodes),
         ):  # fmt: skip
             keys, bounds, members = _by_value(at.astype(np.int64) * len(names) + numbers, there, size)
@@ -193,31 +208,53 @@ class LexemeMasks:
             ])  # fmt: skip
         return found[0], found[1]
 
-    def _groups(self, walks: _Walks) -> list[list[tuple[int, int]]]:
+    def _groups(self, walks: _Walks) -> Iterator[list[tuple[int, int]]]:
         """By walk: its tokens by what the lexeme at their end can become, a set and a row each."""
-        sets, set_of = self.distinct
-        names, numbers = walks.watches, set_of[walks.ends]
-        owing = np.flatnonzero(walks.end_watch != names.index(()))
+        sets, number_of = self._distinct
+        names, states = walks.watches, walks.runs[2]
+        numbers = self.distinct[1][states]
+        owing = np.flatnonzero(walks.run_watch != names.index(()))
         if len(owing):
-            keys = walks.ends[owing].astype(np.int64) * len(names) + walks.end_watch[owing]
+            keys = states[owing].astype(np.int64) * len(names) + walks.run_watch[owing]
             distinct, which = _numbered(keys, len(self.tables.table) * len(names))
             futures = (self._futures(key // len(names), names[key % len(names)]) for key in distinct.tolist())
-            known = {each: number for number, each in enumerate(sets)}
-            numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which]
-            sets = list(known)
-        found: list[list[tuple[int, int]]] = [[] for _ in walks.id_starts[1:]]
-        narrow = np.int32 if len(found) * len(sets) < 1 << 31 else np.int64
-        place = np.repeat(np.arange(len(found), dtype=narrow) * len(sets), np.diff(walks.id_starts))
-        place += numbers
-        keyed, bounds, ids = _by_value(place, walks.ids, self.vocabulary.size)
-        gaps, places = encode_lists(ids, bounds)
-        for key, (i, j), (begin, end) in zip(keyed, pairwise(bounds), pairwise(places), strict=True):
-            future = sets[key % len(sets)]
-            if future:
-                is_list = j - i <= self.pool.longest_list
-                row = self.pool.add_gaps(gaps[begin:end]) if is_list else self.row(ids[i:j])
-                found[key // len(sets)].append((future, row))
-        return found
+            found = []
+            for each in futures:
+                found.append(number_of.setdefault(each, len(sets)))
+                if found[-1] == len(sets):
+                    sets.append(each)
+            numbers[owing] = np.array(found)[which]
+        slot_of = np.full(len(sets), -1, np.int32)
+        for begin, end in pairwise(walks.run_starts.tolist()):
+            rows = self._rows(walks.runs, begin, end, numbers, slot_of)
+            yield [(sets[number], row) for number, row in rows if sets[number]]
+
+    def _rows(
+        self, runs: NDArray[np.int32], begin: int, end: int, numbers: NDArray[np.int32], slot_of: NDArray[np.int32]
+    ) -> Iterator[tuple[int, int]]:
+        """The rows of a walk's runs, by number."""
+        from ... import kernels
+
+        pool, done, many = self.pool, 0, int(begin < end)
+        rows, gaps, found = self._rows_scratch
+        while done < many:
+            many = kernels.rows_of_runs(
+                self.vocabulary.trie.token_ids, runs, begin, end, numbers, done, slot_of, rows, pool.longest_list,
+                LONG_GAP, gaps, found,
+            )  # fmt: skip
+            begins = 0
+            for slot, (number, count, ends) in enumerate(found.T[: many - done].tolist()):
+                is_list = count <= pool.longest_list
+                yield number, pool.add_gaps(gaps[begins:ends]) if is_list else pool.add_dense(rows[slot])
+                begins = ends
+            done += len(rows)
+
+    @cached_property
+    def _rows_scratch(self) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int32]]:
+        """Room for some rows of a walk."""
+        words, longest = self.vocabulary.words, self.pool.longest_list
+        gaps = np.empty(_ROWS * (longest + 1 + self.vocabulary.size // LONG_GAP), np.uint16)
+        return np.empty((_ROWS, words), np.uint32), gaps, np.empty((3, _ROWS), np.int32)
 
     def _ends(self, keys: list[Key], walks: _Walks) -> list[list[LexemeEnd]]:
         """By walk: where lexemes end."""
@@ -259,45 +296,57 @@ class LexemeMasks:
         trie, tables = self.vocabulary.trie, self.tables
         if self._sets.is_full():
             self._sets = self._new_sets()
+            self.__dict__.pop("_distinct", None)
         sets = self._sets  # others may begin new ones meanwhile
-        size = max(len(trie.token_ids), len(trie.byte)) + 64
+        _, kinds = subtrees(self.vocabulary)
         progress, path = np.zeros(kernels.LEXER_PROGRESS, np.int64), np.empty((2, trie.max_depth + 2), np.int32)
         found, self._scratch = self._scratch, None  # others have none, or theirs
         if found is None:
-            found = np.empty((6, size), np.int32)
+            found = np.empty((7, _ROOM), np.int32)
         counts = [(0, 0)]
         for nodes, state, watched in starts:
             watch, status = sets.number(watched), kernels.TOO_MUCH_WORK
-            progress[[kernels.L_NODE, kernels.L_RESIDUAL]] = -1, 0
+            progress[[kernels.L_NODE, kernels.L_RESIDUAL, kernels.L_BEGIN]] = -1, 0, progress[kernels.L_RUNS]
             while status != kernels.OK:
                 status = kernels.walk_lexer(
-                    trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, tables.class_of, tables.table,
-                    tables.goes_on, tables.beats, sets.table, nodes, state, watch, _NODES, progress, path, found[:3],
-                    found[3:],
+                    trie.byte, trie.depth, trie.skip, trie.first_token, kinds, tables.class_of, tables.table,
+                    tables.goes_on, tables.beats, self._loops, sets.table, sets.row_of, sets.lives, nodes, state,
+                    watch, _NODES, progress, path, found[:4], found[4:],
                 )  # fmt: skip
                 if status == kernels.NO_ROOM:
-                    found = np.concatenate([found, np.empty((6, 3 * found.shape[1]), np.int32)], axis=1)
+                    found = np.concatenate([found, np.empty(found.shape, np.int32)], axis=1)
                 elif status == kernels.CONFLICT:
-                    sets.follow(int(progress[kernels.L_SET]))
+                    number, at = progress[[kernels.L_SET, kernels.L_STATE]].tolist()
+                    if at < 0:
+                        sets.follow(number)
+                    else:
+                        sets.ask(at, number)
                 elif status == kernels.TOO_MUCH_WORK:
                     self._pause()
-            counts.append((int(progress[kernels.L_IDS]), int(progress[kernels.L_BELOW])))
+            self._pause()
+            counts.append((int(progress[kernels.L_RUNS]), int(progress[kernels.L_BELOW])))
         self._scratch = found
-        id_starts, below_starts = np.array(counts, np.int64).T
-        ids, ends, end_watch = found[:3, : id_starts[-1]]
-        below, below_state, below_watch = found[3:, : below_starts[-1]]
-        names = np.unique(np.concatenate([_distinct(below_watch), _distinct(end_watch), [-1]]))
+        run_starts, below_starts = np.array(counts, np.int64).T
+        runs, below = found[:4, : run_starts[-1]].copy(), found[4:, : below_starts[-1]].copy()
+        names = np.unique(np.concatenate([_distinct(below[2]), _distinct(runs[3]), [-1]]))
         numbers = [
             np.searchsorted(names, each) if len(names) > 1 else np.broadcast_to(np.int64(0), each.shape)
-            for each in (end_watch, below_watch)
+            for each in (runs[3], below[2])
         ]  # fmt: skip
-        return _Walks(
-            [sets.watched(name) for name in names.tolist()], id_starts, ids.copy(), ends.copy(), numbers[0],
-            below_starts, below.copy(), below_state.copy(), numbers[1],
-        )  # fmt: skip
+        watches = [sets.watched(name) for name in names.tolist()]
+        return _Walks(watches, run_starts, runs, numbers[0], below_starts, below[0], below[1], numbers[1])
+
+    @cached_property
+    def _loops(self) -> NDArray[np.uint64]:
+        """By lexer state: the kinds of bytes that all lead back to it and begin nothing else."""
+        from ... import kernels
+
+        tables = self.tables
+        found: NDArray[np.uint64] = kernels.looping_kinds(tables.table, tables.goes_on, kinds_of(tables.class_of))
+        return found
 
     def _new_sets(self) -> WatchedSets:
-        return WatchedSets(self.tables.obligations, self.tables.rows, *self.tables.table.shape)
+        return WatchedSets(self.tables.obligations, self.tables.rows, self._futures, *self.tables.table.shape)
 
 
 def _distinct(values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, VocabularyMismatchError
+from ...errors import FormatError, UnsupportedError, VocabularyMismatchError
 from ...storage import columns
 from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
@@ -194,13 +194,23 @@ class Index:
 
     # -- distances to the end ----------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def distances(self) -> Distances:
         """How far configurations are from a complete text, in tokens; worked out on first use.
 
         Raises `UnsupportedError` where no bound is known.
         """
-        return self.machine.distances()
+        found = self._distances
+        if isinstance(found, UnsupportedError):
+            raise found.with_traceback(None)
+        return found
+
+    @cached_property
+    def _distances(self) -> Distances | UnsupportedError:
+        try:
+            return self.machine.distances()
+        except UnsupportedError as error:
+            return error
 
     def shortest(self) -> int:
         """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.

@@ -137,6 +137,10 @@ class PushdownMachine(InternedMachine[Thread]):
         """Be part of another machine, whose lock is held wherever this one's would be, and passed on by walks."""
         self._lock = self.rows.lock = lock
 
+    def names_tokens(self) -> bool:
+        """Whether some edges take tokens, or bounds count them."""
+        return self._sees_tokens
+
     def distances(self) -> StackDistances:
         """How far configurations are from a complete text: upper bounds."""
         from .distances.token_distances import StackDistances

@@ -16,6 +16,7 @@ from ...system.properties import cached_property
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
+from ..rows.subtrees import kinds_of, subtrees
 from .stacks import END
 from .subautomata import MOST_SPELLED, POP, Subautomaton, spelled, subautomaton
 from .tables import PushdownTables
@@ -51,13 +52,6 @@ _NEAR_APART = 60_000
 
 #: The zones that a count can stay in, as kernels number them: below the minimum, and from there below the maximum.
 BELOW, BETWEEN = 0, 1
-
-#: The kinds of bytes, 44 of 64, by which trees of the trie are told apart: what strings' patterns tell apart.
-_FIRST_OF_KINDS = [0, *range(32, 49), *range(58, 66), 71, *range(91, 98), 103, *range(123, 129), 192, 224, 240]
-_KINDS = np.uint64(1) << (np.searchsorted(_FIRST_OF_KINDS, np.arange(256), side="right") - 1).astype(np.uint64)
-
-#: What is remembered of vocabularies' tries, by node: bytes of the longest way down, and kinds of bytes below.
-_below_nodes: Memo[str, tuple[NDArray[np.uint16], NDArray[np.uint64]]] = Memo(_MOST_SIZES)
 
 
 class _Scratch(threading.local):
@@ -167,8 +161,7 @@ class StackWalker:
         self._n = tables.states
         self._classes = self._arena[self._arena[self._kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = self._nodes_below(self._classes)
-        self._kinds = np.zeros(len(self._weights), np.uint64)
-        np.bitwise_or.at(self._kinds, self._classes, _KINDS)
+        self._kinds = kinds_of(self._classes)
         self._moves = tables.moves
         #: Trie nodes below the bytes that each state takes.
         self.weight = LazyTable(self._find_weight)
@@ -326,8 +319,8 @@ class StackWalker:
         both = np.array(config, np.int64), np.array(base, np.int64)
         n, m = self._settled(
             lambda arena: self._kernels.walk_stack_difference(
-                *self._trie, self._upper, *self._below_nodes, self._kinds, arena, *both, ROOM, most or _FAR_APART,
-                ids, below,
+                *self._trie, self._upper, *self._subtrees, self._kinds, arena, *both, ROOM, most or _FAR_APART, ids,
+                below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
@@ -339,17 +332,8 @@ class StackWalker:
         return self.difference(config, (state, self._kernels.UNBOUNDED - zone), _NEAR_APART)
 
     @cached_property
-    def _below_nodes(self) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
-        """By node the bytes of the longest way down, and the kinds of bytes on the way to it and below."""
-        known = _below_nodes.get(self._vocabulary.fingerprint)
-        if known is None:
-            trie = self._vocabulary.trie
-            known = (
-                self._kernels.heights_of(trie.depth, trie.max_depth),
-                self._kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, _KINDS),
-            )
-            _below_nodes[self._vocabulary.fingerprint] = known
-        return known
+    def _subtrees(self) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+        return subtrees(self._vocabulary)
 
     def subautomaton(self, state: int, zone: int | None = None) -> Subautomaton | None:
         """The automaton that begins at a state, as it is while all counts stay in a zone, or as it is."""

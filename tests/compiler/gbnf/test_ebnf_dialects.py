@@ -94,6 +94,11 @@ def test_random_grammars_with_left_recursion() -> None:
         'root ::= TagDispatch(("ab", x))\nx ::= "a"',
         'root ::= TagDispatch(("ab", x), loop_after_dispatch=false, excludes=("bb",))\nx ::= "a"',
         'root ::= TagDispatch(("aa", x), ("b", root), excludes=("ba")) "b"\nx ::= x "a" | "b"',
+        'root ::= Substring("ab", "a", "b", "a")', 'root ::= Substring() "a" Substring("")',
+        'root ::= Substring("b"){2,3}',
+        'root ::= Regex("a|b*")', 'root ::= "a" Regex("^(?:ab?)+?$", flags="is") "b"', 'root ::= Regex("(?i)A")',
+        'root ::= x "b" | "a"\nx ::= root Regex("[^a]+") x?', 'root ::= Regex("")* Regex("[a-b]{2,3}")',
+        r'root ::= Regex("\\wb")',
     ],
 )
 def test_what_xgrammar_has_beyond_gbnf(text: str) -> None:
@@ -121,7 +126,10 @@ def test_escapes() -> None:
         'root ::= "a\nb"',
         'root ::= "a" // b', r'root ::= "\-"', r"root ::= [\d]", 'root ::= "a" x', 'root ::= "a"\nroot ::= "b"',
         "root ::= [b-a]", "root ::= TagDispatch((\"a\", x))", "root ::= TagDispatch((\"\", root))",
-        "root ::= TagDispatch(stop_eos=true)",
+        "root ::= TagDispatch(stop_eos=true)", "root ::= Token()", 'root ::= Token("a")', "root ::= Token",
+        "root ::= Token(-1)", "root ::= ExcludeToken(1, x=2)", "root ::= TokenTagDispatch((1, root), excludes=(1))",
+        'root ::= Regex("a", "b")', 'root ::= Regex("a", flags="g")', 'root ::= Regex("a", other=1)',
+        "root ::= Substring(a)", 'root ::= Substring(by="a")',
     ],
 )  # fmt: skip
 def test_what_xgrammar_refuses(text: str) -> None:
@@ -135,10 +143,6 @@ def test_what_xgrammar_refuses(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("root ::= Token(1)", "the macro Token"),
-        ("root ::= ExcludeToken(1, 2)", "the macro ExcludeToken"),
-        ("root ::= TokenTagDispatch((1, root))", "the macro TokenTagDispatch"),
-        ('root ::= "a" Regex("b")', "the macro Regex"),
         ('x[max_tokens=3] ::= "a"\nroot ::= x', "max_tokens, capture and other attributes"),
         ('x[capture="n"] ::= "a"\nroot ::= x', "max_tokens, capture and other attributes"),
         ('root ::= TagDispatch(("a", x), ("ab", x))\nx ::= "b"', "a tag holds 'a'"),
@@ -190,6 +194,9 @@ def test_a_dialect_is_part_of_the_name() -> None:
         "root ::= x" + " # c\n" * 50_000,
         "root ::= " + "x[" * 20_000,
         "root ::= TagDispatch(" + '("a", root), ' * 5_000,
+        'root ::= Regex("(a{1000}){1000}")', 'root ::= Substring("' + "ab" * 200_000 + '")' + "root",
+        "root ::= " + " ".join(f"ExcludeToken({n % 200}, 3)" for n in range(20_000)),
+        "root ::= Token(" + "1," * 50_000,
     ],
 )
 def test_grammars_of_strangers_end(text: str) -> None:

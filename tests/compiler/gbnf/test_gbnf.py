@@ -206,8 +206,6 @@ REFUSED: list[tuple[str, type[sg.Error], str]] = [
     ('root ::= "a"{3,2}', DefinitionError, "no number of turns"),
     ('root ::= "a"{-1}', DefinitionError, "expected a number"),
     ("root ::= 'a'", DefinitionError, 'found "\'"'),
-    ("root ::= <think>", UnsupportedError, r"special tokens in GBNF are not supported \(line 1, column 10\)"),
-    ("root ::= !<[12]>", UnsupportedError, "special tokens"),
     ('root ::= root "a" | "b"', UnsupportedError, "begin with itself: root -> root"),
     (
         'root ::= a\na ::= "x"? b "c"\nb ::= ("y"* a) | "z"',

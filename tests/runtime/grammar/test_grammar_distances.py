@@ -271,8 +271,11 @@ REFUSED = {
 def test_what_has_no_bound_is_refused(what: str) -> None:
     source, options = REFUSED[what]
     index = sg.compile(sg.Grammar(source, **options), BYTES, eager=False)  # type: ignore[arg-type]
-    with pytest.raises(UnsupportedError, match=what):
+    with pytest.raises(UnsupportedError, match=what) as refused:
         sg.Guide(index, max_tokens=100)
+    with pytest.raises(UnsupportedError) as again:
+        index.shortest()
+    assert again.value is refused.value  # it was not looked for once more
 
 
 def test_bytes_that_are_no_tokens_are_refused() -> None:

@@ -58,7 +58,7 @@ def test_walks_in_slices_find_the_same(name: str, monkeypatch: pytest.MonkeyPatc
         for most in (1, 7, 50):
             with monkeypatch.context() as slices:
                 slices.setattr(partial_masks, "_NODES", most)
-                slices.setattr(masks, "_scratch", np.empty((6, rng.randrange(1, 9)), np.int32))
+                slices.setattr(masks, "_scratch", np.empty((7, rng.randrange(1, 9)), np.int32))
                 slices.setattr(masks, "_sets", masks._new_sets())
                 assert equal(masks._walk([where]), whole)
     assert len(pauses) > 100

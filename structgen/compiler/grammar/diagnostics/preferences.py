@@ -248,9 +248,10 @@ def _texts_to(lexer: Lexer, meter: Meter) -> _Texts[int]:
     found = _Texts(dict.fromkeys(lexer.starts))
     for state in found:  # grows as it goes
         meter.check_time(_DOING)
-        for c, target in enumerate(lexer.table[state].tolist()):
+        row = lexer.table[state].tolist()
+        for target in dict.fromkeys(row):
             if target >= 0:
-                found.add(target, state, first[c])
+                found.add(target, state, first[row.index(target)])
     return found
 
 

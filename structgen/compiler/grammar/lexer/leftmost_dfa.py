@@ -90,6 +90,7 @@ def by_column(matcher: LeftmostDfa, tab: int, most: int, meter: Meter) -> Leftmo
     for byte in b"\n \t":  # each a class of its own
         class_of[byte] = class_of.max() + 1
     first = {int(c): byte for byte, c in reversed(list(enumerate(class_of)))}
+    order, widths = [first[c] for c in sorted(first)], {0x20: 1, 0x09: tab}
     number = {(0, -1): 0}
     todo = [(0, -1)]
     rows: list[list[int]] = []
@@ -114,10 +115,9 @@ def by_column(matcher: LeftmostDfa, tab: int, most: int, meter: Meter) -> Leftmo
         # What is watched is beaten or not; by what does not matter.
         ends.append(tuple(intern(watch, column if watch == state else -1) for watch in matcher.ends[state]))
         row = []
-        for c in sorted(first):
-            byte = first[c]
-            wider = column + {0x20: 1, 0x09: tab}.get(byte, 0) if column >= 0 else -1
-            row.append(intern(matcher.next(state, byte), 0 if byte == 0x0A else min(wider, most + 1)))
+        for byte, target in zip(order, matcher.table[state, matcher.class_of[order]].tolist(), strict=True):
+            wider = column + widths.get(byte, 0) if column >= 0 else -1
+            row.append(intern(target, 0 if byte == 0x0A else min(wider, most + 1)))
         rows.append(row)
     names = {c: i for i, c in enumerate(sorted(first))}
     old = [state for state, _ in todo]

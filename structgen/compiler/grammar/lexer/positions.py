@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -105,9 +104,9 @@ class ProductStates:
         terminals = [t for t, _ in self.pairs[position]]
         self._spend(len(terminals) * self.classes)
         rows = [self._row(t, state) for t, state in self.pairs[position]]
-        parts: dict[tuple[int, ...], int] = {}
-        columns: Iterable[tuple[int, ...]] = zip(*rows, strict=True) if rows else repeat((), self.classes)
-        part = [parts.setdefault(column, len(parts)) for column in columns]
+        columns: list[tuple[int, ...]] = list(zip(*rows, strict=True)) if rows else [()] * self.classes
+        parts = {column: number for number, column in enumerate(dict.fromkeys(columns))}
+        part = [parts[column] for column in columns]
         pairs = (((t, s) for t, s in zip(terminals, states, strict=True) if s >= 0) for states in parts)
         targets = [self.number(there) if (there := tuple(each)) else -1 for each in pairs]
         return targets, np.array(part, np.uint8)

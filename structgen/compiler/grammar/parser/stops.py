@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 
 from ....budget import Meter
 from ....errors import UnsupportedError
+from ....runtime.core.digraph import bits, solve
 from ....system.properties import cached_property
 from ..load.rules import CapturedRule, ContextFreeGrammar, Production, Terminal
 from .symbols import Symbols
@@ -92,7 +95,7 @@ class _HandingBack:
 
     def _check(self, rule: str, text: str, origin: str, rest: tuple[str, ...]) -> None:
         """Refuse a stop with which all that follows may begin."""
-        literals = [self._text.get(name) if name else None for name in self._firsts.behind(origin, rest)]
+        literals = [self._text.get(name) for name in self._firsts.behind(origin, rest)]
         if literals and all(each and (each.startswith(text) or text.startswith(each)) for each in literals):
             raise UnsupportedError(
                 f"what follows the rule {rule} begins with its stop {text!r}, but not right behind it in one rule",
@@ -155,35 +158,36 @@ class _HandingBack:
 
 
 class _Firsts:
-    """The terminals that symbols begin with, and those that may be behind a nonterminal; None for the end."""
+    """The terminals that symbols begin with, and those that may be behind a nonterminal, ``$END`` among them."""
 
     def __init__(self, grammar: ContextFreeGrammar, meter: Meter) -> None:
-        symbols = Symbols.of(grammar)
-        self._nullable = {name for name, is_empty in zip(symbols.names, symbols.nullable, strict=True) if is_empty}
-        self._first: dict[str, set[str | None]] = {name: set() for name in grammar.nonterminals}
-        self._follow: dict[str, set[str | None]] = {name: set() for name in grammar.nonterminals}
-        self._follow[grammar.start].add(None)
-        size = -1
-        while size != (size := self._size()):
-            for rule in meter.each(grammar.rules, _DOING):
-                self._first[rule.origin] |= self._of(rule.expansion)[0]
-                for i, name in enumerate(rule.expansion):
-                    if name in self._follow:
-                        self._follow[name] |= self.behind(rule.origin, rule.expansion[i + 1 :])
+        self._symbols = symbols = Symbols.of(grammar)
+        self._number = {name: symbol for symbol, name in enumerate(symbols.names)}
+        self._first = [1 << symbol if symbols.is_terminal(symbol) else 0 for symbol in self._number.values()]
+        self._follow = [0] * len(self._first)
+        begins, ends = ([list[int]() for _ in self._first] for _ in range(2))
+        for origin, expansion in meter.each(symbols.rules, _DOING):
+            begins[origin] += self._beginning(expansion)[0]
+        solve(self._first, begins, lambda: meter.check_time(_DOING))
+        for origin, expansion in meter.each(symbols.rules, _DOING):
+            for i, symbol in enumerate(expansion, 1):
+                there, is_empty = self._beginning(expansion[i:])
+                self._follow[symbol] |= self._union(there)
+                ends[symbol] += [origin] if is_empty else []
+        solve(self._follow, ends, lambda: meter.check_time(_DOING))
 
-    def _size(self) -> int:
-        return sum(map(len, (*self._first.values(), *self._follow.values())))
+    def _beginning(self, symbols: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+        """Those of some symbols that a text of these may begin in, and whether it may be empty."""
+        for i, symbol in enumerate(symbols):
+            if not self._symbols.nullable[symbol]:
+                return symbols[: i + 1], False
+        return symbols, True
 
-    def _of(self, names: tuple[str, ...]) -> tuple[set[str | None], bool]:
-        """What a row of symbols begins with, and whether it may be empty."""
-        found = set[str | None]()
-        for name in names:
-            found |= self._first.get(name, {name})
-            if name not in self._nullable:
-                return found, False
-        return found, True
+    def _union(self, symbols: tuple[int, ...]) -> int:
+        return reduce(or_, (self._first[symbol] for symbol in symbols), 0)
 
-    def behind(self, origin: str, rest: tuple[str, ...]) -> set[str | None]:
+    def behind(self, origin: str, rest: tuple[str, ...]) -> list[str]:
         """What may be behind a symbol, by the rule that it is in and what is behind it there."""
-        found, is_empty = self._of(rest)
-        return found | self._follow[origin] if is_empty else found
+        there, is_empty = self._beginning(tuple(self._number[name] for name in rest))
+        found = self._union(there) | (self._follow[self._number[origin]] if is_empty else 0)
+        return [self._symbols.names[symbol] for symbol in bits(found)]

@@ -24,17 +24,19 @@ from .references import Location, References
 from .subschemas import DOING, Pending, Subschema, Subschemas
 
 
-def read(text: str, meter: Meter, *, additional_properties: bool | None = None) -> Document:
+def read(text: str, meter: Meter, *, additional_properties: bool | str = True) -> Document:
     """Read a schema's JSON text.
 
-    ``additional_properties=False`` closes the objects whose schema lists properties and says nothing of others, see
-    `close_objects`.
+    ``additional_properties``, as in `JsonSchema`, closes objects whose schema lists properties and says nothing of
+    others; see `close_objects`.
 
     Raises `DefinitionError` for values that a keyword can't have, `UnsupportedError` for references that leave the
     document and for Draft 3, `BudgetExceededError`. The errors' ``where`` is a JSON pointer.
     """
     document = _Reader(References(parse_json(text), meter), meter).run()
-    return close_objects(document) if additional_properties is False else document
+    if additional_properties is True:
+        return document
+    return close_objects(document, meter, branches=additional_properties is False)
 
 
 class _Reader:

@@ -8,7 +8,7 @@ deterministic automata, a search through pairs of states. Only what nothing else
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -25,6 +25,9 @@ _MOST_PAIRS = 1 << 12
 
 #: Answers that are remembered, and sets that have numbers; past that these are forgotten.
 _MOST_KNOWN, _MOST_SETS = 1 << 15, 1 << 12
+
+#: Bytes of what is known of lexer states under obligations; past that it is found anew.
+_MOST_BYTES = 16 << 20
 
 #: Stands for an answer that is not known yet.
 _UNKNOWN: Watched = (-1,)
@@ -114,26 +117,69 @@ class Obligations:
 
 
 class WatchedSets:
-    """Sets of several watched states as a table that `structgen.kernels.walk_lexer` follows; it grows with walks.
+    """What is watched, as `structgen.kernels.walk_lexer` follows it: tables that grow with walks.
+
+    Parameters
+    ----------
+    obligations, rows:
+        The lexer.
+    futures:
+        What a lexeme can become in a state under obligations, as a set.
+    states, classes:
+        Their numbers.
 
     Attributes
     ----------
     table:
-        ``int32[sets, classes]``; a set's row, by its number less that of the lexer's states, once it was followed.
+        ``int32[sets, classes]``; the row of a set of several states, by its number less that of the lexer's states,
+        once it was followed.
+    row_of, lives:
+        By number of what is watched, and by that row and the lexer's state: whether a lexeme can become anything,
+        once that was asked.
     """
 
-    def __init__(self, obligations: Obligations, rows: LazyTable[list[int]], states: int, classes: int) -> None:
+    def __init__(
+        self,
+        obligations: Obligations,
+        rows: LazyTable[list[int]],
+        futures: Callable[[int, Watched], int],
+        states: int,
+        classes: int,
+    ) -> None:
         self._obligations = obligations
         self._rows = rows
+        self._futures = futures
         self._states = states
         self._classes = classes
         self._sets: list[Watched] = []
         self._number: dict[Watched, int] = {}
         self.table = np.zeros((0, classes), np.int32)
+        self.row_of, self.lives = np.full(states, -1, np.int32), np.zeros((0, states), np.uint8)
+        self._used = 0  # rows
 
     def is_full(self) -> bool:
         """Whether there are so many sets that it is time to begin anew; what walks hold stays right."""
         return len(self._sets) > _MOST_SETS
+
+    def ask(self, state: int, number: int) -> None:
+        """Find out whether a lexeme can become anything in a state while something is watched."""
+        from ....kernels import LIVE, STUCK
+
+        if self.row_of[number] < 0:
+            if self._used == len(self.lives):
+                self._make_room()
+            self.row_of[number] = self._used
+            self._used += 1
+        is_live = self._futures(state, self.watched(number))
+        self.lives[self.row_of[number], state] = LIVE if is_live else STUCK
+
+    def _make_room(self) -> None:
+        """Room for more rows; all are forgotten when they take too much."""
+        if self.lives.nbytes < _MOST_BYTES:
+            more = np.zeros((max(4, len(self.lives)), self._states), np.uint8)
+            self.lives = np.concatenate([self.lives, more])
+        else:
+            self.row_of[:], self.lives[:], self._used = -1, 0, 0
 
     def number(self, watched: Watched) -> int:
         """The number of obligations: -1 for none, the state's for one, a set's for several."""
@@ -148,6 +194,7 @@ class WatchedSets:
 
                 more = np.full((max(1, len(self.table)), self._classes), NOT_FOLLOWED, np.int32)
                 self.table = np.concatenate([self.table, more])
+                self.row_of = np.concatenate([self.row_of, np.full(len(more), -1, np.int32)])
         return known
 
     def watched(self, number: int) -> Watched:

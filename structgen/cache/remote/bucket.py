@@ -1,0 +1,172 @@
+"""`Bucket`: the few things that are done with an object store, through obstore (Rust's object_store)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...errors import StoreError
+
+if TYPE_CHECKING:
+    from .values import ObjectStore
+
+#: Tries beyond the first, with a random pause that doubles in between, all within the time-out.
+_RETRIES = 2
+
+_NO_RIGHTS = (
+    "Look at the credentials. Reading needs s3:GetObject, and s3:ListBucket, without which S3 forbids to ask for "
+    "what is not there; writing needs s3:PutObject."
+)
+_ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object's bytes, or the first of them; how many it has in all, and its version."""
+
+    data: memoryview
+    nbytes: int
+    e_tag: str | None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A name in a listing, with size in bytes and time of writing in seconds since 1970, by the store's clock."""
+
+    name: str
+    nbytes: int
+    modified: float
+
+
+class Bucket:
+    """A store, from any thread. Methods raise `StoreError` where it fails, and for nothing else.
+
+    obstore's runtime has threads of its own and belongs to the process that used it first: a child that was forked
+    afterwards would wait for ever. There, methods raise `StoreError` at once.
+    """
+
+    _used_in: ClassVar[int | None] = None  # process; obstore has one runtime for all stores
+
+    def __init__(self, store: ObjectStore) -> None:
+        try:
+            from obstore.store import from_url
+        except ImportError as error:
+            raise StoreError(
+                "an object store needs the package obstore", where=store.url,
+                remedy="pip install 'structgen[store]'",
+            ) from error  # fmt: skip
+        self.url = store.url
+        whole = timedelta(seconds=store.timeout)
+        endpoints = (store.url, store.options.get("endpoint"), *map(os.environ.get, _ENDPOINTS))
+        network: dict[str, Any] = {
+            "client_options": {
+                "timeout": whole,
+                "connect_timeout": min(whole, timedelta(seconds=5)),
+                "allow_http": any((each or "").startswith("http://") for each in endpoints),
+            },
+            "retry_config": {"max_retries": _RETRIES, "retry_timeout": whole},
+            "config": dict(store.options) or None,
+        }
+        is_local = store.url.startswith("file:")
+        try:
+            self._store: Any = from_url(store.url, **({"mkdir": True} if is_local else network))
+        except Exception as error:  # ValueError, obstore's own, and those of the file system
+            raise StoreError(f"the store cannot be used: {_first_line(error)}", where=store.url) from error
+        self._is_local = is_local
+
+    def get(self, name: str, most: int) -> Found | None:
+        """An object, None where there is none. One of more than ``most`` bytes is not loaded: a `StoreError`."""
+        import obstore
+
+        with self._failures():
+            try:
+                result = obstore.get(self._store, name)
+            except FileNotFoundError:
+                return None
+            size = result.meta["size"]
+            if size > most:
+                raise StoreError(f"an object has {size} bytes, more than {most}", where=name)
+            return Found(memoryview(result.bytes()), size, result.meta.get("e_tag"))
+
+    def peek(self, name: str, count: int) -> Found | None:
+        """The first bytes of an object, None where there is none."""
+        import obstore
+
+        with self._failures():
+            try:
+                there = obstore.head(self._store, name)
+                if not there["size"]:  # of which there is no range
+                    return Found(memoryview(b""), 0, there.get("e_tag"))
+                result = obstore.get(self._store, name, options={"range": (0, min(count, there["size"]))})
+            except FileNotFoundError:
+                return None
+            return Found(memoryview(result.bytes()), result.meta["size"], result.meta.get("e_tag"))
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write an object where none has the name (``If-None-Match: *``). Returns whether that was so."""
+        return self._put(name, data, "create")
+
+    def replace(self, name: str, data: bytes, e_tag: str | None) -> bool:
+        """Write an object in place of the one of that version (``If-Match``). Returns whether it was still there.
+
+        A folder has no versions: there the last writer wins.
+        """
+        return self._put(name, data, "overwrite" if self._is_local or e_tag is None else {"e_tag": e_tag})
+
+    def delete(self, name: str) -> None:
+        """Delete an object, which may be gone already."""
+        import obstore
+
+        with self._failures(), suppress(FileNotFoundError):
+            obstore.delete(self._store, name)
+
+    def listing(self, prefix: str) -> Iterator[Listed]:
+        """All names that begin with a prefix, a folder's."""
+        import obstore
+
+        with self._failures():
+            for chunk in obstore.list(self._store, prefix):
+                for each in chunk:
+                    yield Listed(each["path"], each["size"], each["last_modified"].timestamp())
+
+    def _put(self, name: str, data: bytes, mode: Any) -> bool:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with self._failures():
+            try:
+                obstore.put(self._store, name, data, mode=mode, use_multipart=False)
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
+                if isinstance(error, FileNotFoundError) and not isinstance(mode, dict):
+                    raise  # the bucket is not there; with a version, the object
+                return False
+            return True
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
+        Bucket._used_in = Bucket._used_in or os.getpid()
+        if Bucket._used_in != os.getpid():
+            raise StoreError(
+                "the store was used before this process was forked, and cannot be used in it",
+                where=self.url,
+                remedy="Start processes by spawning, or use the store in children only.",
+            )
+        try:
+            yield
+        except (PermissionDeniedError, UnauthenticatedError, PermissionError) as error:
+            raise StoreError(f"access is refused: {_first_line(error)}", where=self.url, remedy=_NO_RIGHTS) from error
+        except StoreError:
+            raise
+        except Exception as error:
+            raise StoreError(_first_line(error), where=self.url) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,77 @@
+"""`ObjectStore`: where an object store is, and how a cache uses it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from ...errors import ArgumentError
+
+Write = Literal["behind", "now", "never"]
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """An object store for ``Cache(store=...)``. A plain value: nothing is opened, and no thread begins.
+
+    Parameters
+    ----------
+    url:
+        ``s3://bucket/prefix``, ``gs://bucket/prefix``, ``file:///folder``, or another one that obstore reads.
+        Credentials are not part of it: they come from the environment, the machine's role, or ``options``.
+    write:
+        When what is put goes there: ``"behind"`` by a thread, from a bounded queue that `Cache.close` waits for;
+        ``"now"`` before `Cache.put` returns, for builders; ``"never"``, for servers that only read. None:
+        ``"behind"``, and ``"never"`` where there are ``verify_keys`` and no ``sign_key``, for nobody would take what
+        was written.
+    wait:
+        Seconds that a look-up waits for the store at most, before it is a miss.
+    timeout:
+        Seconds for each request of a write, a `Cache.prefetch` or the command line, retries included.
+    sign_key:
+        An Ed25519 private key in PEM, as ``openssl genpkey -algorithm ed25519`` writes it: each object that is
+        written is signed.
+    verify_keys:
+        Ed25519 public keys in PEM. Where there are any, or a ``sign_key``, whose public half counts as one, an object
+        is taken only if one of them signed it.
+    options:
+        What obstore takes for this kind of store, such as ``endpoint``, ``region`` or ``skip_signature``.
+
+    Raises
+    ------
+    ArgumentError
+        For a URL without a scheme or with credentials, and for times that are not positive.
+    """
+
+    url: str
+    write: Write | None = None
+    wait: float = 2.0
+    timeout: float = 30.0
+    sign_key: bytes | None = field(default=None, repr=False)
+    verify_keys: tuple[bytes, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if not parts.scheme or "://" not in self.url or "@" in parts.netloc:
+            has_secret = "@" in parts.netloc
+            raise ArgumentError(
+                "a store's URL has credentials in it" if has_secret else f"{self.url!r} is not the URL of a store",
+                remedy="Credentials come from the environment, or from options." if has_secret
+                else "Write s3://bucket/prefix, gs://bucket/prefix or file:///folder.",
+            )  # fmt: skip
+        if self.write not in (None, "behind", "now", "never"):
+            raise ArgumentError(f"write is {self.write!r}, not one of 'behind', 'now', 'never'")
+        for name, seconds in (("wait", self.wait), ("timeout", self.timeout)):
+            if not 0 < seconds < math.inf:
+                raise ArgumentError(f"{name} is {seconds!r}, not a positive number of seconds")
+
+    @property
+    def writes(self) -> Write:
+        """``write``, decided."""
+        if self.write is not None:
+            return self.write
+        return "never" if self.verify_keys and self.sign_key is None else "behind"

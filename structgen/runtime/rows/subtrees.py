@@ -1,0 +1,38 @@
+"""What the subtrees of a vocabulary's trie hold, so that walks can tell that one need not be looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.memo import Memo
+from ...system.types import Array
+from ...vocabulary.vocabulary import Vocabulary
+
+#: The kinds of bytes, 44 of 64: what strings' patterns tell apart.
+_FIRST_OF_KINDS = [0, *range(32, 49), *range(58, 66), 71, *range(91, 98), 103, *range(123, 129), 192, 224, 240]
+_KINDS = np.uint64(1) << (np.searchsorted(_FIRST_OF_KINDS, np.arange(256), side="right") - 1).astype(np.uint64)
+
+#: Of the vocabularies that were walked last, by fingerprint.
+_known: Memo[str, tuple[NDArray[np.uint16], NDArray[np.uint64]]] = Memo(4)
+
+
+def subtrees(vocabulary: Vocabulary) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+    """By node the bytes of the longest way down, and the kinds of bytes on the way to it and below."""
+    known = _known.get(vocabulary.fingerprint)
+    if known is None:
+        from ... import kernels
+
+        trie = vocabulary.trie
+        known = _known[vocabulary.fingerprint] = (
+            kernels.heights_of(trie.depth, trie.max_depth),
+            kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, _KINDS),
+        )
+    return known
+
+
+def kinds_of(class_of: Array) -> NDArray[np.uint64]:
+    """The kinds of the bytes of each class, ``uint64[classes]``; ``class_of`` is ``uint[256]``."""
+    kinds = np.zeros(int(class_of.max()) + 1, np.uint64)
+    np.bitwise_or.at(kinds, class_of, _KINDS)
+    return kinds

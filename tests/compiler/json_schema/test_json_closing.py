@@ -1,0 +1,246 @@
+"""Closed objects: each branch by itself, or what all of them evaluate; judged by `jsonschema`."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judges.document_oracle import Oracle
+
+import structgen as sg
+from structgen.budget import Budget, Meter
+from structgen.compiler.json_schema.read.json_values import parse_json
+from structgen.compiler.json_schema.read.reader import read
+from structgen.errors import BudgetExceededError, UnsupportedError
+
+jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
+
+APPLE = {"type": "object", "properties": {"a": {"type": "integer"}}}
+BANANA = {"type": "object", "properties": {"b": {"type": "string"}}}
+MIX = {"a": 1, "b": "x"}
+UNION = {"anyOf": [APPLE, BANANA]}
+REFERENCE = {"$ref": "#/$defs/u"}
+AGAIN = {"$ref": "#"}
+
+#: A member's values, and what a schema can say of them.
+VALUES = (0, "s", None)
+MEMBERS = st.sampled_from([{}, {"type": "integer"}, {"type": "string"}])
+NAMES = "abcd"
+
+
+@cache
+def instances() -> list[Any]:
+    """Objects of up to three members of four names, and what is none."""
+    found: list[Any] = [None, 1, []]
+    for count in range(4):
+        for names in itertools.combinations(NAMES, count):
+            found += [dict(zip(names, values, strict=True)) for values in itertools.product(VALUES, repeat=count)]
+    return found
+
+
+def accepts(schema: Any, instance: Any, closing: bool | str = False) -> bool:
+    document = read(json.dumps(schema), Meter(Budget()), additional_properties=closing)
+    return bool(Oracle(document, schema).accepts(parse_json(json.dumps(instance))))
+
+
+OBJECTS = st.fixed_dictionaries(
+    {}, optional={
+        "type": st.just("object"), "required": st.lists(st.sampled_from(NAMES), max_size=1),
+        "properties": st.dictionaries(st.sampled_from(NAMES), MEMBERS, max_size=2),
+    },
+)  # fmt: skip
+SCHEMAS = st.recursive(
+    OBJECTS,
+    lambda inner: st.builds(
+        dict.__or__,
+        OBJECTS,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                **dict.fromkeys(("anyOf", "allOf", "oneOf"), st.lists(inner, min_size=1, max_size=3)),
+                "dependentSchemas": st.dictionaries(st.sampled_from(NAMES), inner, max_size=1),
+            },
+        )
+        | st.fixed_dictionaries({"if": OBJECTS, "then": inner, "else": inner}),
+    ),
+    max_leaves=5,
+)
+
+
+def chosen(schema: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Ways to take one branch of each ``anyOf``: what is asked then, and the subschemas whose members count."""
+    kept = {key: value for key, value in schema.items() if key not in _APPLICATORS}
+    parts: list[list[tuple[Any, list[Any]]]] = [[({}, [schema])]]
+    parts += [list(chosen(each)) for each in schema.get("allOf", ())]
+    if "anyOf" in schema:
+        parts.append([way for each in schema["anyOf"] for way in chosen(each)])
+    branches = schema.get("oneOf", ())
+    if branches:
+        others = [[each for each in branches if each is not one] for one in branches]
+        parts.append(
+            [
+                ({"allOf": [asked, *({"not": each} for each in rest)]}, listed)
+                for one, rest in zip(branches, others, strict=True)
+                for asked, listed in chosen(one)
+            ]
+        )
+    for name, each in schema.get("dependentSchemas", {}).items():
+        present = {"required": [name]}
+        met = [({"allOf": [present, asked]}, listed) for asked, listed in chosen(each)]
+        parts.append([({"not": present}, []), *met])
+    if "if" in schema:
+        test = schema["if"]
+        yes = [({"allOf": [test, asked]}, [test, *listed]) for asked, listed in chosen(schema["then"])]
+        no = [({"allOf": [{"not": test}, asked]}, listed) for asked, listed in chosen(schema["else"])]
+        parts.append(yes + no)
+    for way in itertools.product(*parts):
+        yield {"allOf": [kept, *(asked for asked, _ in way)]}, [each for _, listed in way for each in listed]
+
+
+_APPLICATORS = {"allOf", "anyOf", "oneOf", "dependentSchemas", "if", "then", "else"}
+
+
+def rewritten(schema: Any) -> Any:
+    """What a person would write who closes each branch by hand, of a schema that lists members itself."""
+    ways = []
+    for asked, listed in chosen(schema):
+        names = sorted({name for each in listed for name in each.get("properties", {})})
+        ways.append({"allOf": [asked, {"propertyNames": {"enum": names}}]})
+    return {"anyOf": ways}
+
+
+@settings(max_examples=150, deadline=None)
+@given(SCHEMAS)
+def test_closing_is_what_one_would_write_by_hand(schema: dict[str, Any]) -> None:
+    schema = {**schema, "properties": {"a": {}, **schema.get("properties", {})}}
+    by_hand = jsonschema.Draft202012Validator(rewritten(schema))
+    wide = jsonschema.Draft202012Validator({"allOf": [schema], "unevaluatedProperties": False})
+    document = read(json.dumps(schema), Meter(Budget()), additional_properties=False)
+    unevaluated = read(json.dumps(schema), Meter(Budget()), additional_properties="unevaluated")
+    closed, merged = Oracle(document, schema), Oracle(unevaluated, schema)
+    for instance in instances():
+        value = parse_json(json.dumps(instance))
+        assert closed.accepts(value) == by_hand.is_valid(instance), instance
+        assert merged.accepts(value) == wide.is_valid(instance), instance
+        assert merged.accepts(value) or not closed.accepts(value)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SCHEMAS)
+def test_texts_of_closed_schemas(vocabulary: sg.Vocabulary, schema: dict[str, Any]) -> None:
+    schema = {**schema, "properties": {"a": {}, **schema.get("properties", {})}}
+    by_hand = jsonschema.Draft202012Validator(rewritten(schema))
+    definition = sg.JsonSchema(schema, additional_properties=False, property_order="any")
+    try:
+        index = sg.compile(definition, vocabulary, eager=False)
+    except sg.errors.EmptyLanguageError:
+        assert not any(by_hand.is_valid(each) for each in instances())
+        return
+    for instance in instances():
+        assert index.match(json.dumps(instance).encode()).accepted == by_hand.is_valid(instance), instance
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> sg.Vocabulary:
+    return sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
+
+
+@pytest.mark.parametrize(
+    ("schema", "open_", "closed"),
+    [
+        (UNION, [{"a": 1}, {"b": "x"}, {}], [MIX, {"x": 1}]),
+        ({"items": UNION}, [[{"a": 1}, {"b": "x"}]], [[MIX]]),
+        ({**REFERENCE, "$defs": {"u": UNION}}, [{"a": 1}], [MIX]),
+        ({**UNION, "properties": {"c": {}}}, [{"a": 1, "c": 1}, {"b": "x", "c": 1}], [MIX]),
+        ({"anyOf": [APPLE, {"type": "null"}]}, [{"a": 1}, None], [{"b": 1}]),
+        ({"anyOf": [APPLE, {"type": "object"}]}, [{"a": 1}, {"b": 1}], []),  # what lists nothing stays open
+        ({"anyOf": [APPLE, {"type": "object", "additionalProperties": {"type": "null"}}]}, [{"b": None}], [{"b": 1}]),
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {}, "b": {}}}, [MIX], [{"c": 1}]),
+        ({"oneOf": [APPLE, BANANA]}, [], [{"a": 1}, MIX]),  # {"a": 1} is a BANANA, too: the schema itself refuses it
+        ({"oneOf": [{**APPLE, "required": ["a"]}, {**BANANA, "required": ["b"]}]}, [{"a": 1}, {"b": "x"}], [MIX]),
+        ({"if": {"properties": {"a": {"const": 1}}}, "then": BANANA}, [MIX, {"a": 1}], [{"a": 1, "c": 1}]),
+        # In one place a branch of another schema, in the other a schema of its own.
+        (
+            {
+                "properties": {"u": REFERENCE, "v": {"allOf": [REFERENCE], "properties": {"c": {}}}},
+                "$defs": {"u": UNION},
+            },
+            [{"u": {"a": 1}}, {"v": {"a": 1, "c": 1}}],
+            [{"u": {"a": 1, "c": 1}}, {"u": MIX}, {"v": MIX}],
+        ),
+        # Branches nested in branches, by reference, and in themselves.
+        ({"anyOf": [UNION, {"properties": {"c": {}}}]}, [{"a": 1}, {"c": 1}], [MIX, {"a": 1, "c": 1}]),
+        (
+            {"anyOf": [{"properties": {"a": AGAIN}}, {"properties": {"b": AGAIN}}]},
+            [{"a": {"b": {}}}, {"b": {"a": {"a": {}}}}],
+            [{"a": {"a": {}, "b": {}}}, {"a": {}, "b": {}}],
+        ),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_branches(schema: Any, open_: list[Any], closed: list[Any]) -> None:
+    for instance in open_:
+        assert accepts(schema, instance), instance
+        assert accepts(schema, instance, True), instance
+    for instance in closed:
+        assert not accepts(schema, instance), instance
+
+
+def test_mixes_by_name() -> None:
+    assert [accepts(UNION, MIX, closing) for closing in (True, "unevaluated", False)] == [True, True, False]
+    assert not accepts(UNION, {"x": 1}, "unevaluated")
+
+
+def test_pydantic_unions(vocabulary: sg.Vocabulary) -> None:
+    pydantic = pytest.importorskip("pydantic", reason="needs Pydantic")
+    apple = pydantic.create_model("Apple", seeds=(int, 0))
+    banana = pydantic.create_model("Banana", curve=(float, 0.0))
+    basket: Any = pydantic.RootModel[list[apple | banana]]  # type: ignore[valid-type]
+    index = sg.compile(sg.JsonSchema(basket, additional_properties=False), vocabulary, eager=False)
+    texts = (b'[{"seeds": 1}, {"curve": 0.5}]', b'[{"seeds": 1, "curve": 0.5}]', b'[{"stone": 1}]')
+    assert [index.match(text).accepted for text in texts] == [True, False, False]
+    # By the other meaning a mix is let through.
+    index = sg.compile(sg.JsonSchema(basket, additional_properties="unevaluated"), vocabulary, eager=False)
+    assert [index.match(text).accepted for text in texts] == [True, True, False]
+
+
+def test_too_many_combinations() -> None:
+    schema: Any = {"allOf": [{"anyOf": [{"properties": {f"{k}{i}": {}}} for i in range(10)]} for k in range(6)]}
+    with pytest.raises(BudgetExceededError) as caught:
+        accepts(schema, {})
+    assert 'additional_properties="unevaluated"' in caught.value.remedy
+    assert accepts(schema, {}, "unevaluated")
+
+
+def test_long_chains_of_references() -> None:
+    count = 20_000
+    links: Sequence[Any] = [{"allOf": [{"$ref": f"#/$defs/{k + 1}"}]} for k in range(count)]
+    schema = {"$ref": "#/$defs/0", "$defs": {**{str(k): each for k, each in enumerate(links)}, str(count): UNION}}
+    found = read(json.dumps(schema), Meter(Budget()), additional_properties=False)
+    assert len(found.schemas) > 2 * count
+
+
+def test_branches_behind_a_dynamic_reference() -> None:
+    tree = {"$dynamicAnchor": "node", **UNION}
+    strict = {"$id": "https://x.test/s", "$dynamicAnchor": "node", "$ref": "t", "$defs": {"t": {"$id": "t", **tree}}}
+    schema = {"properties": {"n": {"$dynamicRef": "#node", "minProperties": 1}}, **strict}
+    with pytest.raises(UnsupportedError, match="dynamicRef"):
+        accepts(schema, {})
+
+
+@pytest.mark.parametrize("closing", [False, "unevaluated"])
+def test_the_reason_is_the_option(vocabulary: sg.Vocabulary, closing: bool | str) -> None:
+    definition = sg.JsonSchema({"anyOf": [APPLE, BANANA], "type": "object"}, additional_properties=closing)
+    found = sg.explain(sg.compile(definition, vocabulary, eager=False), b'{"a": 1, "x": 1}')
+    assert "additional_properties" in str(found)
+
+
+def test_canonical_texts_tell_the_meanings_apart() -> None:
+    texts = {sg.JsonSchema(UNION, additional_properties=each).canonical() for each in (True, False, "unevaluated")}
+    assert len(texts) == 3
