@@ -160,7 +160,7 @@ class GreibachLanguage(Generic[S]):
         self.cost = [-1] * len(self.symbols)
         #: By symbol the production of its shortest text, None for the empty one.
         self._chosen: LazyTable[GreibachProduction | None] = LazyTable(self._choice)
-        waiting: list[list[int]] = [[] for _ in self.symbols]  # by symbol, the productions that have it
+        waiting: list[list[int]] = [[] for _ in self.symbols]  # the productions that have a symbol, once a time
         owners: list[int] = []
         totals: list[int] = []  # of the symbols in a production that have a cost, and its own byte
         left: list[int] = []  # the symbols in it that have none yet
