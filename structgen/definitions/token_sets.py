@@ -22,14 +22,14 @@ MARK = re.compile(r"!?<[^>\r\n]+>")
 
 #: What GBNF reads as one: comments, texts, classes. Then tokens, and a dot that is part of no name.
 _PIECE_OF_GBNF = re.compile(
-    rf"""(?s:\#[^\r\n]*|"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\]\\]*(?:\\.[^\]\\]*)*\]|(?P<mark>{MARK.pattern})|(?P<dot>(?<![\w.-])\.(?![\w.-]))|(?P<unclosed>["\[]))"""
+    rf"""(?s:\#[^\r\n]*|"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\]\\]*(?:\\.[^\]\\]*)*\]|(?P<mark>{MARK.pattern})|(?P<dot>(?<![\w.-])\.(?![\w.-]))|(?P<unclosed>["\[]|!?<))"""
 )
 
 #: XGrammar's macros that name tokens by their ids.
 _MACRO = re.compile(r"\b(?:Exclude)?Token(?:TagDispatch)?\s*\((?:[^()]|\([^()]*\))*\)")
 
-_ONE = re.compile(r"<\[\d{1,9}\]>")
-_RANGE = r"\d{1,9}(?:-\d{1,9})?"
+_ONE = re.compile(r"<\[[0-9]{1,9}\]>")
+_RANGE = r"[0-9]{1,9}(?:-[0-9]{1,9})?"
 _SET = re.compile(rf"<\[(?:\*|\^?({_RANGE}(?:,{_RANGE})*))\]>")
 
 
@@ -124,7 +124,7 @@ def is_llama_cpps(text: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[tuple[str | None, str]]:
-    """What GBNF reads as one: its kind, and how it is written. No more of a text that is never closed."""
+    """What GBNF reads as one: its kind, and how it is written. No more of what is never closed."""
     for found in _PIECE_OF_GBNF.finditer(text):
         if found["unclosed"] is not None:  # which is refused where it is read
             break

@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 
 #: Seconds for which the interpreter's end waits for a thread.
-_PATIENCE = 2.0
+PATIENCE = 2.0
 
 
 class Background(threading.Thread, ABC):
@@ -51,4 +51,4 @@ class Background(threading.Thread, ABC):
         """Have it end when it looks next, and wait for that."""
         if self.is_alive():  # not that of the parent of a fork
             self._is_to_stop.set()
-            self.join(_PATIENCE)
+            self.join(PATIENCE)

@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from fakes.object_server import BUCKET, FAULTS, Answer, Objects, ObjectServer, R
 from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
 
 import structgen as sg
-from structgen.cache.remote import breaker, bucket, remote, upkeep
+from structgen.cache.remote import breaker, bucket, calls, remote, upkeep
 from structgen.cache.remote.breaker import Breaker
 from structgen.cache.remote.objects import MAGIC, name_of
 from structgen.errors import ArgumentError, CacheWarning, MissingIndexError, StoreError
 from structgen.storage.container import pack
+from structgen.system.background import PATIENCE
 
 pytest.importorskip("obstore")
 
@@ -196,6 +198,58 @@ def test_a_full_queue_drops_aloud(opened: Open, server: ObjectServer, monkeypatc
     assert len(upkeep.listing(cache)) == 10
 
 
+def test_close_drops_nothing_that_another_thread_puts_meanwhile(
+    opened: Open, objects: Objects, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = opened("a", write="behind")
+    is_late, let_go, join = threading.Event(), threading.Event(), threading.Thread.join
+
+    def slow(request: Request, serve: Serve) -> Answer:
+        if is_late.is_set():
+            let_go.wait()
+        return serve(request)
+
+    def joined(writer: threading.Thread, timeout: float | None = None) -> None:
+        join(writer, timeout)
+        if not is_late.is_set():
+            is_late.set()
+            for number in range(3):
+                cache.put(f"late{number}", container(number))
+
+    server.fault = slow
+    monkeypatch.setattr(remote._StoreWriter, "join", joined)
+    cache.put("key", container(1))
+    cache.close()
+    let_go.set()
+    cache.close()
+    assert cache.metrics().store_dropped == 0
+    if is_late.is_set():  # the first was not written before it was waited for
+        assert {name(f"late{number}") for number in range(3)} <= set(objects.objects)
+
+
+def test_a_value_larger_than_the_queue_is_written_alone(
+    opened: Open, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "QUEUE_BYTES", 1)
+    with opened("a", write="behind") as cache:
+        cache.put("key", container(1))
+    assert name("key") in objects.objects
+
+
+def test_the_interpreter_s_end_waits_for_all_requests_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+
+    def wait(call: threading.Thread, timeout: float) -> None:
+        now[0] += timeout
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(calls._Call, "_ending", None)
+    monkeypatch.setattr(calls._Call, "join", wait)
+    for _ in range(16):
+        calls._Call(int, threading.Semaphore()).stop()
+    assert now == [100.0 + PATIENCE]
+
+
 # -- trust -----------------------------------------------------------------------------------------------
 
 
@@ -256,13 +310,34 @@ def test_every_cut_and_every_wrong_byte_is_noticed(length: int, opened: Open, ob
     "settings",
     [
         {"url": "bucket/prefix"}, {"url": "s3://key:secret@bucket"}, {"url": "s3://b", "write": "later"},
-        {"url": "s3://b", "wait": 0}, {"url": "s3://b", "timeout": float("inf")},
+        {"url": "s3://b", "wait": 0}, {"url": "s3://b", "timeout": float("inf")}, {"url": "key:secret@b/p"},
+        {"url": "https://a.blob.core.windows.net/c?sig=secret"}, {"url": "s3://b#secret"},
+        {"url": "s3://b", "options": {"endpoint": "http://key:secret@host"}},
     ],
-    ids=["no scheme", "a secret", "another way", "no time", "for ever"],
+    ids=["no scheme", "a secret", "another way", "no time", "for ever", "a secret alone", "a signature", "a fragment",
+         "an endpoint's"],
 )  # fmt: skip
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError):
+    with pytest.raises(ArgumentError) as caught:
         sg.ObjectStore(**settings)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_error_s_text_has_no_credentials(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint, or a proxy, of the environment's."""
+    monkeypatch.setattr("obstore.get", partial(failing, ValueError("GET http://key:secret@host/a in 3 ms: refused")))
+    with pytest.warns(CacheWarning, match="GET http://host/a in 3 ms") as said:
+        assert opened("a").get("key") is None
+    assert "secret" not in str(said[0].message)
+
+
+def failing(error: Exception, *_: object) -> None:
+    raise error
+
+
+def test_a_url_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        sg.Cache(tmp_path, store="s3://[")
 
 
 def test_keys_that_are_none(tmp_path: Path) -> None:
@@ -304,6 +379,42 @@ def test_a_fault_costs_a_compile(
         for words in (FIRST, SECOND):
             assert compiled(words, cache, compile_missing=False).origin == "cache"
         assert cache.metrics().hits_store == 2
+
+
+@pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")
+def test_objects_larger_than_the_cache_do_not_count_as_failures(opened: Open, server: ObjectServer) -> None:
+    builder = opened("builder")
+    for number in range(4):
+        builder.put(f"large{number}", container(number, 100_000))
+    builder.put("small", container(9))
+    cache = opened("reader")
+    cache.size_limit = 10_000
+    for _ in range(2):
+        for number in range(4):
+            assert cache.get(f"large{number}") is None
+    assert bytes(cache.get("small") or b"") == container(9)
+    counts = cache.metrics()
+    assert (counts.store_requests, counts.store_failures, counts.store_rejected) == (5, 0, 4)
+
+
+def test_no_more_is_read_than_was_said(opened: Open, server: ObjectServer) -> None:
+    cache, body = opened("a"), bytes(8 << 20)
+    cache.put("key", container(1))
+
+    def fault(request: Request, serve: Serve) -> Answer:
+        answer = serve(request)
+        if request.method != "GET":
+            return answer
+        size = len(serve(replace(request, headers={})).body)
+        return Answer(206, {**answer.headers, "Content-Range": f"bytes 0-{size - 1}/{size}"}, body)
+
+    server.fault = fault
+    assert cache.remote is not None
+    peeked, got = cache.remote.bucket.peek(name_of("key"), 9999), cache.remote.bucket.get(name_of("key"), 9999)
+    assert peeked is not None
+    assert len(peeked.data) == 9999
+    assert got is not None
+    assert len(got.data) < len(body) // 2
 
 
 def test_a_store_that_is_down_is_left_alone(opened: Open, server: ObjectServer, quick: None) -> None:

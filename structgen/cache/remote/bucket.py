@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +22,12 @@ _NO_RIGHTS = (
     "Look at the credentials. Reading needs s3:GetObject, and s3:ListBucket, without which S3 forbids to ask for "
     "what is not there; writing needs s3:PutObject."
 )
+#: Of an answer at once.
+_CHUNK = 1 << 20
+
+#: The user, and the password, in a URL.
+_USER = re.compile(r"//[^/@\s]*@")
+
 _ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
 
@@ -79,7 +86,7 @@ class Bucket:
         self._is_local = is_local
 
     def get(self, name: str, most: int) -> Found | None:
-        """An object, None where there is none. One of more than ``most`` bytes is not loaded: a `StoreError`."""
+        """An object, None where there is none. Of one of more than ``most`` bytes no byte is loaded."""
         import obstore
 
         with self._failures():
@@ -88,9 +95,8 @@ class Bucket:
             except FileNotFoundError:
                 return None
             size = result.meta["size"]
-            if size > most:
-                raise StoreError(f"an object has {size} bytes, more than {most}", where=name)
-            return Found(memoryview(result.bytes()), size, result.meta.get("e_tag"))
+            data = memoryview(b"") if size > most else _read(result, size)
+            return Found(data, size, result.meta.get("e_tag"))
 
     def peek(self, name: str, count: int) -> Found | None:
         """The first bytes of an object, None where there is none."""
@@ -104,7 +110,7 @@ class Bucket:
                 result = obstore.get(self._store, name, options={"range": (0, min(count, there["size"]))})
             except FileNotFoundError:
                 return None
-            return Found(memoryview(result.bytes()), result.meta["size"], result.meta.get("e_tag"))
+            return Found(_read(result, count)[:count], result.meta["size"], result.meta.get("e_tag"))
 
     def create(self, name: str, data: bytes) -> bool:
         """Write an object where none has the name (``If-None-Match: *``). Returns whether that was so."""
@@ -167,6 +173,17 @@ class Bucket:
             raise StoreError(_first_line(error), where=self.url) from error
 
 
+def _read(result: Any, most: int) -> memoryview:
+    """The bytes of an answer; where it has more than it said, more than ``most``, but not all of them."""
+    data = bytearray()
+    for chunk in result.stream(min_chunk_size=_CHUNK):
+        data += chunk
+        if len(data) > most:
+            break
+    return memoryview(data)
+
+
 def _first_line(error: BaseException) -> str:
-    lines = str(error).splitlines()
+    """What an error says, without the credentials that a proxy's URL or an endpoint's may have."""
+    lines = _USER.sub("//", str(error)).splitlines()
     return lines[0] if lines else type(error).__name__

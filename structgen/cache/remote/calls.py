@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from ...errors import StoreError
-from ...system.background import Background
+from ...system.background import PATIENCE, Background
 
 T = TypeVar("T")
 
@@ -17,6 +17,8 @@ _MOST = 16
 
 
 class _Call(Background, Generic[T]):
+    _ending: ClassVar[float | None] = None  # since when, by the monotonic clock
+
     def __init__(self, call: Callable[[], T], slots: threading.Semaphore) -> None:
         super().__init__("structgen-store")
         self._call, self._slots = call, slots
@@ -32,6 +34,11 @@ class _Call(Background, Generic[T]):
         finally:
             self._slots.release()
             self.done.set()
+
+    def stop(self) -> None:
+        """At the end of the interpreter: wait for all that are on their way together, not for one after the other."""
+        _Call._ending = _Call._ending or time.monotonic()
+        self.join(max(0.0, _Call._ending + PATIENCE - time.monotonic()))
 
 
 class Calls:

@@ -114,6 +114,9 @@ class Remote:
         if found is None:
             self._absent[key] = time.monotonic() + ABSENT_SECONDS
             return None
+        if found.nbytes > most + LARGEST_HEAD:
+            self._leave(key, FormatError(f"an object has {found.nbytes} bytes, and {most} are the cache's limit"))
+            return None
         self._counters.add("store_bytes_read", found.nbytes)
         try:
             return unpack(found.data, key, self.keys)
@@ -123,8 +126,12 @@ class Remote:
 
     def reject(self, key: str, reason: Exception) -> None:
         """Take a key's object for none, and its place when the key is written next."""
-        self._counters.add("store_rejected")
         self._rejected[key] = True
+        self._leave(key, reason)
+
+    def _leave(self, key: str, reason: Exception) -> None:
+        """Take a key's object for none, for a while."""
+        self._counters.add("store_rejected")
         self._absent[key] = time.monotonic() + ABSENT_SECONDS
         self._note("objects", "holds what cannot be used", reason)
         self.say()
@@ -178,7 +185,10 @@ class Remote:
         while writer is not None and writer.is_alive() and len(self._queue) < left:
             left = len(self._queue)
             writer.join(_ROUNDS * self.settings.timeout)
-        self._drop_queue()
+        with self._lock:
+            is_another = self._writer is not writer  # another thread wrote meanwhile: that is written, too
+        if not is_another or self._is_ending:
+            self._drop_queue()
         self.say()
 
     def close_for_good(self) -> None:
@@ -280,7 +290,7 @@ class Remote:
 
     def _enqueue(self, waiting: Waiting) -> None:
         with self._lock:
-            has_room = self._queued_bytes + len(waiting.value) <= QUEUE_BYTES
+            has_room = not self._queue or self._queued_bytes + len(waiting.value) <= QUEUE_BYTES
             if has_room:
                 self._queue.append(waiting)
                 self._queued_bytes += len(waiting.value)

@@ -73,9 +73,11 @@ def listing(cache: Cache, *, by_store_clock: bool = False) -> list[StoredObject]
     mark = f"{FOLDER}/clock-{os.urandom(8).hex()}"
     if by_store_clock:
         remote.ask(partial(remote.bucket.create, mark, b"-"))
-    listed = remote.ask(lambda: list(remote.bucket.listing(FOLDER)))
-    if by_store_clock:
-        remote.ask(partial(remote.bucket.delete, mark))
+    try:
+        listed = remote.ask(lambda: list(remote.bucket.listing(FOLDER)))
+    finally:
+        if by_store_clock:
+            remote.ask(partial(remote.bucket.delete, mark))
     now = next((each.modified for each in listed if each.name == mark), time.time())
     found = [
         StoredObject(key, each.nbytes, max(0.0, now - each.modified))

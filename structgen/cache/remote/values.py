@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import urlsplit
 
 from ...errors import ArgumentError
 
 Write = Literal["behind", "now", "never"]
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ObjectStore:
     Raises
     ------
     ArgumentError
-        For a URL without a scheme or with credentials, and for times that are not positive.
+        For a URL without a scheme, with credentials or a query, and for times that are not positive.
     """
 
     url: str
@@ -55,14 +57,18 @@ class ObjectStore:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if not parts.scheme or "://" not in self.url or "@" in parts.netloc:
-            has_secret = "@" in parts.netloc
+        urls = [value for value in map(str, self.options.values()) if _SCHEME.match(value)]
+        if any(map(_has_credentials, [self.url, *urls])) or {*"?#"} & {*self.url}:
+            # What stands behind a question mark may be a signature: nothing of the URL is said.
             raise ArgumentError(
-                "a store's URL has credentials in it" if has_secret else f"{self.url!r} is not the URL of a store",
-                remedy="Credentials come from the environment, or from options." if has_secret
-                else "Write s3://bucket/prefix, gs://bucket/prefix or file:///folder.",
-            )  # fmt: skip
+                "a store's URL has credentials in it, or a query",
+                remedy="Credentials come from the environment, or from options.",
+            )
+        if _SCHEME.match(self.url) is None:
+            raise ArgumentError(
+                f"{self.url!r} is not the URL of a store",
+                remedy="Write s3://bucket/prefix, gs://bucket/prefix or file:///folder.",
+            )
         if self.write not in (None, "behind", "now", "never"):
             raise ArgumentError(f"write is {self.write!r}, not one of 'behind', 'now', 'never'")
         for name, seconds in (("wait", self.wait), ("timeout", self.timeout)):
@@ -75,3 +81,8 @@ class ObjectStore:
         if self.write is not None:
             return self.write
         return "never" if self.verify_keys and self.sign_key is None else "behind"
+
+
+def _has_credentials(url: str) -> bool:
+    """Whether a user stands before the host, with or without a scheme."""
+    return "@" in url.partition("://")[2 if "://" in url else 0].partition("/")[0]

@@ -11,6 +11,7 @@ from judges.json_tokens import mask_of
 from judges.xgrammar import XGrammar
 
 import structgen as sg
+from structgen.definitions.token_sets import marks_in_gbnf
 from structgen.errors import DefinitionError, EmptyLanguageError, UnsupportedError, VocabularyError
 from structgen.integrations.requests import check_definition
 
@@ -139,6 +140,7 @@ def test_two_grammars_in_one_tag_name_different_tokens() -> None:
         ("root ::= <zz>", VocabularyError, "no special token <zz>"),
         ("root ::= !<[*]>", VocabularyError, "stands for no token"),
         ("root ::= <[b]>", DefinitionError, r"names no ids of tokens \(line 1, column 10\)"),
+        ("root ::= <[\u0661]>", DefinitionError, r"names no ids of tokens"),
         ('root ::= "a"\n  | <[1', DefinitionError, r"no token is named here \(line 2, column 5\)"),
         ('root ::= !"a"', DefinitionError, "no token is named here"),
         ("root ::= <|x|> root", EmptyLanguageError, "complete the rule root"),
@@ -159,6 +161,13 @@ def test_requests_are_checked_without_the_models_vocabulary() -> None:
     check_definition(sg.Gbnf('root ::= <|q|> !<[128009]>* <[4-7]> "<[99999999]>" [<[8] # <[77777777]>'))
     with pytest.raises(DefinitionError, match="no vocabulary has the token 77777777"):
         check_definition(sg.Gbnf("root ::= <[77777777]>"))
+
+
+def test_nothing_is_looked_for_behind_a_mark_that_never_ends() -> None:
+    """A search from each "<" on would take minutes."""
+    assert marks_in_gbnf('root ::= <|q|> "<z" <a\n <|r|>') == ["<|q|>"]
+    with pytest.raises(DefinitionError, match="no token is named here"):
+        check_definition(sg.Gbnf("root ::= " + 300_000 * "<a"))
 
 
 def test_indexes_of_vocabularies_with_other_special_tokens_are_apart(tmp_path: object) -> None:
