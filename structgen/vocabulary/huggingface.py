@@ -163,6 +163,12 @@ def _complete(
             where=where,
             remedy="Pass the ids that end a text as eos_ids=.",
         )
+    if size is not None and size < (table.size or 0):  # of tokens without bytes nothing else says that they are there
+        raise VocabularyError(
+            f"size={size} leaves out token id {(table.size or 0) - 1}",
+            where=where,
+            remedy="Pass the width of the model's logits, or leave size= out.",
+        )
     return replace(table, eos_ids=eos_ids, size=table.size if size is None else size, encode=encode)
 
 

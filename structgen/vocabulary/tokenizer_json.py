@@ -73,6 +73,8 @@ def _read(document: JsonMap, special_names: Collection[str], added_tokens: Itera
             special_tokens[content] = i
         else:
             found = _added_bytes(entry, document.get("normalizer"), decoder)
+            if found is None and i < 0:
+                raise VocabularyError(f"a token has the id {i}", where="tokenizer.json")
             if found is None:
                 left_out[i] = content
             else:

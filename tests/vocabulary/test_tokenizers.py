@@ -565,6 +565,19 @@ def test_a_token_whose_bytes_nobody_knows_is_left_out() -> None:
     assert 300 not in ids_of_bits(mask)
 
 
+def test_a_token_that_is_left_out_has_its_place_in_masks(tmp_path: Path) -> None:
+    document = json.loads(llama2_like().to_str())
+    change(normalizer={"type": "Lowercase"}, added_tokens=[FOO])(document)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document), "utf-8")
+    with pytest.warns(VocabularyWarning):
+        assert Vocabulary.from_pretrained(tmp_path, eos_ids=[1], size=310).size == 310
+    with pytest.warns(VocabularyWarning), pytest.raises(VocabularyError, match="size=300 leaves out token id 300"):
+        Vocabulary.from_pretrained(tmp_path, eos_ids=[1], size=300)
+    change(added_tokens=[FOO | {"id": -1}])(document)
+    with pytest.raises(VocabularyError, match="id -1"):
+        tokenizer_json.read(document)
+
+
 @pytest.mark.parametrize(
     "document",
     [
