@@ -10,7 +10,10 @@ import pytest
 from judges.lark_judge import vocabulary_of
 
 import structgen as sg
+from structgen import kernels
+from structgen.runtime.core.lazy_table import LazyTable
 from structgen.runtime.grammar import mask_builder, partial_masks
+from structgen.runtime.grammar.completability import obligations
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.system.locks import Lock
 
@@ -94,3 +97,27 @@ def test_rows_in_slices_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch)
             token = rng.choice(ids)
             configs = [apart.advance(configs[0], token), sliced.advance(configs[1], token)]
     assert turns > 100
+
+
+def test_what_others_ask_meanwhile_leaves_answers_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds out what a lexeme can become lets others have their turn, and these may forget all rows."""
+    monkeypatch.setattr(obligations, "_MOST_BYTES", 1)
+    states, asked = 10, list[int]()
+
+    def futures(state: int, watched: obligations.Watched) -> int:
+        if not asked:
+            asked.append(state)
+            for number in (0, 1, 2, 6):  # more than there are rows
+                sets.ask(0, number)
+        return (state + watched[0]) % 2
+
+    rows = LazyTable(lambda _: [-1])
+    lexer = obligations.Obligations(rows, np.zeros(states, bool), np.zeros(states, bool))
+    sets = obligations.WatchedSets(lexer, rows, futures, states, 1)
+    for state, number in ((3, 5), (0, 7), (0, 9), (0, 8)):
+        sets.ask(state, number)
+        assert sets.lives[sets.row_of[number], state]
+        for other in np.flatnonzero(sets.row_of >= 0).tolist():
+            noted = sets.lives[sets.row_of[other]]
+            expected = [kernels.LIVE if (each + other) % 2 else kernels.STUCK for each in range(states)]
+            assert all(one in (0, right) for one, right in zip(noted, expected, strict=True)), (state, number, other)

@@ -165,12 +165,12 @@ class WatchedSets:
         """Find out whether a lexeme can become anything in a state while something is watched."""
         from ....kernels import LIVE, STUCK
 
+        is_live = self._futures(state, self.watched(number))  # others may ask meanwhile, and rows be forgotten
         if self.row_of[number] < 0:
             if self._used == len(self.lives):
                 self._make_room()
             self.row_of[number] = self._used
             self._used += 1
-        is_live = self._futures(state, self.watched(number))
         self.lives[self.row_of[number], state] = LIVE if is_live else STUCK
 
     def _make_room(self) -> None:
