@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -51,6 +52,7 @@ def private_names(tree: ast.AST) -> set[str]:
     return found
 
 
+@cache
 def own_names() -> set[str]:
     """What structgen's own classes and modules have of such names."""
     found = {"_getframe"}  # Python's
