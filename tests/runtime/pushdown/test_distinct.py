@@ -24,9 +24,10 @@ import structgen as sg
 from structgen.compiler.json_schema.lower import unique
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
+from structgen.runtime.pushdown.distinct.endless import EndlessItems
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
-from structgen.storage.container import pack, unpack
+from structgen.storage.container import FORMAT_VERSION, pack, unpack
 
 #: All bytes, and tokens in which items end and others begin.
 WORDS = [
@@ -52,11 +53,11 @@ MORE: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 #: What completes some item, if anything does, with none that is in the tests; and what ends an array.
-ITEM_ENDS = rb'''
+ITEM_ENDS = rb"""
     " zq" \nzq" nzq" u007azq" 7azq" 07azq" azq" aaaaab" aaaaaaab" b" "aaaaaaab" 61aaaaab" 1aaaaaab"
     0061aaaaaab" 061aaaaaab" u0061aaaaab" uDE07zq" ude07zq" DE07" E07" 07" 7" \ude07" 7\ude07zq" 37\ude07zq" 777.5
     e-77 E77 77 77e77 -77 .75 7 0777 9 20 999 3 1 2 00 01 "zq" rue ue e alse lse se ull ll l true false null
-'''.split()
+""".split()
 ARRAY_ENDS = b'] ,777] ,"zzq"] ,null] ,"aaaaaaaab"] ,7777]'.split()
 
 
@@ -173,6 +174,38 @@ def test_the_lowering_with_bits_allows_the_same(
             assert one.is_accepting() == other.is_accepting()
 
 
+@pytest.mark.parametrize("name", [*ITEMS, "either"])
+@pytest.mark.parametrize("whitespace", ["compact", "any"])
+def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str) -> None:
+    schema = array(ITEMS[name][0] if name in ITEMS else {"type": ["string", "integer"]})
+    if name == "either":
+        schema = {"anyOf": [schema, {"type": "array", "items": {"enum": ["a", "aa", "", 1]}}]}
+    index, random = compiled(schema, whitespace=whitespace), Random(4)
+    machine, other = index.machine, compiled(schema, whitespace=whitespace).machine
+    assert isinstance(machine, DistinctMachine)
+    assert isinstance(other, DistinctMachine)
+    nothing = other.__dict__["_endless"] = EndlessItems(other.tables, ())
+    nothing.behind_commas = nothing.in_strings = False
+    assert machine._endless.behind_commas == (name != "bounded")
+    refused = 0
+    for _ in range(4):
+        guide = sg.Guide(index)
+        place = other.start.threads
+        for _ in range(20):
+            tokens = [token for token in allowed(guide) if token != EOS]
+            followed = {t: other._follow(place, VOCABULARY.token(t) or b"") for t in range(EOS)}
+            assert tokens == [token for token, after in followed.items() if after]
+            without = other.inner.row_of(place[0][0])
+            refused += int(np.bitwise_count(without.view(np.uint32)).sum()) - len(allowed(guide))
+            likely = [token for token in tokens if token > 255 or token in {*b'"a,1'}]
+            token = random.choice([*tokens, *likely * 5])
+            guide.advance(token)
+            place = followed[token]
+            if not [t for t in allowed(guide) if t != EOS]:
+                break
+    assert refused
+
+
 def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:
     index = compiled(array({"type": ["string", "integer"]}, maxItems=100))
     guide = sg.Guide(index)
@@ -217,6 +250,15 @@ def test_a_damaged_mark_is_refused() -> None:
     for damaged in (np.full_like(sections["distinct"], 3), sections["distinct"][1:]):
         with pytest.raises(FormatError, match="distinct"):
             sg.Index.from_buffer(pack(meta, {**sections, "distinct": damaged}))
+
+
+def test_files_are_not_for_readers_that_let_items_repeat() -> None:
+    """Those of version 1 ignore the section: they must refuse the file, and this one theirs."""
+    data = bytearray(compiled(array({"type": "string"})).to_bytes())
+    assert int.from_bytes(data[8:12], "little") == FORMAT_VERSION > 1
+    data[8:12] = (1).to_bytes(4, "little")
+    with pytest.raises(FormatError, match="format version is 1"):
+        sg.Index.from_buffer(bytes(data))
 
 
 def test_long_arrays() -> None:

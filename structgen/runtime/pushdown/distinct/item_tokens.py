@@ -1,43 +1,190 @@
-"""The tokens in which an item of an array may begin: so few that each is followed, where items must differ."""
+"""The tokens with which an item of an array may end and another one begin: so few that each is looked at."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....system.memo import Memo
 from ....vocabulary.vocabulary import Vocabulary
-from .items import COMMA, QUOTE
+from .items import COMMA, DELIMITERS, NUMERIC, QUOTE, ItemInProgress, Number, String, begun
+from .value_set import Values, ValueSet, with_value
+
+#: The rest of a string, of another item, and of none.
+_REST_OF_STRING = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
+_REST_OF_OTHER = re.compile(rb"[^%b]*" % re.escape(DELIMITERS))
+_NO_REST = re.compile(rb"")
+
+#: An array, with an item and a comma.
+_OPENED = re.compile(rb'\[\s*(?:"(?:[^"\\]|\\.)*"|[^][{}",\s]+)\s*,', re.DOTALL)
+
+_SPACES = b" \t\n\r"
+
+#: Vocabularies whose tokens are known here.
+_known: Memo[str, ItemTokens] = Memo(4)
 
 
-class ItemTokens(NamedTuple):
-    """The tokens that may have an item in them that did not begin before: ids, ``int64[*]``.
+class Items(NamedTuple):
+    """What a token has of items, if it is allowed at all.
 
     Parameters
     ----------
-    outside:
-        With a comma.
-    in_string:
-        With a quote, and a comma behind it.
+    token:
+        Its id.
+    head:
+        What it adds to the item in progress, closing quote included.
+    values:
+        The values of items that are whole in it.
+    rest:
+        The item that begins in it and is more than a quote; None where there is none.
+    is_plain:
+        Whether nothing else matters; so not so where these items repeat each other, or another array begins.
     """
 
-    outside: NDArray[np.int64]
-    in_string: NDArray[np.int64]
+    token: int
+    head: bytes
+    values: tuple[bytes, ...]
+    rest: ItemInProgress | None
+    is_plain: bool
 
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> ItemTokens:
-        """Those of a vocabulary."""
-        trie = vocabulary.trie
-        commas = trie.byte == COMMA
-        behind_quote = _below(np.flatnonzero(trie.byte == QUOTE), trie.skip)
-        found = []
-        for tops in (commas, commas & behind_quote):
+    def may_repeat(self, values: Values, value: bytes | None) -> bool:
+        """Whether its items may repeat those of a set, or the ``value`` of the one that was in progress."""
+        if not self.is_plain or value in self.values:
+            return True
+        if values is not None and any(each in values for each in self.values):
+            return True
+        known = (values, None if value is None else ValueSet(value))
+        return self.rest is not None and any(some is not None and self.rest.can_be_in(some) for some in known)
+
+
+class TokensAt(NamedTuple):
+    """The tokens in which an item may begin that did not begin before, from one place in an array's text.
+
+    Parameters
+    ----------
+    ids:
+        All of them, ``int64[*]``.
+    telling:
+        Those with more than the end of one item and the quote of the next, ``int64[*]``.
+    items:
+        What these have of items.
+    """
+
+    ids: NDArray[np.int64]
+    telling: NDArray[np.int64]
+    items: list[Items]
+
+
+class ItemTokens:
+    """The tokens of a vocabulary that have more than one item in them, or a comma behind one.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        trie, text_of = vocabulary.trie, vocabulary.token
+        commas, quotes = trie.byte == COMMA, np.flatnonzero(trie.byte == QUOTE)
+
+        def ids_below(tops: NDArray[np.bool_]) -> NDArray[np.int64]:
             nodes = np.flatnonzero(_below(np.flatnonzero(tops), trie.skip))
             counts = trie.first_token[nodes + 1] - trie.first_token[nodes]
             first = np.repeat(trie.first_token[nodes] - np.cumsum(counts) + counts, counts)
-            found.append(trie.token_ids[first + np.arange(counts.sum())].astype(np.int64))
-        return cls(*found)
+            ids: NDArray[np.int64] = trie.token_ids[first + np.arange(counts.sum())].astype(np.int64)
+            return ids
+
+        def place(ids: NDArray[np.int64], rest: re.Pattern[bytes]) -> TokensAt:
+            found = [each for token in ids.tolist() for each in _items(token, text_of(token) or b"", rest)]
+            return TokensAt(ids, np.array([each.token for each in found], np.int64), found)
+
+        outside, in_string = ids_below(commas), ids_below(commas & _below(quotes, trie.skip))
+        self.in_string = place(in_string, _REST_OF_STRING)
+        self.in_other = place(outside, _REST_OF_OTHER)
+        self.between = place(outside, _NO_REST)
+        #: Those in which an array begins, with an item and a comma.
+        opening = [token for token in outside.tolist() if _OPENED.search(text_of(token) or b"")]
+        self.opening = np.array(opening, np.int64)
+        #: ``bool[nodes]``: whether a token has a quote, or more than spaces, from the node's byte on.
+        self.to_quote = _above(trie.byte == QUOTE, trie.skip)
+        self.to_item = _above(~np.isin(trie.byte, np.frombuffer(_SPACES, np.uint8)), trie.skip)
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> ItemTokens:
+        """Those of a vocabulary; remembered."""
+        found = _known.get(vocabulary.fingerprint)
+        if found is None:
+            found = _known[vocabulary.fingerprint] = ItemTokens(vocabulary)
+        return found
+
+    def doubtful(self, item: ItemInProgress | None, values: Values, row: NDArray[np.int32]) -> Iterator[int]:
+        """The tokens of a row whose items may repeat any, where endless values follow each comma."""
+        at = self.at(item)
+        by_head: dict[bytes, bytes | None] = {}
+        for i in np.flatnonzero(is_allowed(at.telling, row)).tolist():
+            items = at.items[i]
+            if item is not None and items.head not in by_head:
+                ended = item
+                for byte in items.head:
+                    ended = ended.after(byte)
+                by_head[items.head] = ended.value()
+            if items.may_repeat(values, by_head.get(items.head)):
+                yield items.token
+
+    def at(self, item: ItemInProgress | None) -> TokensAt:
+        """Those that matter where an item is in progress, or none."""
+        if item is None:
+            return self.between
+        return self.in_string if isinstance(item, String) else self.in_other
+
+
+def _items(token: int, data: bytes, rest: re.Pattern[bytes]) -> Iterator[Items]:
+    """What a token has of items, behind the rest of the one in progress, if that is anything that matters."""
+    head = rest.match(data)
+    if head is None:
+        return
+    values: list[bytes] = []
+    item: ItemInProgress | None = None
+    is_plain = True
+    for i in range(head.end(), len(data)):
+        byte = data[i]
+        if isinstance(item, Number) and byte not in NUMERIC:
+            values.append(item.value() or b"")
+            item = None
+        if item is not None:
+            item = item.after(byte)
+        elif byte in b"]}":
+            is_plain = not _OPENED.search(data, i)
+            break
+        elif byte in b"[{":
+            is_plain = False
+        elif byte != COMMA and byte not in _SPACES:
+            item = begun(byte)
+        if item is not None and item.ends():
+            values.append(item.value() or b"")
+            item = None
+    known: Values = None
+    for value in values:
+        known = with_value(known, value)
+    is_plain &= len(set(values)) == len(values)
+    if item == String(b'"'):
+        item = None
+    elif item is not None and known is not None and item.can_be_in(known):
+        is_plain = False
+    if values or item is not None or not is_plain:
+        yield Items(token, head.group(), tuple(values), item, is_plain)
+
+
+def _above(tops: NDArray[np.bool_], skip: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """``bool[nodes]``: the nodes at or above some."""
+    before = np.concatenate(([0], np.cumsum(tops)))
+    is_above: NDArray[np.bool_] = before[skip] > before[:-1]
+    return is_above
 
 
 def _below(tops: NDArray[np.int64], skip: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -47,3 +194,9 @@ def _below(tops: NDArray[np.int64], skip: NDArray[np.int32]) -> NDArray[np.bool_
     np.subtract.at(change, skip[tops], 1)
     is_below: NDArray[np.bool_] = np.cumsum(change)[:-1] > 0
     return is_below
+
+
+def is_allowed(tokens: NDArray[np.int64], row: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """``bool[*]``: which of some tokens a row has."""
+    found: NDArray[np.bool_] = row[tokens >> 5] >> (tokens & 31) & 1 == 1
+    return found

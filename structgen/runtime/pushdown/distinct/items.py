@@ -47,7 +47,7 @@ class ItemInProgress(Protocol):
         """Whether it can turn into one of some values; at times True where it can't."""
 
     def bytes_towards(self, values: ValueSet) -> Iterable[int]:
-        """The bytes after which it can turn into one of some values, or ends; perhaps others as well."""
+        """The bytes after which it can turn into one of some values, or ends as one; perhaps others as well."""
 
     def key(self, values: ValueSet) -> Hashable:
         """Equal for items of which the same follows, as far as values are concerned that are not among some."""
@@ -152,7 +152,8 @@ class String(NamedTuple):
         """See `ItemInProgress`."""
         if self.escape or isinstance(self.text, Rope):
             return _ESCAPED + b"\\"
-        return (QUOTE, BACKSLASH, *values.following(self.text))
+        ends = (QUOTE,) if self.text in values else ()
+        return (*ends, BACKSLASH, *values.following(self.text))
 
     def key(self, values: ValueSet) -> Hashable:
         """See `ItemInProgress`."""
@@ -243,7 +244,8 @@ class Number(NamedTuple):
 
     def bytes_towards(self, values: ValueSet) -> Iterable[int]:
         """See `ItemInProgress`."""
-        return (*sorted(NUMERIC), *DELIMITERS)
+        value = self.value()
+        return (*sorted(NUMERIC), *(DELIMITERS if value is not None and value in values else b""))
 
     def key(self, values: ValueSet) -> Hashable:
         """See `ItemInProgress`: of many zeros behind the point it does not matter how many there are."""

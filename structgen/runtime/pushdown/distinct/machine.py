@@ -29,7 +29,8 @@ from ...core.machine import CompiledMachine, Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, OPENS_ARRAY
-from .item_tokens import ItemTokens
+from .endless import EndlessItems
+from .item_tokens import ItemTokens, is_allowed
 from .items import COMMA, NUMERIC, ItemInProgress, Number, String, begun
 from .value_set import Values, with_value
 
@@ -146,7 +147,7 @@ class DistinctMachine(InternedMachine[Place]):
         seen = place[1]
         if seen is None or seen.values is None or not (seen.item or seen.is_due):
             return True
-        if seen.item and not seen.item.can_be_in(seen.values):
+        if self._endless.follow(place[0], seen.item) or (seen.item and not seen.item.can_be_in(seen.values)):
             return True
         todo, known = [place], set[Hashable]()
         while todo:
@@ -202,23 +203,47 @@ class DistinctMachine(InternedMachine[Place]):
     def _item_tokens(self) -> ItemTokens:
         return ItemTokens.of(self.vocabulary)
 
+    @cached_property
+    def _endless(self) -> EndlessItems:
+        return EndlessItems(self.tables, self._ends)
+
     def _forbidden(self, place: Place, row: NDArray[np.int32]) -> NDArray[np.int64]:
         """The tokens that the automaton allows, in its row, and the items' values do not, as ids.
 
         Such a token repeats a value, or can only lead to one. Where that is the item in progress, it is found in the
-        trie along the texts that values of the set can still come of. Where it is a later one the token has a comma,
-        and each of those is followed.
+        trie along the texts that values of the set can still come of. Where it is a later one the token has a comma;
+        it is followed, unless its items are seen to be others.
         """
-        in_string = place[1] is not None and isinstance(place[1].item, String)
-        tokens = self._item_tokens.in_string if in_string else self._item_tokens.outside
-        allowed = tokens[row[tokens >> 5] >> (tokens & 31) & 1 == 1].tolist()
+        repeating: list[int] = []
+        doubtful = self._doubtful(place[1], row)
+        for node, may_follow in self._repeating_now(place):
+            trie = self.vocabulary.trie
+            tokens = trie.token_ids[trie.first_token[node] : trie.first_token[trie.skip[node]]].astype(np.int64)
+            if may_follow:
+                doubtful += tokens[is_allowed(tokens, row)].tolist()
+            else:
+                repeating += tokens.tolist()
         text_of = self.vocabulary.token
-        repeating = [token for token in allowed if not self._follow((place,), text_of(token) or b"")]
-        return np.concatenate([np.array(repeating, np.int64), *self._repeating_now(place)])
+        repeating += [token for token in doubtful if not self._follow((place,), text_of(token) or b"")]
+        return np.array(repeating, np.int64)
 
-    def _repeating_now(self, place: Place) -> Iterator[NDArray[np.int32]]:
-        """The tokens with which the item in progress, or the next one, turns into none that has not been there."""
-        trie = self.vocabulary.trie
+    def _doubtful(self, seen: Seen | None, row: NDArray[np.int32]) -> list[int]:
+        """The tokens of a row with items behind that in progress that may be equal, or lead to no other ones."""
+        tokens = self._item_tokens
+        item = seen and seen.item
+        is_escaped = isinstance(item, String) and bool(item.escape)
+        if seen is not None and self._endless.behind_commas and not is_escaped:
+            return [*tokens.doubtful(item, seen.values, row)]
+        ids = tokens.opening if seen is None else tokens.at(item).ids
+        found: list[int] = ids[is_allowed(ids, row)].tolist()
+        return found
+
+    def _repeating_now(self, place: Place) -> Iterator[tuple[int, bool]]:
+        """The nodes of the trie where the item in progress, or the next one, turns into none that has not been there.
+
+        With each whether some threads are left, in arrays whose items may be equal.
+        """
+        trie, tokens = self.vocabulary.trie, self._item_tokens
         todo: list[tuple[int, Place]] = [(0, place)]
         while todo:
             node, here = todo.pop()
@@ -226,11 +251,18 @@ class DistinctMachine(InternedMachine[Place]):
                 child = trie.child(node, byte)
                 if child is None:
                     continue
+                item = here[1] and here[1].item
+                if isinstance(item, String) and self._endless.in_strings and not tokens.to_quote[child]:
+                    continue
+                if item is None and byte in _SPACES and not tokens.to_item[child]:
+                    continue
                 after = self.step(here, byte)
-                if after[0] and self.can_go_on(after):
-                    todo.append((child, after))
+                if not after[0] or not self.can_go_on(after):
+                    yield child, False
+                elif item and not (after[1] and after[1].item):
+                    yield child, True
                 else:
-                    yield trie.token_ids[trie.first_token[child] : trie.first_token[trie.skip[child]]]
+                    todo.append((child, after))
 
     def _towards(self, place: Place) -> Iterable[int]:
         """The bytes that lead towards a value that has been there, and perhaps others."""
