@@ -85,6 +85,7 @@ class TestWarm:
         assert index.origin == "cache"
         assert index.complete
         assert report["vocabulary"] == vocabulary.fingerprint
+        assert report["vocabularies"] == [vocabulary.fingerprint]
         (warmed,) = report["warmed"]
         assert warmed.pop("seconds") >= 0
         assert warmed.pop("bytes") > 0
@@ -92,6 +93,7 @@ class TestWarm:
             "name": "month",
             "path": "month.regex",
             "line": 1,
+            "vocabulary": vocabulary.fingerprint,
             "kind": "regex",
             "states": index.states,
             "rows": index.row_count,
