@@ -88,8 +88,8 @@ def warm(
         Workers, typer.Option("--executor", help="What they are compiled in; both share the cache.")
     ] = Workers.THREADS,
     shard: Annotated[
-        tuple[int, int] | None,
-        typer.Option(metavar="K/N", parser=parse_shard, help="The K-th of N parts of the work, for N machines."),
+        str | None,
+        typer.Option(metavar="K/N", help="The K-th of N parts of the work, for N machines."),
     ] = None,
     lazy: Annotated[
         bool,
@@ -123,6 +123,7 @@ def warm(
     from ..warming import warm as warming
     from ..warming.values import Report
 
+    part = None if shard is None else parse_shard(shard)
     reading = _read(paths, dialect)
     store = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
@@ -137,7 +138,7 @@ def warm(
                 report = warming.warm(
                     reading.definitions, vocabularies, store, executor=workers.make(jobs), progress=progress,
                     eager=not lazy, budget=options.make_budget(max_states, max_memory, max_seconds),
-                    threads=max(1, core_count() // jobs), shard=shard, in_flight=2 * jobs,
+                    threads=max(1, core_count() // jobs), shard=part, in_flight=2 * jobs,
                 )  # fmt: skip
     report = Report((*map(_unreadable, reading.failures), *report.outcomes), report.seconds)
     if junit is not None:

@@ -45,14 +45,16 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Workload:
     """Tasks in the order in which they are begun, and what failed before there was anything to do."""
 
     tasks: list[Task]
     failed: list[Outcome]
 
 
-def plan(definitions: Sequence[object], vocabularies: Iterable[Vocabulary], shard: tuple[int, int] | None) -> Plan:
+def plan(
+    definitions: Sequence[object], vocabularies: Iterable[Vocabulary], shard: tuple[int, int] | None
+) -> Workload:
     """The tasks of a shard, or all.
 
     Raises `ArgumentError` for a shard that is none. What no definition can be made of is in ``failed``.
@@ -82,7 +84,7 @@ def plan(definitions: Sequence[object], vocabularies: Iterable[Vocabulary], shar
             )
         # The key decides between equals: each machine has the same order, and shards are each other's rest.
         tasks += sorted(by_key.values(), key=lambda task: (-len(task.definition.canonical()), task.key))
-    return Plan(tasks[part - 1 :: parts], failed if part == 1 else [])
+    return Workload(tasks[part - 1 :: parts], failed if part == 1 else [])
 
 
 def _checked(shard: tuple[int, int] | None) -> tuple[int, int]:
