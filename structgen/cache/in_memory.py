@@ -36,8 +36,10 @@ class InMemory(Cache):
         self._values.pop(key, None)
         self._new.pop(key, None)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._values or key in self._new
+    def size_of(self, key: object) -> int | None:
+        """Bytes of a value that is there."""
+        found = self._look_up(check_key(key))
+        return None if found is None else found.nbytes
 
     def _look_up(self, key: str) -> memoryview | None:
         check_key(key)

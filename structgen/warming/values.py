@@ -37,8 +37,10 @@ class Outcome:
         structgen's.
     key:
         Of the index in the cache; empty where the definition has none.
-    kind, states, rows, nbytes:
+    kind, states, rows:
         Of the index.
+    nbytes:
+        What it takes in the cache, less rows that it shares with others.
     seconds:
         Wall-clock time of compiling it or of opening it.
     attempts:

@@ -120,11 +120,12 @@ def _missing(tasks: list[Task], cache: Cache, eager: bool, ledger: _Ledger) -> l
     for task in tasks:
         start = time.perf_counter()
         # Where the folder lacks it, the store was asked just now.
-        index = fetch(cache, task.key, task.vocabulary) if task.key in cache else None
-        if index is None or (eager and not index.machine.is_filled()):
+        nbytes = cache.size_of(task.key)
+        index = None if nbytes is None else fetch(cache, task.key, task.vocabulary)
+        if nbytes is None or index is None or (eager and not index.machine.is_filled()):
             missing.append(task)
         else:
-            ledger.note(task, present(index, task.key, time.perf_counter() - start))
+            ledger.note(task, present(index, task.key, nbytes, time.perf_counter() - start))
     return missing
 
 

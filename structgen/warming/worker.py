@@ -81,11 +81,11 @@ class Reply(NamedTuple):
     is_crash: bool = False
 
 
-def present(index: Index, key: str, seconds: float, status: Status = "present") -> Outcome:
-    """The outcome for an index that the cache has."""
+def present(index: Index, key: str, nbytes: int, seconds: float, status: Status = "present") -> Outcome:
+    """The outcome for an index that the cache has, in so many bytes."""
     return Outcome(
         0, "", index.vocabulary.fingerprint, status, key=key, kind=index.kind, states=index.states,
-        rows=index.row_count, nbytes=index.nbytes, seconds=seconds,
+        rows=index.row_count, nbytes=nbytes, seconds=seconds,
     )  # fmt: skip
 
 
@@ -116,8 +116,9 @@ def compile_into(
         return Reply(failure, [])
     except Exception as error:
         return Reply(crashed(error, key, fingerprint), [], is_crash=True)
-    made = present(index, key, time.perf_counter() - start, "present" if index.origin == "cache" else "compiled")
-    if key not in cache:
+    seconds, nbytes = time.perf_counter() - start, cache.size_of(key)
+    made = present(index, key, nbytes or 0, seconds, "present" if index.origin == "cache" else "compiled")
+    if nbytes is None:
         # A server gets by without a cache; here, keeping the index was the point.
         what = "compiled, but the cache did not keep it"
         made = dataclasses.replace(made, status="failed", what=what, remedy="See `cache verify`.")
