@@ -37,6 +37,9 @@ _HOMES = {
     "tool_calls": "tools",
     "compile": "api",
     "compile_base_rows": "api",
+    "warm": "warming.warm",
+    "Report": "warming.values",
+    "Outcome": "warming.values",
     "Index": "runtime.index.index",
     "Guide": "runtime.guide.guide",
     "GuideBatch": "runtime.batch.batch",
@@ -112,6 +115,9 @@ if TYPE_CHECKING:
     from .traces.guide import TracedGuide as TracedGuide
     from .traces.trace import Trace as Trace
     from .vocabulary.vocabulary import Vocabulary as Vocabulary
+    from .warming.values import Outcome as Outcome
+    from .warming.values import Report as Report
+    from .warming.warm import warm as warm
 
 
 def __getattr__(name: str) -> Foreign:

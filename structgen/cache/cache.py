@@ -191,12 +191,16 @@ class Cache:
         except _FAILURES as error:
             self._warn(error)
 
-    def __contains__(self, key: object) -> bool:
+    def size_of(self, key: object) -> int | None:
+        """Bytes of a key's value in the folder, None where it is not there whole. No use of it is counted."""
         try:
             place = self._find(check_key(key), anew=True)
-            return place is not None and folder.status(place[0]).st_size == place[1]
+            return place[1] if place is not None and folder.status(place[0]).st_size == place[1] else None
         except _FAILURES:
-            return False
+            return None
+
+    def __contains__(self, key: object) -> bool:
+        return self.size_of(key) is not None
 
     def __len__(self) -> int:
         return len(self.entries())

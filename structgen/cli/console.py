@@ -99,6 +99,18 @@ class Display:
             compile_base_rows(vocabulary, cache=cache, progress=show)
 
     @contextmanager
+    def count(self, name: str) -> Iterator[Progress]:
+        """A bar for many things that are done one by one: `Progress` with a text about each, once it is done."""
+        with self.track(name) as show:
+
+            def tell(text: str, done: int, total: int) -> None:
+                show("done", done, total)
+                if not self._terminal:
+                    typer.echo(text, err=True)
+
+            yield tell
+
+    @contextmanager
     def track(self, name: str) -> Iterator[Progress]:
         """A bar for one task; yields the `Progress` callable that moves it."""
         start = time.perf_counter()

@@ -40,16 +40,15 @@ def parse_span(text: str) -> float:
     return float(found[1]) * _SPANS[found[2]]
 
 
-Tokenizer = Annotated[
-    str,
-    typer.Option(
-        "--tokenizer",
-        "-t",
-        metavar="T",
-        help="A model's folder or hub name, a tekken.json, a .gguf file, or the word [bold]tekken[/] for the newest "
-        "one that mistral-common ships.",
-    ),
-]
+_TOKENIZER = typer.Option(
+    "--tokenizer",
+    "-t",
+    metavar="T",
+    help="A model's folder or hub name, a tekken.json, a .gguf file, or the word [bold]tekken[/] for the newest "
+    "one that mistral-common ships.",
+)
+Tokenizer = Annotated[str, _TOKENIZER]
+Tokenizers = Annotated[list[str], _TOKENIZER]
 CacheFolder = Annotated[
     Path | None,
     typer.Option(

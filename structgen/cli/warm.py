@@ -1,67 +1,64 @@
-"""``structgen warm``: compile many definitions into the cache.
+"""``structgen warm``: compile many definitions into the cache; `structgen.warming` does the work.
 
-The jobs are threads, not processes: the time goes into kernels that release the GIL, and threads share one
-vocabulary, its trie and the compiled kernels, which each process would have to load again.
+The jobs are threads unless processes are asked for: threads share one vocabulary, its trie and the compiled kernels,
+which each process has to load again, and most time of large definitions goes into kernels that release the GIL.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import time
+import enum
+import re
+import signal
+import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..definitions.loading import SUFFIXES, LoadedDefinitions, NamedDefinition, read_definitions
+from ..definitions.loading import SUFFIXES, LoadedDefinitions, read_definitions
 from ..errors import DefinitionError, StructgenError
-from ..progress import Progress
 from . import options
 from .console import Display, core_count, format_bytes, print_table
 
 if TYPE_CHECKING:
-    from ..budget import Budget
     from ..cache.cache import Cache
-    from ..vocabulary.vocabulary import Vocabulary
+    from ..warming.values import Outcome, Report
 
 _COLUMNS = ("name", "states", "rows", "bytes", "seconds", "source")
 
-
-@dataclass(frozen=True)
-class Warmed:
-    """One definition that the cache now holds.
-
-    ``bytes`` is the size of the index, ``seconds`` the wall-clock time of compiling or of opening it, and
-    ``source`` says which of the two it was: ``"compiled"`` or ``"cached"``.
-    """
-
-    name: str
-    path: str
-    line: int
-    kind: str
-    states: int
-    rows: int
-    bytes: int
-    seconds: float
-    source: str
+#: What the columns call the two ways in which a cache comes to have something.
+_SOURCES = {"present": "cached", "compiled": "compiled"}
 
 
-@dataclass(frozen=True)
-class Failed:
-    """One file or definition that could not be warmed, in the words of its `StructgenError`."""
+class Workers(enum.Enum):
+    """What definitions are compiled in."""
 
-    name: str
-    what: str
-    where: str
-    remedy: str
+    THREADS = "threads"
+    PROCESSES = "processes"
 
-    def __str__(self) -> str:
-        return f"{self.name}: {StructgenError(self.what, where=self.where, remedy=self.remedy)}"
+    def make(self, jobs: int) -> Callable[[], Executor]:
+        """Makes an executor with so many workers."""
+        if self is Workers.THREADS:
+            return partial(ThreadPoolExecutor, jobs)
+        from multiprocessing import get_context  # spawned, for threads and Numba's kernels do not survive a fork
+
+        return partial(ProcessPoolExecutor, jobs, mp_context=get_context("spawn"), initializer=_leave_quietly)
+
+
+def _leave_quietly() -> None:
+    """In a worker: an interrupt of the terminal is for the command; a worker ends without a word."""
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """A part of the work: ``3/16``. Raises `typer.BadParameter` for anything else."""
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise typer.BadParameter(f"{text!r} is not a part. Write 1/4 for the first of four, 4/4 for the last.")
+    return int(found[1]), int(found[2])
 
 
 def warm(
@@ -73,7 +70,7 @@ def warm(
             "or MODULE:NAME.",
         ),
     ],
-    tokenizer: options.Tokenizer,
+    tokenizer: options.Tokenizers,
     cache: options.CacheFolder = None,
     store_url: Annotated[
         str | None,
@@ -87,6 +84,13 @@ def warm(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core"),
     ] = None,
+    workers: Annotated[
+        Workers, typer.Option("--executor", help="What they are compiled in; both share the cache.")
+    ] = Workers.THREADS,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="K/N", help="The K-th of N parts of the work, for N machines."),
+    ] = None,
     lazy: Annotated[
         bool,
         typer.Option("--lazy", help="Store the automata only; each mask is worked out when first needed."),
@@ -98,6 +102,9 @@ def warm(
     max_states: options.MaxStates = None,
     max_memory: options.MaxMemory = None,
     max_seconds: options.MaxSeconds = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a report in JUnit's XML, which CI systems show.")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compile definitions into the cache, so that a server only opens them.
@@ -111,41 +118,44 @@ def warm(
       structgen warm date.regex person.json -t tekken --cache /srv/structgen
       structgen warm app.models:Person app.tools:search -t ./llama-3
       structgen warm definitions.toml -t ./llama-3 --json > warmed.json
+      structgen warm schemas/ -t ./llama-3 -t tekken --executor processes --shard 3/16 --junit warm.xml
     """
+    from ..warming import warm as warming
+    from ..warming.values import Report
+
+    part = None if shard is None else parse_shard(shard)
     reading = _read(paths, dialect)
     store = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url, sign_key)
-    vocabulary = options.load_vocabulary(tokenizer)
+    vocabularies = [options.load_vocabulary(each) for each in tokenizer]
     jobs = jobs or core_count()
-    budget = options.make_budget(max_states, max_memory, max_seconds)
-    results: list[Warmed | Failed] = [_unreadable(error) for error in reading.failures]
+    report = Report((), 0.0)
     if reading.definitions:
         with Display() as display:
             display.compile_kernels()
-            if base:
+            for vocabulary in vocabularies if base else ():
                 display.compile_base_rows(vocabulary, store)
-            warm_one = partial(
-                _warm_one, vocabulary=vocabulary, cache=store, budget=budget, eager=not lazy, jobs=jobs
-            )
-            results += _warm_all(reading.definitions, warm_one, jobs, display)
-    warmed = [result for result in results if isinstance(result, Warmed)]
-    failed = [result for result in results if isinstance(result, Failed)]
+            with display.count("all definitions") as progress:
+                report = warming.warm(
+                    reading.definitions, vocabularies, store, executor=workers.make(jobs), progress=progress,
+                    eager=not lazy, budget=options.make_budget(max_states, max_memory, max_seconds),
+                    threads=max(1, core_count() // jobs), shard=part, in_flight=2 * jobs,
+                )  # fmt: skip
+    report = Report((*map(_unreadable, reading.failures), *report.outcomes), report.seconds)
+    if junit is not None:
+        junit.write_text(report.to_junit(), encoding="utf-8")
     if as_json:
-        options.print_json(
-            {
-                "cache": str(store.directory),
-                "vocabulary": vocabulary.fingerprint,
-                "warmed": [dataclasses.asdict(result) for result in warmed],
-                "failed": [dataclasses.asdict(result) for result in failed],
-            }
-        )
-    elif warmed:
-        print_table(_COLUMNS, [_cells(result) for result in warmed])
-    for failure in failed:
+        fingerprints = [vocabulary.fingerprint for vocabulary in vocabularies]
+        one = {"vocabulary": fingerprints[0]} if len(fingerprints) == 1 else {}
+        head = {"cache": str(store.directory), **one, "vocabularies": fingerprints}
+        options.print_json({**head, **_json_of(report, reading)})
+    elif report.kept:
+        print_table(_COLUMNS, [_cells(each) for each in report.kept])
+    for failure in report.failed:
         typer.echo(f"failed: {failure}", err=True)
     unsent = _push(store)
     if unsent:
         typer.echo(f"failed: {unsent} entries are not in {store_url}; structgen cache push tries again", err=True)
-    if failed or unsent:
+    if report.failed or unsent:
         raise typer.Exit(1)
 
 
@@ -171,96 +181,36 @@ def _read(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
     return reading
 
 
-def _unreadable(error: StructgenError) -> Failed:
-    return Failed(Path(error.where.split(", ")[0]).stem, error.what, error.where, error.remedy)
+def _unreadable(error: StructgenError) -> Outcome:
+    from ..warming.values import Outcome
+
+    name = Path(error.where.split(", ")[0]).stem
+    return Outcome(-1, name, "", "failed", what=error.what, where=error.where, remedy=error.remedy)
 
 
-class _Cancelled(Exception):
-    """Raised inside a job after an interrupt, at its next sign of progress."""
+def _json_of(report: Report, reading: LoadedDefinitions) -> dict[str, object]:
+    """What the cache has now, and what failed or was lost."""
+    warmed = []
+    for each in report.kept:
+        named = reading.definitions[each.position]
+        warmed.append(
+            {
+                "name": each.name, "path": str(named.path), "line": named.line, "vocabulary": each.vocabulary,
+                "kind": each.kind, "states": each.states, "rows": each.rows, "bytes": each.nbytes,
+                "seconds": each.seconds, "source": _SOURCES[each.status],
+            }
+        )  # fmt: skip
+    fields = ("name", "vocabulary", "status", "what", "where", "remedy")
+    failed = [{name: getattr(each, name) for name in fields} for each in report.failed]
+    return {"warmed": warmed, "failed": failed, "seconds": report.seconds}
 
 
-def _warm_all(
-    definitions: Sequence[NamedDefinition],
-    warm_one: Callable[[NamedDefinition, Progress], Warmed | Failed],
-    jobs: int,
-    display: Display,
-) -> list[Warmed | Failed]:
-    """The results, in the order of the definitions."""
-    cancelled = Event()
-
-    def job(named: NamedDefinition) -> Warmed | Failed:
-        with display.track(named.name) as show:
-
-            def progress(stage: str, done: int, total: int) -> None:
-                if cancelled.is_set():
-                    raise _Cancelled
-                show(stage, done, total)
-
-            return warm_one(named, progress)
-
-    with ThreadPoolExecutor(jobs) as pool, display.track("all definitions") as overall:
-        futures = [pool.submit(job, named) for named in definitions]
-        try:
-            for done, _ in enumerate(as_completed(futures), 1):
-                overall("done", done, len(futures))
-            return [future.result() for future in futures]
-        except BaseException:
-            cancelled.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _warm_one(
-    named: NamedDefinition,
-    progress: Progress,
-    *,
-    vocabulary: Vocabulary,
-    cache: Cache,
-    budget: Budget,
-    eager: bool,
-    jobs: int,
-) -> Warmed | Failed:
-    from ..api import compile
-    from ..index_store import cache_key
-
-    start = time.perf_counter()
-    try:
-        index = compile(
-            named.definition,
-            vocabulary,
-            cache=cache,
-            eager=eager,
-            budget=budget,
-            progress=progress,
-            threads=max(1, core_count() // jobs),
-        )
-    except StructgenError as error:
-        where = f"{named.where}, {error.where}" if error.where else named.where
-        return Failed(named.name, error.what, where, error.remedy)
-    seconds = time.perf_counter() - start
-    if cache_key(named.definition, vocabulary) not in cache:
-        # A server gets by without a cache; here, keeping the index was the point.
-        return Failed(named.name, "compiled, but the cache did not keep it", named.where, "See `cache verify`.")
-    source = "cached" if index.origin == "cache" else "compiled"
-    return Warmed(
-        named.name,
-        str(named.path),
-        named.line,
-        index.kind,
-        index.states,
-        index.row_count,
-        index.nbytes,
-        seconds,
-        source,
-    )
-
-
-def _cells(result: Warmed) -> tuple[str, ...]:
+def _cells(outcome: Outcome) -> tuple[str, ...]:
     return (
-        result.name,
-        f"{result.states:,}",
-        f"{result.rows:,}",
-        format_bytes(result.bytes),
-        f"{result.seconds:.4f}",
-        result.source,
+        outcome.name,
+        f"{outcome.states:,}",
+        f"{outcome.rows:,}",
+        format_bytes(outcome.nbytes),
+        f"{outcome.seconds:.4f}",
+        _SOURCES[outcome.status],
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as XML
 
 import pytest
 import tokenizers
@@ -85,6 +87,7 @@ class TestWarm:
         assert index.origin == "cache"
         assert index.complete
         assert report["vocabulary"] == vocabulary.fingerprint
+        assert report["vocabularies"] == [vocabulary.fingerprint]
         (warmed,) = report["warmed"]
         assert warmed.pop("seconds") >= 0
         assert warmed.pop("bytes") > 0
@@ -92,6 +95,7 @@ class TestWarm:
             "name": "month",
             "path": "month.regex",
             "line": 1,
+            "vocabulary": vocabulary.fingerprint,
             "kind": "regex",
             "states": index.states,
             "rows": index.row_count,
@@ -148,6 +152,44 @@ class TestWarm:
         result = run("warm", path, "-t", tokenizer, "--cache", "kept")
         assert result.exit_code == code
         assert message in result.stderr
+
+    def test_several_tokenizers_shards_and_a_report_for_ci(self, run: Run, tokenizer: Path, tmp_path: Path) -> None:
+        other = shutil.copytree(tokenizer, tmp_path / "other")
+        config = json.loads((other / "tokenizer.json").read_text())
+        config["model"]["merges"] = []
+        del config["model"]["vocab"]["20"]
+        (other / "tokenizer.json").write_text(json.dumps(config))
+        Path("all.toml").write_text("".join(f"[definitions.d{n}]\nregex = 'a{{{n}}}'\n" for n in range(1, 6)))
+        Path("odd.regex").write_text("(a")
+        found = []
+        for part in ("1/2", "2/2"):
+            options = ("--cache", "kept", "--shard", part, "--junit", "warm.xml", "--json")
+            result = run("warm", "all.toml", "odd.regex", "-t", tokenizer, "-t", other, *options)
+            report = json.loads(result.stdout)
+            assert "vocabulary" not in report
+            assert len(report["vocabularies"]) == 2
+            found += [(each["name"], each["vocabulary"]) for each in report["warmed"]]
+            assert {each["source"] for each in report["warmed"]} == {"compiled"}
+            suites = list(XML.fromstring(Path("warm.xml").read_text()))
+            assert sum(int(suite.get("tests", 0)) for suite in suites) == len(report["warmed"] + report["failed"])
+            assert sum(int(suite.get("failures", 0)) for suite in suites) == len(report["failed"])
+            assert result.exit_code == (1 if report["failed"] else 0)
+        assert len(found) == len(set(found)) == 10
+
+    def test_processes(self, run: Run, tokenizer: Path) -> None:
+        Path("month.regex").write_text(DATE)
+        result = run("warm", "month.regex", "-t", tokenizer, "--cache", "kept", "--executor", "processes", "-j", "1")
+        assert result.exit_code == 0, result.output
+        vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+        index = sg.compile(sg.Regex(DATE), vocabulary, cache=sg.Cache("kept"), compile_missing=False)
+        assert index.complete
+
+    @pytest.mark.parametrize("shard", ["0/4", "5/4", "3", "1/0", "a/b"])
+    def test_a_shard_that_is_none(self, run: Run, tokenizer: Path, shard: str) -> None:
+        Path("month.regex").write_text(DATE)
+        result = run("warm", "month.regex", "-t", tokenizer, "--cache", "kept", "--shard", shard)
+        assert result.exit_code == 2
+        assert "is not a part" in result.stderr
 
 
 class TestTokenizer:

@@ -1,0 +1,53 @@
+"""`InMemory`: a cache without a folder, whose values somebody else is to keep."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ..system.memo import Memo
+from .cache import Cache
+from .entry import Entry, Tag, check_key
+
+#: Bytes of values that it holds for the next look-up.
+_MOST_BYTES = 256 << 20
+
+
+class _Value(NamedTuple):
+    value: bytes
+    tag: Tag
+
+
+class InMemory(Cache):
+    """What is put is there for as long as there is room, and is handed over once by `take`. Nothing is on disk."""
+
+    def __init__(self) -> None:
+        super().__init__(os.devnull)
+        self._values: Memo[str, _Value] = Memo(_MOST_BYTES, lambda each: len(each.value))
+        self._new: dict[str, _Value] = {}
+
+    def take(self) -> list[tuple[str, bytes, Tag]]:
+        """What was put since this was called last."""
+        new, self._new = self._new, {}
+        return [(key, value, tag) for key, (value, tag) in new.items()]
+
+    def discard(self, key: str) -> None:
+        """Forget a value."""
+        self._values.pop(key, None)
+        self._new.pop(key, None)
+
+    def size_of(self, key: object) -> int | None:
+        """Bytes of a value that is there."""
+        found = self._look_up(check_key(key))
+        return None if found is None else found.nbytes
+
+    def _look_up(self, key: str) -> memoryview | None:
+        check_key(key)
+        found = self._values.get(key) or self._new.get(key)
+        return None if found is None else memoryview(found.value)
+
+    def _put(self, key: str, value: bytes, tag: Tag) -> list[Entry]:
+        found = self._values.get(key)
+        if found is None or not 0 < tag.rank <= found.tag.rank:
+            self._values[key] = self._new[key] = _Value(value, tag)
+        return []

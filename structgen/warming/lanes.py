@@ -1,0 +1,117 @@
+"""Where work runs: any `concurrent.futures.Executor`, which may break, and what replaces it then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from ..system.memo import Memo
+from .plan import Task
+from .worker import CacheAddress, Reply, Request, Terms, answer, compile_into
+
+if TYPE_CHECKING:
+    from typing import ParamSpec
+
+    from ..cache.cache import Cache
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+
+
+class Serial(Executor):
+    """Does at once, in the thread that asks, what it is given. An interrupt goes through to that thread."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """A future that is done."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class _InterruptedError(Exception):
+    """Raised inside a thread's compile after an interrupt, at its next sign of progress."""
+
+
+class Lane:
+    """Hands tasks to an executor.
+
+    Parameters
+    ----------
+    executor:
+        One, which is the caller's to close; or what makes one, again where it broke; None for this thread.
+    cache:
+        Where indexes go.
+    terms:
+        How they are compiled.
+    hand_back:
+        Whether workers send the values instead of writing them.
+    """
+
+    def __init__(
+        self, executor: Executor | Callable[[], Executor] | None, cache: Cache, terms: Terms, hand_back: bool
+    ) -> None:
+        self._make = None if isinstance(executor, Executor) else (executor or Serial)
+        self._executor = executor if isinstance(executor, Executor) else (executor or Serial)()
+        self._cache, self._terms = cache, terms
+        self._address = None if hand_back else CacheAddress.of(cache)
+        self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their fingerprints
+        self._sent = ""  # the vocabulary that went last
+        self._is_interrupted = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether tasks run in this process, with the caller's own vocabularies and cache."""
+        return isinstance(self._executor, Serial | ThreadPoolExecutor)
+
+    def submit(self, task: Task, *, with_vocabulary: bool = False) -> Future[Reply]:
+        """Have a task done. Raises what the executor does: `BrokenExecutor` and `RuntimeError` as a rule."""
+        key, definition, vocabulary = task.key, task.definition, task.vocabulary
+        if self.is_here:
+            return self._executor.submit(
+                compile_into, definition, key, vocabulary, self._cache, self._terms, self._look
+            )
+        fingerprint = vocabulary.fingerprint
+        if fingerprint != self._sent:  # whoever comes first has none; the others say so
+            self._sent, with_vocabulary = fingerprint, True
+        packed = self._packed.get(fingerprint)
+        if with_vocabulary and packed is None:
+            packed = self._packed[fingerprint] = vocabulary.to_bytes()
+        request = Request(
+            definition, key, fingerprint, self._terms, self._address, packed if with_vocabulary else None
+        )
+        return self._executor.submit(answer, request)
+
+    def renew(self) -> bool:
+        """Take another executor in place of one that broke; False where there is none that works."""
+        if self._make is None:
+            return False
+        with suppress(Exception):
+            self._executor.shutdown(wait=False)
+        try:
+            self._executor = self._make()
+            self._executor.submit(int).result()
+        except Exception:
+            return False
+        self._sent = ""
+        return True
+
+    def close(self) -> None:
+        """Close the executor, if it was made here; nothing runs any more."""
+        if self._make is not None:
+            self._executor.shutdown()
+
+    def abandon(self) -> None:
+        """After an interrupt: let go of what was not begun, and have threads end at their next sign of progress."""
+        self._is_interrupted = True
+        if self._make is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self, stage: str, done: int, total: int) -> None:
+        if self._is_interrupted:
+            raise _InterruptedError

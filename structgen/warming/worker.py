@@ -1,0 +1,169 @@
+"""One definition, compiled into the cache: in this process, or in another one that is sent all it needs.
+
+To another process a definition goes as the small value that it is; a vocabulary by its fingerprint, and by its bytes,
+in structgen's own format, only where a worker said that it lacks it; an index never, but as bytes where worker and
+caller have no folder and no store in common.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..cache.cache import Cache
+from ..cache.in_memory import InMemory
+from ..errors import StructgenError
+from ..progress import Progress
+from ..system.memo import Memo
+from ..vocabulary.vocabulary import Vocabulary
+from .values import Outcome, Status
+
+if TYPE_CHECKING:
+    from ..budget import Budget
+    from ..cache.entry import Tag
+    from ..cache.remote.values import ObjectStore
+    from ..definitions import Definition
+    from ..runtime.index.index import Index
+
+#: Vocabularies that a worker holds: tasks come grouped by theirs.
+_MOST_VOCABULARIES = 2
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How definitions are compiled: arguments of `structgen.compile`."""
+
+    eager: bool
+    budget: Budget | None
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class CacheAddress:
+    """A cache as another process opens it. An object store is written at once: nothing waits when a worker ends."""
+
+    directory: str
+    size_limit: int
+    timeout: float
+    store: ObjectStore | None
+
+    @classmethod
+    def of(cls, cache: Cache) -> CacheAddress:
+        """That of a cache."""
+        store = None if cache.remote is None else cache.remote.settings
+        if store is not None and store.writes == "behind":
+            store = dataclasses.replace(store, write="now")
+        return cls(str(cache.directory), cache.size_limit, cache.timeout, store)
+
+    def open(self) -> Cache:
+        """The cache."""
+        return Cache(self.directory, size_limit=self.size_limit, timeout=self.timeout, store=self.store)
+
+
+class Request(NamedTuple):
+    """A task as it is sent. ``address`` is None where values are to be handed back."""
+
+    definition: Definition
+    key: str
+    fingerprint: str
+    terms: Terms
+    address: CacheAddress | None
+    vocabulary: bytes | None = None
+
+
+class Reply(NamedTuple):
+    """What comes back: what became of it, and the values to be kept. No outcome: the worker lacks the vocabulary."""
+
+    made: Outcome | None
+    values: list[tuple[str, bytes, Tag]]
+    is_crash: bool = False
+
+
+def present(index: Index, key: str, nbytes: int, seconds: float, status: Status = "present") -> Outcome:
+    """The outcome for an index that the cache has, in so many bytes."""
+    return Outcome(
+        0, "", index.vocabulary.fingerprint, status, key=key, kind=index.kind, states=index.states,
+        rows=index.row_count, nbytes=nbytes, seconds=seconds,
+    )  # fmt: skip
+
+
+def crashed(error: BaseException, key: str, fingerprint: str) -> Outcome:
+    """The outcome where something else than structgen's own errors came of a definition, or nothing."""
+    what = "memory ran out" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+    return Outcome(0, "", fingerprint, "lost", key=key, what=what)
+
+
+def compile_into(
+    definition: Definition, key: str, vocabulary: Vocabulary, cache: Cache, terms: Terms, progress: Progress | None
+) -> Reply:
+    """Compile a definition into a cache, in this process, if it is not there. Raises nothing but interrupts."""
+    from ..api import compile
+
+    start = time.perf_counter()
+    fingerprint = vocabulary.fingerprint
+    try:
+        index = compile(
+            definition, vocabulary, cache=cache, eager=terms.eager, budget=terms.budget, threads=terms.threads,
+            progress=progress,
+        )  # fmt: skip
+    except StructgenError as error:
+        failure = Outcome(
+            0, "", fingerprint, "failed", key=key, what=error.what, where=error.where, remedy=error.remedy,
+            seconds=time.perf_counter() - start,
+        )  # fmt: skip
+        return Reply(failure, [])
+    except Exception as error:
+        return Reply(crashed(error, key, fingerprint), [], is_crash=True)
+    seconds, nbytes = time.perf_counter() - start, cache.size_of(key)
+    made = present(index, key, nbytes or 0, seconds, "present" if index.origin == "cache" else "compiled")
+    if nbytes is None:
+        # A server gets by without a cache; here, keeping the index was the point.
+        what = "compiled, but the cache did not keep it"
+        made = dataclasses.replace(made, status="failed", what=what, remedy="See `cache verify`.")
+    return Reply(made, [])
+
+
+class _Worker:
+    """What a process that works for others keeps from one request to the next."""
+
+    def __init__(self) -> None:
+        self._vocabularies: Memo[str, Vocabulary] = Memo(_MOST_VOCABULARIES)
+        self._memory = InMemory()
+        self._opened: tuple[CacheAddress, Cache] | None = None
+
+    def answer(self, request: Request) -> Reply:
+        vocabulary = self._vocabularies.get(request.fingerprint)
+        if vocabulary is None:
+            if request.vocabulary is None:
+                return Reply(None, [])
+            vocabulary = Vocabulary.from_buffer(request.vocabulary, "a vocabulary that was sent")
+            self._vocabularies[request.fingerprint] = vocabulary
+        cache = self._cache(request.address)
+        dropped = cache.metrics().store_dropped
+        made, _, is_crash = compile_into(request.definition, request.key, vocabulary, cache, request.terms, None)
+        if made is not None and made.is_kept and cache.metrics().store_dropped > dropped:
+            # Nobody else may see the folder of this machine.
+            remedy = "Where the folder is shared, `structgen cache push` writes it."
+            made = dataclasses.replace(made, status="failed", what="the object store did not take it", remedy=remedy)
+        return Reply(made, self._memory.take(), is_crash)
+
+    def _cache(self, address: CacheAddress | None) -> Cache:
+        if address is None:
+            return self._memory
+        opened = self._opened
+        if opened is None or opened[0] != address:
+            opened = self._opened = address, address.open()
+        return opened[1]
+
+
+_worker = _Worker()
+
+
+def answer(request: Request) -> Reply:
+    """Do what a request says; what goes wrong is said in the reply."""
+    try:
+        return _worker.answer(request)
+    except Exception as error:
+        return Reply(crashed(error, request.key, request.fingerprint), [], is_crash=True)

@@ -1,0 +1,236 @@
+"""`structgen.warm`: what is in the cache afterwards, by word lists as judges, whatever befalls the workers."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from xml.etree import ElementTree as XML
+
+import pytest
+from fakes.mortal_executor import Deadly, Fates
+from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
+
+import structgen as sg
+from structgen.definitions.loading import NamedDefinition
+from structgen.errors import ArgumentError
+
+#: The same tokens in another order.
+OTHER = sg.Vocabulary.from_bytes([None, *(bytes([i]) for i in range(256))], eos_ids=[0])
+
+WORDS = [random_words(seed) for seed in range(12)]
+DEFINITIONS = [definition_of(words) for words in WORDS]
+
+
+def statuses(report: sg.Report) -> list[str]:
+    return [each.status for each in report]
+
+
+def check_cache(cache: sg.Cache, numbers: list[int]) -> None:
+    """These definitions and no other one are in a cache, whole, each with its masks."""
+    found = [n for n, each in enumerate(DEFINITIONS) if sg.cache_key(each, VOCABULARY) in cache]
+    assert found == numbers
+    for n in numbers:
+        index = sg.compile(DEFINITIONS[n], VOCABULARY, cache=cache, compile_missing=False)
+        assert index.complete
+        check_masks(index, WORDS[n])
+
+
+EXECUTORS: dict[str, Callable[[], Executor] | None] = {
+    "here": None,
+    "threads": partial(ThreadPoolExecutor, 3),
+    "mortal": Fates().executor,
+}
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_all_are_kept_and_the_second_run_does_nothing(name: str, tmp_path: Path) -> None:
+    cache, told = sg.Cache(tmp_path), list[tuple[str, int, int]]()
+    report = sg.warm(
+        DEFINITIONS, VOCABULARY, cache, executor=EXECUTORS[name], progress=lambda *each: told.append(each)
+    )
+    assert statuses(report) == ["compiled"] * len(WORDS)
+    assert [each.position for each in report] == list(range(len(WORDS)))
+    assert [(done, total) for _, done, total in told] == [(n + 1, len(WORDS)) for n in range(len(WORDS))]
+    check_cache(cache, list(range(len(WORDS))))
+    times = {entry.key: entry.stored for entry in cache.entries()}
+    fates = Fates()
+    again = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=fates.executor)
+    assert statuses(again) == ["present"] * len(WORDS)
+    assert (fates.made, {entry.key: entry.stored for entry in cache.entries()}) == (0, times)
+    figures = [[(each.states, each.rows, each.nbytes) for each in run] for run in (report, again)]
+    assert figures[0] == figures[1]
+
+
+def test_what_is_there_in_part_is_finished(tmp_path: Path) -> None:
+    cache = sg.Cache(tmp_path)
+    sg.warm(DEFINITIONS[:2], VOCABULARY, cache, eager=False)
+    assert not sg.compile(DEFINITIONS[0], VOCABULARY, cache=cache, eager=False).complete
+    report = sg.warm(DEFINITIONS[:3], VOCABULARY, cache)
+    assert statuses(report) == ["compiled"] * 3
+    check_cache(cache, [0, 1, 2])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_definition_that_kills_costs_no_other_one_its_place(seed: int, tmp_path: Path) -> None:
+    draw, cache = random.Random(seed), sg.Cache(tmp_path)
+    deadly = draw.sample(range(len(WORDS)), draw.randrange(4))
+    fates = Fates(
+        deadly=[DEFINITIONS[n].pattern for n in deadly],
+        failing={each.pattern: draw.randrange(2) for each in DEFINITIONS},
+        deaths=[draw.randrange(1, 20)],
+    )
+    report = sg.warm(
+        DEFINITIONS, VOCABULARY, cache, executor=partial(fates.executor, draw.randrange(1, 4)),
+        in_flight=draw.randrange(1, 8), hand_back=bool(seed % 2), retries=2,
+    )  # fmt: skip
+    lost = {each.position: each for each in report.failed}
+    assert sorted(lost) == sorted(deadly)
+    for each in lost.values():
+        assert (each.status, each.attempts) == ("lost", 3)
+        assert "died" in each.what
+    check_cache(cache, sorted(set(range(len(WORDS))) - set(deadly)))
+
+
+@pytest.mark.parametrize(("times", "status"), [(1, "compiled"), (2, "lost")])
+def test_a_worker_without_memory_is_asked_again(times: int, status: str, tmp_path: Path) -> None:
+    fates = Fates(failing={DEFINITIONS[1].pattern: times})
+    report = sg.warm(DEFINITIONS[:3], VOCABULARY, sg.Cache(tmp_path), executor=fates.executor)
+    assert statuses(report) == ["compiled", status, "compiled"]
+    assert [each.attempts for each in report] == [1, 2, 1]
+    assert [each.what for each in report.failed] == ["memory ran out"] * (status == "lost")
+
+
+def test_an_executor_that_is_given_and_breaks_is_not_replaced(tmp_path: Path) -> None:
+    fates, cache = Fates(deadly=[DEFINITIONS[0].pattern]), sg.Cache(tmp_path)
+    report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=fates.executor(), in_flight=2)
+    assert fates.made == 1
+    kept = [each.position for each in report.kept]
+    assert 0 not in kept
+    assert {each.what.partition(":")[0] for each in report.failed} == {
+        "the executor broke, and there is no other one"
+    }
+    check_cache(cache, kept)
+
+
+def test_an_executor_that_never_works_is_given_up(tmp_path: Path) -> None:
+    def shut() -> Executor:
+        pool = ThreadPoolExecutor(1)
+        pool.shutdown()
+        return pool
+
+    report = sg.warm(DEFINITIONS, VOCABULARY, sg.Cache(tmp_path), executor=shut)
+    assert set(statuses(report)) == {"lost"}
+
+
+def test_each_worker_is_sent_a_vocabulary_once(tmp_path: Path) -> None:
+    fates, cache = Fates(), sg.Cache(tmp_path)
+    report = sg.warm(DEFINITIONS, [VOCABULARY, OTHER], cache, executor=partial(fates.executor, 3))
+    assert set(statuses(report)) == {"compiled"}
+    assert len(fates.unpacked) == len(set(fates.unpacked))
+    assert {fingerprint for _, fingerprint in fates.unpacked} == {VOCABULARY.fingerprint, OTHER.fingerprint}
+    assert {number for number, _ in fates.unpacked} == {0, 1, 2}
+    assert [each.vocabulary for each in report] == [VOCABULARY.fingerprint] * 12 + [OTHER.fingerprint] * 12
+    check_cache(cache, list(range(12)))
+
+
+def test_values_are_handed_back_where_there_is_no_common_folder(tmp_path: Path) -> None:
+    fates, cache = Fates(), sg.Cache(tmp_path / "mine")
+    schema = sg.JsonSchema({"type": "object", "properties": {"a": {"type": "string", "maxLength": 50}}})
+    report = sg.warm([*DEFINITIONS, schema], VOCABULARY, cache, executor=fates.executor, hand_back=True)
+    assert set(statuses(report)) == {"compiled"}
+    assert fates.biggest_reply > max(entry.nbytes for entry in cache.entries())
+    check_cache(cache, list(range(12)))
+    assert cache.verify() == []
+    assert sg.compile(schema, VOCABULARY, cache=cache, compile_missing=False).complete
+
+
+def test_workers_with_another_folder_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = lambda address: sg.Cache(tmp_path / "theirs")  # noqa: E731
+    monkeypatch.setattr("structgen.warming.worker.CacheAddress.open", elsewhere)
+    report = sg.warm(DEFINITIONS[:2], VOCABULARY, sg.Cache(tmp_path / "mine"), executor=Fates().executor)
+    assert {each.what for each in report.failed} == {"a worker kept it, but not in this cache"}
+    assert len(report.failed) == 2
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
+    cache = sg.Cache(tmp_path)
+
+    def interrupt(text: str, done: int, total: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    for executor in (partial(ThreadPoolExecutor, 1), Fates().executor, None):
+        cache.clear()
+        with pytest.raises(KeyboardInterrupt):
+            sg.warm(DEFINITIONS, VOCABULARY, cache, executor=executor, progress=interrupt, in_flight=1)
+        done = [n for n, each in enumerate(DEFINITIONS) if sg.cache_key(each, VOCABULARY) in cache]
+        assert len(done) == 5
+        report = sg.warm(DEFINITIONS, VOCABULARY, cache)
+        assert [each.position for each in report if each.status == "present"] == done
+        check_cache(cache, list(range(12)))
+
+
+@pytest.mark.parametrize("parts", [1, 3, 16, 40])
+def test_shards_are_all_of_it_and_have_nothing_in_common(parts: int, tmp_path: Path) -> None:
+    cache = sg.Cache(tmp_path)
+    given: list[object] = [*DEFINITIONS, 7]
+    reports = [sg.warm(given, [VOCABULARY, OTHER], cache, shard=(part, parts)) for part in range(1, parts + 1)]
+    assert sum(each.status == "failed" for report in reports for each in report) == 2  # 7, for each vocabulary
+    done = [(each.vocabulary, each.position) for report in reports for each in report.kept]
+    assert len(done) == len(set(done)) == 24
+    assert max(map(len, reports)) - min(map(len, reports)) <= 3
+    assert {each.status for report in reports for each in report.kept} == {"compiled"}
+
+
+@pytest.mark.parametrize("shard", [(0, 4), (5, 4), (1, 0), (1.0, 2), (True, 2)])
+def test_no_shard(shard: tuple[int, int], tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="is no shard"):
+        sg.warm([], VOCABULARY, sg.Cache(tmp_path), shard=shard)
+
+
+def test_failures_are_told_each_in_its_words(tmp_path: Path) -> None:
+    named = NamedDefinition("odd", sg.Regex("(a"), Path("defs/odd.regex"))
+    given = [sg.Regex("a+"), named, sg.Regex("a+"), "text", sg.Regex("(a|b)*a(a|b){12}")]
+    told: list[str] = []
+    report = sg.warm(
+        given,
+        VOCABULARY,
+        sg.Cache(tmp_path),
+        budget=sg.Budget(states=50),
+        progress=lambda text, *_: told.append(text),
+    )
+    assert statuses(report) == ["compiled", "failed", "compiled", "failed", "failed"]
+    assert len(told) == 3  # one for both that are the same; none for what is no definition
+    odd, text, big = report.failed
+    assert (odd.name, odd.where.split(", ")[0]) == ("odd", "defs/odd.regex:1")
+    assert "str" in text.what
+    assert "50" in str(big)
+    assert json.loads(json.dumps(report.to_json()))["outcomes"][1]["name"] == "odd"
+
+
+def test_a_report_for_ci_is_xml_whatever_is_in_it(tmp_path: Path) -> None:
+    given = [
+        sg.Regex("a\x00?\x1b<&>\ud800\uffff"),
+        NamedDefinition("bell\x07", sg.Regex("(\x01"), Path("x\x02.regex")),
+    ]
+    report = sg.warm(given, VOCABULARY, sg.Cache(tmp_path))
+    root = XML.fromstring(report.to_junit().encode())
+    (suite,) = root
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", str(len(report.failed)), "0")
+    assert [case.get("name") for case in suite][1] == "bell\\x07"
+    assert [len(case) for case in suite] == [int(not each.is_kept) for each in report]
+
+
+def test_processes_that_are_spawned(tmp_path: Path) -> None:
+    cache = sg.Cache(tmp_path)
+    make = partial(ProcessPoolExecutor, 1, mp_context=multiprocessing.get_context("spawn"))
+    given: list[object] = [*DEFINITIONS, Deadly("(deadly|definition)" * 4)]
+    report = sg.warm(given, VOCABULARY, cache, executor=make, retries=0, in_flight=2)
+    assert statuses(report) == ["compiled"] * 12 + ["lost"]
+    assert "died" in report.outcomes[12].what
+    check_cache(cache, list(range(12)))
