@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_origin
 
@@ -12,10 +13,16 @@ from ..errors import DefinitionError
 from .json_text import dumps, loads
 
 if TYPE_CHECKING:
+    from pydantic.json_schema import GenerateJsonSchema
+    from pydantic_core.core_schema import DateSchema, DatetimeSchema, TimeSchema
+
     from ..system.types import Foreign
 
 #: A schema as a JSON value.
 Schema: TypeAlias = "bool | Mapping[str, object]"
+
+#: Patterns, of strings that are dates or times: from the year 0001 on, and to the second 59.
+_YEAR, _SECOND = "^0{0,3}[1-9]", ":..:[0-5]"
 
 
 def schema_text(source: object) -> str:
@@ -81,7 +88,8 @@ def describe(annotation: Foreign) -> Schema:
     """The schema of a type or of a function's parameters, as Pydantic's `TypeAdapter` gives it.
 
     It is the schema of what Pydantic *validates*, so whatever a guide lets through can be parsed by
-    ``TypeAdapter(annotation).validate_json``.
+    ``TypeAdapter(annotation).validate_json``: dates and times have a pattern besides, without the second 60 and the
+    year 0000, which RFC 3339 has and Python has not.
 
     Raises `DefinitionError` where Pydantic is missing, or has no JSON schema for it.
     """
@@ -97,13 +105,31 @@ def describe(annotation: Foreign) -> Schema:
         _check_parameters(annotation)
     try:
         adapter = annotation if isinstance(annotation, TypeAdapter) else TypeAdapter(annotation)
-        return adapter.json_schema()
+        return adapter.json_schema(schema_generator=_generator())
     except (PydanticUserError, NameError, TypeError) as error:  # a forward reference; what is no type at all
         what = str(error).split("\n")[0].rstrip(".")
         raise DefinitionError(
             f"Pydantic has no JSON schema for {_shown(annotation)}: {what}",
             remedy="Pass a model, dataclass, TypedDict, annotation or function, or the schema itself.",
         ) from error
+
+
+@cache
+def _generator() -> type[GenerateJsonSchema]:
+    """Pydantic's own, but for the pattern of Python's dates and times."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        def date_schema(self, schema: DateSchema) -> dict[str, Foreign]:
+            return super().date_schema(schema) | {"pattern": _YEAR}
+
+        def time_schema(self, schema: TimeSchema) -> dict[str, Foreign]:
+            return super().time_schema(schema) | {"pattern": _SECOND}
+
+        def datetime_schema(self, schema: DatetimeSchema) -> dict[str, Foreign]:
+            return super().datetime_schema(schema) | {"pattern": f"{_YEAR}.*{_SECOND}"}
+
+    return Generator
 
 
 def _check_parameters(function: Callable[..., object]) -> None:

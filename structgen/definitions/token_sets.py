@@ -118,9 +118,12 @@ def marks_in_gbnf(text: str) -> list[str]:
     return [*marks]
 
 
-def is_llama_cpps(text: str) -> bool:
-    """Whether a grammar has what llama.cpp's GBNF has and XGrammar's EBNF has not: a dot, or marks of tokens."""
-    return any(kind in ("mark", "dot") for kind, _ in _pieces(text))
+def engine_dialect(text: str) -> str:
+    """What engines write a grammar in: the dialect of an `Ebnf`, or ``""`` for GBNF.
+
+    They take XGrammar's EBNF; llama.cpp's GBNF is told by what that has not: a dot, or marks of tokens.
+    """
+    return "" if any(kind in ("mark", "dot") for kind, _ in _pieces(text)) else "xgrammar"
 
 
 def _pieces(text: str) -> Iterator[tuple[str | None, str]]:

@@ -653,7 +653,8 @@ class StructuralTag(Composable):
     format:
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
-    whitespace, max_whitespace, property_order, escapes, additional_properties, lenient:
+    whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
+    key_separator:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -674,6 +675,8 @@ class StructuralTag(Composable):
     escapes: str = "minimal"
     additional_properties: bool | str = True
     lenient: bool = False
+    item_separator: str | None = None
+    key_separator: str | None = None
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
     _packed: bytes = field(init=False, repr=False, compare=False)
@@ -761,6 +764,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
+    "item_separator", "key_separator",
 )  # fmt: skip
 
 
@@ -935,8 +939,8 @@ def format_of(value: object) -> Foreign:
         dialect = {"dialect": definition.dialect} if definition.dialect != "re" else {}
         return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags, **dialect}
     if isinstance(definition, Gbnf):
-        dialect = {"dialect": definition.dialect} if isinstance(definition, Ebnf) else {}
-        return {"type": "grammar", "grammar": definition.text, "start": definition.start, **dialect}
+        syntax = {"dialect": definition.dialect} if isinstance(definition, Ebnf) else {"syntax": "gbnf"}
+        return {"type": "grammar", "grammar": definition.text, "start": definition.start, **syntax}
     if isinstance(definition, Grammar):
         return _format_of_grammar(definition)
     if isinstance(definition, JsonSchema):

@@ -15,6 +15,7 @@ from ..building import build, marked_tag_machine
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.grammar_text import is_larks
 from ..definitions.json_text import loads
+from ..definitions.token_sets import engine_dialect
 from ..definitions.values import TAG_OPTIONS
 from ..errors import StructgenError
 from ..replies.spans import Opened, Spans
@@ -141,8 +142,9 @@ def _inner(definition: StructuralTag, format_: dict[str, Foreign]) -> Definition
             text = format_["grammar"]
             if format_.get("syntax") == "lark" or (not format_.get("syntax") and is_larks(text)):
                 return Grammar(text, **{"start": format_.get("start", "start"), **format_.get("options", {})})
-            options = {"dialect": format_["dialect"]} if "dialect" in format_ else {}
-            return (Ebnf if options else Gbnf)(text, start=format_.get("start", "root"), **options)
+            start = format_.get("start", "root")
+            dialect = format_.get("dialect", "" if format_.get("syntax") else engine_dialect(text))
+            return Ebnf(text, start=start, dialect=dialect) if dialect else Gbnf(text, start=start)
     except (StructgenError, KeyError, TypeError):
         return None
     return None

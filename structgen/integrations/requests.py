@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ..api import compile
 from ..budget import Budget
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from ..definitions.token_sets import ids_of, is_llama_cpps
+from ..definitions.token_sets import engine_dialect, ids_of
 from ..errors import (
     CacheError,
     DefinitionError,
@@ -190,7 +190,8 @@ def engine_grammar(text: str, *, is_larks: bool) -> Gbnf | Grammar:
     """A grammar as engines take it: in XGrammar's EBNF, or, where only that has what is in it, llama.cpp's GBNF."""
     if is_larks:
         return Grammar(text)
-    return Gbnf(text) if is_llama_cpps(text) else Ebnf(text)
+    dialect = engine_dialect(text)
+    return Ebnf(text, dialect=dialect) if dialect else Gbnf(text)
 
 
 def read_engine_request(kind: str, text: str) -> Definition:

@@ -146,7 +146,7 @@ THIRD_PARTY = {
     "kernels": {"numpy", "numba"},
     "cache": {"diskcache", "obstore", "cryptography"},  # the latter two where an object store, and keys, are named
     "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
-    "definitions": {"numpy", "pydantic", "lark", "tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
+    "definitions": {"numpy", "pydantic", "pydantic_core", "lark", "tomli", "tomllib"},
     "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},

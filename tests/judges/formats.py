@@ -15,6 +15,13 @@ SLIPS_OF_TEMPLATES = (r"\{[=,!@|]", "{"), (r"([{,+#./;?&])%[0-9A-Fa-f]{2}", r"\1
 _SECONDS = re.compile(r"([0-9-]*)[Tt]?([0-9]{2}):([0-9]{2}):60(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))")
 
 
+#: Offsets of the tz database.
+ZONES = (
+    *(f"-{hour:02}:00" for hour in range(13)), "-09:30", "-03:30", "-02:30",
+    *(f"+{hour:02}:00" for hour in range(15)), "+03:30", "+04:30", "+05:30", "+06:30", "+09:30", "+10:30",
+)  # fmt: skip
+
+
 def is_leap_second(text: str) -> bool:
     """RFC 3339, 5.7: whether a text is the last minute of a day in UTC, if it has a date that of June or December."""
     found = _SECONDS.fullmatch(text)
@@ -32,6 +39,12 @@ def is_leap_second(text: str) -> bool:
     shift = datetime.timedelta(hours=int(offset[0]), minutes=int(offset[1]))
     utc = there + shift if sign == "-" else there - shift
     return (utc.hour, utc.minute) == (23, 59) and (not date or (utc.month, utc.day) in ((6, 30), (12, 31)))
+
+
+def has_zone(text: str) -> bool:
+    """Whether a time's offset is one that a time zone had in 2024, but for those with quarters of an hour."""
+    offset = "+00:00" if text[-1:] in ("Z", "z") else text[-6:]
+    return offset in ZONES
 
 
 def as_judged(name: str, text: str) -> str:

@@ -70,7 +70,8 @@ def normalise(
             raise EmptyLanguageError(
                 "no value satisfies the schema and can be written",
                 where="#",
-                remedy="Exclude less, and describe an object for a style, whose strings do not hold the closing tag.",
+                remedy="Exclude less, allow the escapes that strings need, and describe an object for a style, whose "
+                "strings do not hold the closing tag.",
             )
     return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
 

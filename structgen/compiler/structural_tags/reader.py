@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
 from ...definitions.grammar_text import is_larks
+from ...definitions.token_sets import engine_dialect
 from ...definitions.values import LARK_OPTIONS
 from ...errors import BudgetExceededError, DefinitionError
 from ...system.depth_first import fold
@@ -204,7 +205,7 @@ def _grammar(fields: _Fields) -> _Plan:
         if unknown := options.keys() - {"start", *LARK_OPTIONS}:
             what = f"the options of a grammar are {', '.join(LARK_OPTIONS)}, not {_shown(min(unknown))}"
             raise DefinitionError(what, where=f"{fields.where}/options", remedy="Leave it out.")
-    elif dialect := fields.take("dialect", str, ""):
+    elif dialect := fields.take("dialect", str, "" if syntax else engine_dialect(text)):
         options["dialect"] = dialect
     return _leaf(Inner(fields.where, kind, text, options))
 

@@ -14,6 +14,7 @@ are narrower than that: ``idn-hostname``, ``idn-email`` and ``regex``. What is a
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 
 from ....budget import Budget, Meter
@@ -61,19 +62,29 @@ _SIXTY = "[0-5][0-9]"
 _FRACTION = r"(?:\.[0-9]+)?"
 _TIME = rf"{_HOUR}:{_SIXTY}:{_SIXTY}{_FRACTION}(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
 
-#: Minutes between the offsets from UTC that leap seconds can have: each has states of its own.
-_OFFSETS = 30
+#: Offsets from UTC, in minutes, that leap seconds can have: each has states of its own. A date has more of them, and
+#: offsets of time zones only, without quarters of an hour.
+_OFFSETS = {sign: range(30, 24 * 60, 30) for sign in "+-"}
+_ZONES = {
+    "+": (*range(60, 15 * 60, 60), 210, 270, 330, 390, 570, 630),
+    "-": (*range(60, 13 * 60, 60), 150, 210, 570),
+}  # fmt: skip
 
 
-def _leap_seconds(sign: str) -> str:
-    """5.7: the second after 23:59:59 of UTC, in local times whose offset has this sign; ``Z``: in UTC itself."""
-    if sign == "Z":
-        return f"23:59:60{_FRACTION}(?:[Zz]|[+-]00:00)"
+def _leap_seconds(sign: str, offsets: Iterable[int]) -> str:
+    """5.7: the second after 23:59:59 of UTC, in local times with these offsets of this sign."""
     found = []
-    for offset in range(_OFFSETS, 24 * 60, _OFFSETS):
+    for offset in offsets:
         hour, minute = divmod(offset - 1 if sign == "+" else 24 * 60 - 1 - offset, 60)
         found.append(f"{hour:02}:{minute:02}:60{_FRACTION}[{sign}]{offset // 60:02}:{offset % 60:02}")
     return "|".join(found)
+
+
+_LEAP_SECONDS_OF_UTC = f"23:59:60{_FRACTION}(?:[Zz]|[+-]00:00)"
+
+
+def _time() -> str:
+    return "|".join((_TIME, _LEAP_SECONDS_OF_UTC, *(_leap_seconds(sign, _OFFSETS[sign]) for sign in _OFFSETS)))
 
 
 def _date_time() -> str:
@@ -81,9 +92,10 @@ def _date_time() -> str:
 
     Leap seconds are at the end of June and of December in UTC; east of it that is on the day after.
     """
-    west, east = f"{_leap_seconds('Z')}|{_leap_seconds('-')}", _leap_seconds("+")
+    west, east = f"{_LEAP_SECONDS_OF_UTC}|{_leap_seconds('-', _ZONES['-'])}", _leap_seconds("+", _ZONES["+"])
     leap = f"{_YEAR}-(?:(?:06-30|12-31)[Tt](?:{west})|(?:07-01|01-01)[Tt](?:{east}))"
     return f"{_DATE}[Tt]{_TIME}|{leap}"
+
 
 # Appendix A: no fractions, no signs, no unit left out between two others, weeks on their own.
 _MINUTES = "[0-9]+M(?:[0-9]+S)?"
@@ -287,7 +299,7 @@ _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 
 _PATTERNS = {
     "date": _DATE,
-    "time": "|".join((_TIME, *map(_leap_seconds, "Z+-"))),
+    "time": _time(),
     "date-time": _date_time(),
     "duration": _DURATION,
     "email": _mailbox("", _MAIL_LABEL),
