@@ -198,7 +198,7 @@ def _program(
 def _grammar_machine(
     definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
 ) -> tuple[GrammarMachine, tuple[str, ...]]:
-    from .compiler.grammar.completion.pop_summaries import check_outcomes
+    from .compiler.grammar.completion.pop_summaries import find_completions
     from .compiler.stuck import check_lexer_never_stuck
     from .grammar_store import tables_of
 
@@ -209,9 +209,8 @@ def _grammar_machine(
 
     tables = tables_of(definition.canonical(), cache, compiled)
     embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
-    if meter.budget.bounded_steps:
-        check_outcomes(tables, embedded, meter)
-    machine = GrammarMachine(tables, vocabulary, embedded=embedded)
+    completions = find_completions(tables, embedded, meter)
+    machine = GrammarMachine(tables, vocabulary, embedded=embedded, completions=completions)
     if machine.is_empty(meter):
         raise EmptyLanguageError(
             "the lexer can read no text that the grammar describes",

@@ -646,6 +646,7 @@ ORACLES: Mapping[str, Oracle] = {
     "spread_counts": masks(sg.JsonSchema(OBJECT), eager=True),
     "looping_kinds": masks(STATEMENTS, INDENTED),
     "walk_lexer": masks(STATEMENTS, INDENTED),
+    "follow_watched": masks(STATEMENTS, INDENTED, WORDS_APART),
     "rows_of_runs": masks(STATEMENTS, INDENTED),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),

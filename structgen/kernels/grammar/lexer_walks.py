@@ -176,6 +176,75 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
 
 
 @bare_kernel
+def follow_watched(table, beats, state, watch, pairs, slots, seen, begins, moves):
+    """The lexer states that a lexeme comes to, each with that of an earlier one, as long as that is not completed.
+
+    Parameters
+    ----------
+    table, beats:
+        The lexer, as in `structgen.runtime.grammar.tables`.
+    state, watch:
+        The first pair.
+    pairs, slots, seen:
+        ``int32[most, 2]``, out; for twice as many, a power of 2, zeros; ``int32[lexer states + most]``, zeros.
+    begins, moves:
+        ``int32[most + 1]`` and ``int32[*]``, out: where what a pair comes to begins, pair by pair, and that itself,
+        once each: the number of a pair, or -1 less a lexer state where nothing is watched any more.
+
+    Returns
+    -------
+    How many pairs there are, or -1 where there is no room for them.
+    """
+    states = len(table)
+    pairs[0, 0] = state
+    pairs[0, 1] = watch
+    slots[_pair_slot(slots, pairs, state, watch)] = 1
+    begins[0] = 0
+    n = 1
+    m = 0
+    k = 0
+    while k < n:
+        for c in range(table.shape[1]):
+            s = table[pairs[k, 0], c]
+            w = table[pairs[k, 1], c]
+            if s < 0 or (w >= 0 and beats[w]):
+                continue
+            place = np.int64(s)
+            if w >= 0:
+                slot = _pair_slot(slots, pairs, s, w)
+                if not slots[slot]:
+                    if n == len(pairs):
+                        return -1
+                    pairs[n, 0] = s
+                    pairs[n, 1] = w
+                    n += 1
+                    slots[slot] = n
+                place = states + slots[slot] - 1
+            if seen[place] != k + 1:
+                if m == len(moves):
+                    return -1
+                seen[place] = k + 1
+                moves[m] = place - states if w >= 0 else -1 - s
+                m += 1
+        k += 1
+        begins[k] = m
+    return n
+
+
+@inlined
+def _pair_slot(slots, pairs, a, b):
+    """The slot of a pair, which is free where the pair is new; at least half of them are free."""
+    mask = len(slots) - 1
+    mixed = (np.uint64(a) << np.uint64(32) | np.uint64(b)) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64(mixed >> np.uint64(33)) & mask
+    while slots[slot]:
+        if pairs[slots[slot] - 1, 0] == a and pairs[slots[slot] - 1, 1] == b:
+            break
+        slot = slot + 1 & mask
+    return slot
+
+
+@bare_kernel
 def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit, long_gap, gaps, found):
     """The rows of some runs of tokens, those with one number together, as many as there is room for.
 

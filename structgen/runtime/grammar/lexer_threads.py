@@ -112,6 +112,7 @@ class LexerThreads:
         """Let go of what is remembered of parses, if it is much."""
         if self.parses.is_full():
             self._possible.clear()
+            self._completions.forget()
             self.parses.forget()
 
     @cached_property

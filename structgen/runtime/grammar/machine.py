@@ -415,8 +415,8 @@ class GrammarMachine(InternedMachine[Thread]):
 
     def _complete(self, meter: Meter | None) -> CompletionTables | None:
         """What completes texts, where that is a question of what can follow lexemes, and kernels can answer it."""
-        if self.tables.endings.is_unconstrained or self.embedded.definitions:
-            return None
+        if self.tables.endings.is_unconstrained or self.embedded.definitions or self._completions is not None:
+            return self._completions
 
         def pause(nbytes: int) -> None:
             self._look_at(meter)

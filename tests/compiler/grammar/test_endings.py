@@ -19,7 +19,7 @@ import structgen as sg
 from structgen import grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
-from structgen.compiler.grammar.completion.pop_summaries import check_outcomes
+from structgen.compiler.grammar.completion.pop_summaries import find_completions
 from structgen.runtime.core.digraph import bits
 from structgen.runtime.grammar.completability import pop_summaries as outcomes
 from structgen.runtime.grammar.completability.boundaries import Boundaries
@@ -323,17 +323,16 @@ def test_what_completes_texts_is_looked_at_when_compiling(budget: sg.Budget) -> 
     tables = tables_of(sg.Grammar(WALLS["brackets that can't be followed, at any depth"][0], lexer="basic"))
     seconds = itertools.count()
     with pytest.raises(sg.errors.BudgetExceededError, match="looking for what completes texts"):
-        check_outcomes(tables, Embedded(), Meter(budget, clock=lambda: next(seconds) * 0.5))
+        find_completions(tables, Embedded(), Meter(budget, clock=lambda: next(seconds) * 0.5))
 
 
-def test_only_budgets_of_strangers_bound_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    depth_read = []
-    monkeypatch.setattr(
-        "structgen.compiler.grammar.completion.pop_summaries.check_outcomes", lambda *_: depth_read.append(1)
-    )
-    for budget in (sg.Budget(), sg.Budget.request):
-        sg.compile(sg.Grammar("start: \"a\""), BYTES, eager=False, budget=budget)
-    assert len(depth_read) == 1
+@pytest.mark.parametrize("budget", [sg.Budget(), sg.Budget.request], ids=["plain", "request"])
+def test_only_budgets_of_strangers_bound_steps(budget: sg.Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = tables_of(sg.Grammar(WALLS["brackets that can't be followed, at any depth"][0], lexer="basic"))
+    assert find_completions(tables, Embedded(), Meter(budget)) is not None
+    monkeypatch.setattr("structgen.compiler.grammar.completion.pop_summaries._MOST_BYTES", -1)
+    is_found = find_completions(tables, Embedded(), Meter(budget)) is not None
+    assert is_found == budget.bounded_steps
 
 
 @pytest.mark.parametrize("name", WALLS)

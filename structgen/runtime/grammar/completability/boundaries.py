@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise, repeat
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ....system.memo import Memo
 from ...core.digraph import solve
@@ -31,6 +33,13 @@ if TYPE_CHECKING:
 
 #: Answers that are remembered, of each kind.
 MOST_ANSWERS = 1 << 16
+
+#: Lexer states with a watched one each that a kernel follows at once, some ten milliseconds.
+_MOST_PAIRS = 1 << 14
+
+#: Lexer states with obligations; for each the numbers of others that a byte leads to; and lexer states that one leads
+#: to without obligations.
+_Positions: TypeAlias = tuple[list[tuple[int, Watched]], list[list[int]], list[list[int]]]
 
 
 class WatchedFutures:
@@ -58,6 +67,7 @@ class WatchedFutures:
         self._future = future
         self._own = own
         self._check = check
+        self._tables = tables
         self._rows = tables.rows
         self._obligations = tables.obligations
         self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
@@ -71,34 +81,67 @@ class WatchedFutures:
 
     def _follow(self, start: tuple[int, Watched]) -> int:
         """Work it out for all that a lexeme and its obligations come to together."""
-        table, obligations, check = self._rows, self._obligations, self._check
-        number = {start: 0}
-        todo = [start]
+        todo, related, free = (self._pairs(*start) if len(start[1]) == 1 else None) or self._positions(start)
         values: list[int] = []
+        for number, position in enumerate(todo):
+            value = self._known.get(position)
+            if value is None:
+                value = self._own(*position)
+                for state in free[number]:
+                    value |= self._future(state)
+            else:
+                related[number] = []
+            values.append(value)
+        solve(values, related, self._check and partial(self._check, len(todo)))
+        for position, value in zip(todo, values, strict=True):
+            self._known[position] = value
+        return values[0]
+
+    def _pairs(self, state: int, watched: Watched) -> _Positions | None:
+        """`_positions` of a single watched state; None where there are too many for a kernel."""
+        from .... import kernels
+
+        tables, moves = self._tables, np.empty(8 * _MOST_PAIRS, np.int32)
+        pairs, begins = np.empty((_MOST_PAIRS, 2), np.int32), np.empty(_MOST_PAIRS + 1, np.int32)
+        slots, seen = np.zeros(2 * _MOST_PAIRS, np.int32), np.zeros(len(tables.table) + _MOST_PAIRS, np.int32)
+        n = kernels.follow_watched(tables.table, tables.beats, state, watched[0], pairs, slots, seen, begins, moves)
+        if n < 0:
+            return None
+        if self._check is not None:
+            self._check(n)
+        after = moves[: begins[n]].tolist()
+        parts = [after[i:j] for i, j in pairwise(begins[: n + 1].tolist())]
+        return (
+            [(state, (watch,)) for state, watch in pairs[:n].tolist()],
+            [[number for number in part if number >= 0] for part in parts],
+            [[-1 - number for number in part if number < 0] for part in parts],
+        )
+
+    def _positions(self, start: tuple[int, Watched]) -> _Positions:
+        """All that a lexeme and its obligations come to together; what is known goes no further."""
+        table, obligations = self._rows, self._obligations
+        number, todo = {start: 0}, [start]
         related: list[list[int]] = []
+        free: list[list[int]] = []
         for state, watched in todo:  # grows as it goes
-            if check is not None:
-                check(len(todo))
-            known = self._known.get((state, watched))
-            values.append(self._own(state, watched) if known is None else known)
-            after = set()
-            moves = {*zip(table[state], *map(table.__getitem__, watched), strict=True)} if known is None else ()
+            if self._check is not None:
+                self._check(len(todo))
+            after: dict[tuple[int, Watched], None] = {}
+            is_known = (state, watched) in self._known
+            moves = () if is_known else {*zip(table[state], *map(table.__getitem__, watched), strict=True)}
+            free.append([])
             for target, *others in moves:
-                if target >= 0:
-                    left = obligations.left(others)
-                    if left:
-                        after.add((target, left))
-                    elif left is not None:
-                        values[-1] |= self._future(target)
+                left = obligations.left(others) if target >= 0 else None
+                if left:
+                    after[target, left] = None
+                elif left is not None:
+                    free[-1].append(target)
             for position in after:
                 if position not in number:
                     number[position] = len(todo)
                     todo.append(position)
             related.append([number[position] for position in after])
-        solve(values, related, check and partial(check, len(todo)))
-        for position, value in zip(todo, values, strict=True):
-            self._known[position] = value
-        return values[0]
+        return todo, related, free
 
 
 class Fate(NamedTuple):

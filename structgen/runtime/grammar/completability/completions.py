@@ -31,11 +31,20 @@ from .pop_summaries import Group, PopSummaries, PopSummary
 #: Answers that are remembered.
 _MOST_KNOWN = 1 << 15
 
+#: Places on the way down stacks that are remembered; these hold on to the stacks.
+_MOST_PLACES = 1 << 13
+
 #: Contexts times boundaries of which tables say what can come first.
 _MOST_FIRST = 1 << 13
 
 #: A nonterminal and how many states are popped besides, with the endings that may be next then.
 _Left: TypeAlias = dict[tuple[int, int], int]
+
+#: By stack what is put on it, before which endings, and the brackets that are open in it.
+_Waiting: TypeAlias = dict[Stack, tuple[dict[int, int], int]]
+
+#: The same, as a key.
+_Place: TypeAlias = frozenset[tuple[Stack, frozenset[tuple[int, int]], int]]
 
 #: Stands for an answer that is not known yet.
 _UNKNOWN: _Left = {}
@@ -99,6 +108,11 @@ class Completions:
         self._moves = self._indented or Plain(tables, parser, self.reading)
         self._summaries = PopSummaries(self._moves, pause)
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
+        self._places: Memo[_Place, Completion] = Memo(_MOST_PLACES)
+
+    def forget(self) -> None:
+        """Forget stacks."""
+        self._places.clear()
 
     def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
         """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
@@ -158,48 +172,64 @@ class Completions:
         return stack.state if self._indented is None else self._indented.number(stack.state, brackets)
 
     def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
-        """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left."""
-        net = self._indented.net if self._indented is not None else None
-        depth_read = stack.depth
-        #: By stack what is put on it, before which endings, and the brackets that are open in it.
-        waiting: dict[Stack, tuple[dict[int, int], int]] = {}
+        """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left.
 
-        def pop(stack: Stack, brackets: int, count: int, origin: int, endings: int) -> None:
-            level = {stack: brackets}
-            for _ in range(count):
-                level = {
-                    below: brackets - (net[each.state] if net else 0)
-                    for each, brackets in level.items() for below in each.belows
-                }  # fmt: skip
-            for each, brackets in level.items():
-                there = waiting.setdefault(each, ({}, brackets))[0]
-                there[origin] = there.get(origin, 0) | endings
-
+        What comes of a place on the way is the same whichever stack led there: those that a mask asks about differ in
+        a few states on top.
+        """
+        found = Completion(False, stack.depth)
+        waiting: _Waiting = {}
         left = self._left(self._at(stack, brackets), first)
         if left is None:
-            return Completion(True, depth_read)
+            return Completion(True, stack.depth)
         for (origin, popped), endings in left.items():
-            pop(stack, brackets, 1 + popped, origin, endings)
-        while waiting:
+            self._pop(waiting, stack, brackets, 1 + popped, origin, endings)
+        passed: list[_Place] = []
+        while waiting and not found.is_possible:
+            place = frozenset((each, frozenset(put.items()), there) for each, (put, there) in waiting.items())
+            known = self._places.get(place)
+            if known is not None:
+                found = known
+                break
+            passed.append(place)
             here = max(waiting, key=lambda stack: stack.depth)  # nothing more is put on it
             put, brackets = waiting.pop(here)
-            depth_read = here.depth
             self._pause(0)
-            at = self._at(here, brackets)
-            todo = list(put.items())
-            seen = set(todo)
-            for origin, endings in todo:  # grows as it goes
-                target = self._moves.goto(at, origin)
-                left = self._left(target, endings) if target is not None else {}
-                if left is None:
-                    return Completion(True, depth_read)
-                for (after, popped), there in left.items():
-                    if popped:
-                        pop(here, brackets, popped, after, there)
-                    elif (after, there) not in seen:
-                        seen.add((after, there))
-                        todo.append((after, there))
-        return Completion(False, depth_read)
+            found = Completion(self._succeeds(waiting, here, brackets, put), here.depth)
+        for place in passed:
+            self._places[place] = found
+        return found
+
+    def _succeeds(self, waiting: _Waiting, here: Stack, brackets: int, put: dict[int, int]) -> bool:
+        """Whether a run does on a stack that nonterminals are put on; else what is left of them is ``waiting``."""
+        at = self._at(here, brackets)
+        todo = list(put.items())
+        seen = set(todo)
+        for origin, endings in todo:  # grows as it goes
+            target = self._moves.goto(at, origin)
+            left = self._left(target, endings) if target is not None else {}
+            if left is None:
+                return True
+            for (after, popped), there in left.items():
+                if popped:
+                    self._pop(waiting, here, brackets, popped, after, there)
+                elif (after, there) not in seen:
+                    seen.add((after, there))
+                    todo.append((after, there))
+        return False
+
+    def _pop(self, waiting: _Waiting, stack: Stack, brackets: int, count: int, origin: int, endings: int) -> None:
+        """Have a nonterminal wait on what a stack is without some states, before some endings."""
+        net = self._indented.net if self._indented is not None else None
+        level = {stack: brackets}
+        for _ in range(count):
+            level = {
+                below: brackets - (net[each.state] if net else 0)
+                for each, brackets in level.items() for below in each.belows
+            }  # fmt: skip
+        for each, brackets in level.items():
+            there = waiting.setdefault(each, ({}, brackets))[0]
+            there[origin] = there.get(origin, 0) | endings
 
     def _left(self, state: int, endings: int) -> _Left | None:
         """The union of a state's pop summaries before some endings; None where one of them succeeds."""
