@@ -166,8 +166,24 @@ def left_corners(facts: RuleFacts, root: NodeId) -> Iterator[int]:
             todo.extend(node.options)
         elif isinstance(node, Repetition) and node.max != 0:
             todo.append(node.item)
+        elif isinstance(node, Network):
+            todo.extend(_first_parts(node, facts))
         elif isinstance(node, Sequence):
             for part in node.parts:
                 todo.append(part)
                 if not facts.nullable(part):
                     break
+
+
+def _first_parts(network: Network, facts: RuleFacts) -> Iterator[NodeId]:
+    """The parts that a way through a network can begin with."""
+    moves: dict[int, list[int]] = {}
+    for source, target in network.empty:
+        moves.setdefault(source, []).append(target)
+    parts: dict[int, list[NodeId]] = {}
+    for source, part, target in network.parts:
+        parts.setdefault(source, []).append(part)
+        if facts.nullable(part):
+            moves.setdefault(source, []).append(target)
+    for state in post_order([0], lambda here: moves.get(here, ())):
+        yield from parts.get(state, ())

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
-from ...errors import UnsupportedError
 from ...runtime.core.digraph import solve
 from ...system.depth_first import fold
 from .facts import RuleFacts, establish, left_corners
@@ -153,8 +152,6 @@ class _Rewriting:
                 made = self._made.setdefault(node.rule, len(self._rules) + len(self._made))
                 yield self._keep(Reference(made)), rest
             else:
-                raise UnsupportedError(
-                    "a rule begins with itself behind free text or a regex",
-                    where=self._rules[min(circle)].where,
-                    remedy="Put a text before it, or say it with a repeat.",
-                )
+                # Free text, or a regex, that may be empty: if what follows it begins with the circle, that is found
+                # when all is done, and refused.
+                yield number, rest

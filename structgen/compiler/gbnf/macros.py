@@ -1,4 +1,4 @@
-"""XGrammar's macros: their arguments. What they stand for is the reader's to say."""
+"""XGrammar's macros and attributes of rules: what is written. What it stands for is the reader's to say."""
 
 from __future__ import annotations
 
@@ -15,10 +15,21 @@ from .dialects import Escapes
 #: What a tag is told by, and what free text does not hold: a text, or a token's id.
 T = TypeVar("T", str, int)
 
-#: Flags of a `Regex` macro, with those of Python's `re`. A dot is any character there with or without them.
+#: Flags of a `Regex` macro, with those of Python's `re`.
 REGEX_FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "u": 0}
 
 _INLINE_FLAGS = re.compile(r"\(\?([isu]+)\)")
+
+#: A character or a class of a pattern, or the beginning of a group as Python names it.
+_PART = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\(\?P<|[^.\\\[(]+|.", re.DOTALL)
+
+#: Attributes of rules that say something of a text that was read: of each, where there is such a thing.
+_ATTRIBUTES_ELSEWHERE = {
+    "max_tokens": "Bound the characters, max_chars=200, or the whole text, sg.Guide(index, max_tokens=...).",
+    **dict.fromkeys(["capture", "stop_capture"], "sg.Grammar, in Lark's syntax, has captures: NAME[capture]: ..."),
+    "temperature": "sg.Grammar, in Lark's syntax, has temperatures: NAME[temperature=0.7]: ...",
+}
+_CHARACTERS = re.compile(r"[0-9]{1,10}")
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
 _PLAIN = re.compile(r'[^"\\\0\r\n\ud800-\udfff]+')
 _WORD = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
@@ -41,10 +52,11 @@ class TagDispatch(NamedTuple, Generic[T]):
 
 
 class RegexMacro(NamedTuple):
-    """A pattern, and flags of Python's `re`."""
+    """A pattern, flags of Python's `re`, and whether no character may be one that JSON's strings escape."""
 
     pattern: str
     flags: int
+    in_json: bool
 
 
 class MacroReader:
@@ -79,6 +91,32 @@ class MacroReader:
             raise self._error("no token is named", "Write the ids of some: Token(5, 7).")
         return found
 
+    def attributes(self) -> int | None:
+        """``[lazy, max_chars=20]``: how many characters a rule may have; None if it ends as soon as it can."""
+        self._take("[")
+        found: dict[str, int | None] = {}
+        while True:
+            begin, name = self.at, self._word()
+            if remedy := _ATTRIBUTES_ELSEWHERE.get(name):
+                what = f"the attribute {name} of a rule is not supported"
+                raise UnsupportedError(what, where=self._where(begin), remedy=remedy)
+            if name == "max_chars":
+                self._take("=")
+                self._skip()
+                digits = _CHARACTERS.match(self._text, self.at)
+                if digits is None:
+                    raise self._error("expected a number of characters", "Write NAME[max_chars=20] ::= ...")
+                self.at = digits.end()
+                found[name] = int(digits[0])
+            elif name == "lazy":
+                found[name] = None
+            else:
+                raise self._error(f"no attribute is named {name}", "There are lazy and max_chars.")
+            if not self._takes(","):
+                self._take("]")
+                # What is lazy ends at the first place where it can, whether or not its characters are used up.
+                return None if "lazy" in found else found["max_chars"]
+
     def texts(self) -> list[str]:
         """``Substring("a ", "b ")``."""
         found: list[str] = []
@@ -86,9 +124,10 @@ class MacroReader:
         return found
 
     def regex(self) -> RegexMacro:
-        """``Regex("[a-z]+", flags="i")``."""
+        """``Regex("[a-z]+", flags="i", json_string=false)``. With flags, a dot is no line feed but by ``s``."""
         patterns: list[str] = []
         flags: list[str] = []
+        in_json: list[bool] = []
 
         def one() -> None:
             self._skip()
@@ -96,22 +135,29 @@ class MacroReader:
                 patterns.append(self._quoted(may_be_empty=True))
                 return
             name = self._word()
-            if name != "flags":
-                raise self._error(f"Regex has no argument {name}", "It has a text, and flags.")
+            if name not in ("flags", "json_string"):
+                raise self._error(f"Regex has no argument {name}", "It has a text, flags and json_string.")
             self._take("=")
-            flags.append(self._quoted(may_be_empty=True))
+            if name == "flags":
+                flags.append(self._quoted(may_be_empty=True))
+            else:
+                in_json.append(self._truth(name))
 
         self._each(one)
         if len(patterns) != 1:
             raise self._error(f"Regex has {len(patterns)} patterns", 'Write Regex("...").')
-        pattern = patterns[0]
+        pattern, dot = patterns[0], "[^\\n]" if flags and "s" not in "".join(flags) else "."
         while inline := _INLINE_FLAGS.match(pattern):
             flags.append(inline[1])
             pattern = pattern[inline.end() :]
         letters = {*"".join(flags)}
         if unknown := letters - REGEX_FLAGS.keys():
             raise self._error(f"Regex has no flag {min(unknown)!r}", f"It has {', '.join(REGEX_FLAGS)}.")
-        return RegexMacro(pattern, re.DOTALL | sum(REGEX_FLAGS[letter] for letter in letters - {"s"}))
+        spelled = {"(?P<": "(?<", ".": dot}
+        parts = (part[0] for part in self._meter.each(_PART.finditer(pattern), _DOING, every=4096))
+        pattern = "".join(spelled.get(part, part) for part in parts)
+        all_flags = re.DOTALL | sum(REGEX_FLAGS[letter] for letter in letters - {"s"})
+        return RegexMacro(pattern, all_flags, any(in_json))
 
     def _each(self, argument: Callable[[], None]) -> None:
         """The name, and arguments in parentheses."""
@@ -167,10 +213,7 @@ class MacroReader:
         name = self._word()
         self._take("=")
         if name == "loop_after_dispatch":
-            value = self._word()
-            if value not in ("true", "false"):
-                raise self._error(f"{name} is {value}", "Write true or false.")
-            return found._replace(again=value == "true")
+            return found._replace(again=self._truth(name))
         if name != "excludes":
             raise self._error(f"no argument is named {name}", "There are loop_after_dispatch and excludes.")
         excludes: list[T] = []
@@ -181,6 +224,12 @@ class MacroReader:
                 self._take(")")
                 break
         return found._replace(excludes=excludes)
+
+    def _truth(self, name: str) -> bool:
+        value = self._word()
+        if value not in ("true", "false"):
+            raise self._error(f"{name} is {value}", "Write true or false.")
+        return value == "true"
 
     def _error(self, what: str, remedy: str) -> DefinitionError:
         return DefinitionError(what, where=self._where(self.at), remedy=remedy)

@@ -17,24 +17,28 @@ from dataclasses import dataclass, field
 from ...budget import Meter
 from ...definitions import Regex
 from ...definitions.token_sets import MARK, ids_of
-from ...errors import BudgetExceededError, DefinitionError, StructgenError, UnsupportedError
-from ..automata.charset import complement, normalise
+from ...errors import BudgetExceededError, DefinitionError, StructgenError
+from ...system.depth_first import fold
+from ..automata.charset import Ranges, complement, normalise
 from ..automata.dfa import Dfa
 from ..automata.edge_lists import of_dfa
 from ..automata.factors import factors_dfa
 from ..patterns.dialects import read as read_regex
-from ..patterns.lower import language
-from ..patterns.syntax import BYTES_OF_RANGE
+from ..patterns.lower import counts_far, language
+from ..patterns.measures import children
+from ..patterns.syntax import BYTES_OF_RANGE, Alternate, Chars, Repeat
+from ..patterns.syntax import Node as RegexNode
+from .automata import closed_early, network_of
 from .characters import Character, read_character
 from .dialects import GBNF, Escapes, GbnfDialect
 from .macros import MacroReader
 from .syntax import (
+    MAX_COUNT,
     CharacterSet,
     Choice,
     External,
     FreeText,
     GbnfGrammar,
-    Network,
     Node,
     NodeId,
     QuotedText,
@@ -52,8 +56,9 @@ _NUMBER = re.compile(r"[0-9]+")
 _LINE_END = re.compile(r"\r\n?|\n")
 _PLAIN = re.compile(r'[^"\\\0\ud800-\udfff]+')
 
-#: Turns that a repeat can have; larger bounds would overflow the stored counts.
-_MAX_COUNT = 1 << 30
+#: All bytes; and those of characters that JSON's strings hold as they are.
+_BYTES: Ranges = ((0, 0xFF),)
+_IN_JSON: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xFF))
 
 #: What ``*``, ``+`` and ``?`` stand for.
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -109,6 +114,7 @@ class _Reader:
         self._mentioned: list[int] = []  # the offset at which each rule is named first
         self._rules: dict[int, Rule] = {}
         self._tokens: dict[str, int] = {}  # by how each is written: its number
+        self._closing: dict[int, int | None] = {}  # by rule with a bound: its characters, None for a lazy one
         #: Where each text, class and name of a rule begins.
         self.offsets: dict[NodeId, int] = {}
 
@@ -125,7 +131,8 @@ class _Reader:
             if number not in self._rules:
                 raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])
         rules = tuple(self._rules[number] for number in range(len(self._rules)))
-        return GbnfGrammar(tuple(self._nodes), rules, tuple(self._tokens))
+        grammar = GbnfGrammar(tuple(self._nodes), rules, tuple(self._tokens))
+        return closed_early(grammar, self._closing, self._meter) if self._closing else grammar
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -167,8 +174,9 @@ class _Reader:
             )
         self._at = name.end()
         if self._dialect.macros and self._next() == "[":
-            what = "max_tokens, capture and other attributes of a rule are"
-            raise self._unread(what, "Leave them out; bound a text by a repeat: [a-z]{0,20}.")
+            macro = MacroReader(self._text, self._at, self._dialect.escapes, self.where, self._meter)
+            self._closing[number] = macro.attributes()
+            self._at = macro.at
         self._skip(lines=not self._dialect.by_lines)
         if not self._text.startswith("::=", self._at):
             raise self._error(f"expected ::= after {name[0]}, found {self._found()}", "Write NAME ::= ALTERNATES.")
@@ -354,26 +362,28 @@ class _Reader:
         begin, found = self._at, macro.regex()
         try:
             tree = read_regex(Regex(found.pattern, found.flags, "ecma"), self._meter)
-            return self._network(language(tree, self._meter, count=False))
+            if not found.in_json and counts_far(tree, self._meter):
+                return self._counting(tree)
+            return self._network(language(tree, self._meter, count=False), only=_IN_JSON if found.in_json else _BYTES)
         except StructgenError as error:
             raise error.within(self.where(begin)) from None
 
-    def _network(self, dfa: Dfa) -> NodeId:
-        """The texts of an automaton, whose start becomes state 0; state 1 is behind all of them."""
-        if not dfa.states:
-            return self._add(Network(2))
-        number = {state: 2 + state for state in range(dfa.states)} | {dfa.start: 0}
-        lists = of_dfa(dfa, self._meter)
-        moves = tuple(
-            (number[state], low, high, number[target])
-            for state, edges in enumerate(lists.edges)
-            for low, high, target in edges
-        )
-        ends = tuple((number[state], 1) for state, accepts in enumerate(lists.accepting) if accepts)
-        return self._add(Network(2 + dfa.states, bytes=moves, empty=ends))
+    def _network(self, dfa: Dfa, only: Ranges = _BYTES) -> NodeId:
+        return self._add(network_of(of_dfa(dfa, self._meter), only))
 
-    def _unread(self, what: str, remedy: str) -> UnsupportedError:
-        return UnsupportedError(f"{what} not supported", where=self.where(self._at), remedy=remedy)
+    def _counting(self, tree: RegexNode) -> NodeId:
+        """The nodes of a regex that looks nowhere, whose repeats are counted as those of rules."""
+
+        def expand(node: RegexNode) -> tuple[tuple[RegexNode, ...], Callable[[list[NodeId]], NodeId]]:
+            if isinstance(node, Chars):
+                return (), lambda _: self._add(CharacterSet(node.ranges))
+            if isinstance(node, Alternate):
+                return node.options, lambda below: self._add(Choice(tuple(below)))
+            if isinstance(node, Repeat):
+                return (node.item,), lambda below: self._add(self._repeated(below[0], node.min, node.max, self._at))
+            return children(node), lambda below: self._add(Sequence(tuple(below)))
+
+        return fold(tree, expand)
 
     def _literal(self) -> NodeId:
         begin = self._at
@@ -421,7 +431,7 @@ class _Reader:
                 self._meter.check_time("reading the grammar")
                 self._meter.check_memory(BYTES_OF_RANGE * len(spans), "reading the grammar")
             spans.append((low, high))
-        if not spans:
+        if not spans and not self._dialect.macros:
             raise self._error(
                 "an empty class of characters", 'Write "" for the empty text, . for any character.', begin
             )
@@ -438,10 +448,13 @@ class _Reader:
         place = self._at
         self._at += 1
         low, high = self._bounds(place) if sign == "{" else _SIGNS[sign]
-        repeat = repeated(self._nodes, group.items[-1], low, high)
-        if max(repeat.min, repeat.max or 0) > _MAX_COUNT:
+        group.items[-1] = self._add(self._repeated(group.items[-1], low, high, place))
+
+    def _repeated(self, item: NodeId, low: int, high: int | None, place: int) -> Repetition:
+        found = repeated(self._nodes, item, low, high)
+        if max(found.min, found.max or 0) > MAX_COUNT:
             raise self._too_many(place)
-        group.items[-1] = self._add(repeat)
+        return found
 
     def _bounds(self, place: int) -> tuple[int, int | None]:
         """``m}``, ``m,}`` or ``m,n}``."""
@@ -470,13 +483,13 @@ class _Reader:
         self._at = digits.end()
         self._skip(lines=False)
         significant = digits[0].lstrip("0")
-        if len(significant) > len(str(_MAX_COUNT)):
+        if len(significant) > len(str(MAX_COUNT)):
             raise self._too_many(place)
         return int(significant or "0")
 
     def _too_many(self, place: int) -> BudgetExceededError:
         return BudgetExceededError(
-            f"a repeat counts further than {_MAX_COUNT:,}",
+            f"a repeat counts further than {MAX_COUNT:,}",
             where=self.where(place),
             remedy="Use * or + where any number will do.",
         )

@@ -12,6 +12,9 @@ from typing import TypeAlias
 
 from ..automata.charset import Ranges
 
+#: Turns that a repeat can have; larger bounds would overflow the stored counts.
+MAX_COUNT = 1 << 30
+
 #: A node's number.
 NodeId: TypeAlias = int
 

@@ -92,6 +92,12 @@ def countable(tree: Node, facts: dict[int, TreeFacts], words: WordLists, meter: 
     return counted
 
 
+def counts_far(tree: Node, meter: Meter) -> bool:
+    """Whether a tree looks nowhere and has repeats that are worth counting."""
+    facts = measure(tree, meter)
+    return not facts[id(tree)].has_looks and bool(countable(tree, facts, {}, meter))
+
+
 def _worth_counting(node: Repeat, facts: dict[int, TreeFacts]) -> bool:
     turns = node.min if node.max is None else node.max
     return turns > _COUNT_FROM and facts[id(node.item)].min_width > 0
