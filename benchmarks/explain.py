@@ -23,8 +23,9 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,11 +51,26 @@ from judges.loosening import is_right
 #: What is put into a text; edits of an instance, beside the instance itself; instances of a schema.
 EDITS, CHANGES, INSTANCES = [b"1", b'"', b"}", b"]", b",", b"a", b"null", b"{", b"", b"-"], 2, 4
 
-#: The times of a question: the first of an index, one about another text, the same again.
+#: The times of a question: the first of an index, one about another text, the same again. A guide that has read the
+#: text is asked about what is refused; an index is asked about the whole text, which it has to follow first.
 TIMES = ("first", "later", "again")
+ASKED = ("its guide", "whole text")
 
 #: What is wanted.
 RIGHT, MILLISECONDS, LARGER = 0.99, 5.0, 1.5
+
+
+class Indexes(NamedTuple):
+    """The same definition for each way to ask, so that none is helped by what another remembers."""
+
+    of_guides: sg.Index
+    of_texts: sg.Index
+
+    @classmethod
+    def of(cls, definition: sg.Definition) -> Indexes:
+        """Compile it twice, for bytes. Raises `sg.Error`."""
+        vocabulary = sg.Vocabulary.bytewise()
+        return cls(*(sg.compile(definition, vocabulary, eager=False, base_rows=False) for _ in cls._fields))
 
 
 @dataclass
@@ -64,21 +80,30 @@ class Outcomes:
     Parameters
     ----------
     milliseconds:
-        By `TIMES`, each with the name of what was asked.
+        By `ASKED` and `TIMES`, each with the name of what was asked.
     judged, wrong:
         How many refusals, and those whose reasons are not right: names, texts and what was said of them.
     """
 
-    milliseconds: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: {name: [] for name in TIMES})
+    milliseconds: dict[tuple[str, str], list[tuple[float, str]]] = field(
+        default_factory=lambda: {key: [] for key in product(ASKED, TIMES)}
+    )
     judged: int = 0
     wrong: list[str] = field(default_factory=list)
 
-    def ask(self, index: sg.Index, name: str, data: bytes, *, first: bool) -> sg.Explanation:
-        """Ask twice, with the clock."""
+    def ask(self, indexes: Indexes, name: str, data: bytes, *, first: bool) -> sg.Explanation:
+        """Ask twice in both ways, with the clock; what is said of the whole text."""
+        guide = sg.Guide(indexes.of_guides)
+        consumed = next((at for at, byte in enumerate(data) if not guide.advance(byte)), len(data))
+        if consumed < len(data):  # else it is the end that is refused
+            self._timed(ASKED[0], name, first, lambda: sg.explain(guide, data[consumed:], completion=False))
+        return self._timed(ASKED[1], name, first, lambda: sg.explain(indexes.of_texts, data, completion=False))
+
+    def _timed(self, asked: str, name: str, first: bool, ask: Callable[[], sg.Explanation]) -> sg.Explanation:
         for time_of in ("first" if first else "later", "again"):
             began = time.thread_time()
-            found = sg.explain(index, data, completion=False)
-            self.milliseconds[time_of].append((1e3 * (time.thread_time() - began), name))
+            found = ask()
+            self.milliseconds[asked, time_of].append((1e3 * (time.thread_time() - began), name))
         return found
 
     def judge(self, name: str, found: sg.Explanation, right: bool) -> None:
@@ -94,15 +119,15 @@ def of_schemas(path: Path, schemas: int, seed: int) -> Outcomes:
     for line in instances.read(path, limit=schemas, seed=seed):
         definition = sg.JsonSchema(line["schema"])
         try:
-            index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+            indexes = Indexes.of(definition)
         except sg.Error:
             continue
         first = True
         for data in _texts(line["tests"][:INSTANCES], draw):
-            match = index.match(data)
+            match = indexes.of_texts.match(data)
             if match.accepted:
                 continue
-            found = outcomes.ask(index, line["id"], data, first=first)
+            found = outcomes.ask(indexes, line["id"], data, first=first)
             assert (found.accepted, found.consumed) == (False, match.consumed)
             first = False
             right = is_right(line["schema"], {}, found)
@@ -126,7 +151,8 @@ def of_c(texts: int, seed: int) -> Outcomes:
     """Of the shipped grammar of C."""
     outcomes, draw = Outcomes(), random.Random(seed)
     file = grammars.path("c")
-    index = sg.compile(sg.Grammar(file), sg.Vocabulary.bytewise(), eager=False)
+    indexes = Indexes.of(sg.Grammar(file))
+    index = indexes.of_texts
     parser = judge(file, "contextual")
     found, _ = corpora.c_texts(corpora.Sources(limit=texts, seed=seed))
     for number, each in enumerate(found):
@@ -136,7 +162,7 @@ def of_c(texts: int, seed: int) -> Outcomes:
         error = refused(parser, text)
         if error is None or index.match(text.encode()).accepted:
             continue
-        explanation = outcomes.ask(index, each.name, text.encode(), first=not number)
+        explanation = outcomes.ask(indexes, each.name, text.encode(), first=not number)
         path, data = IndexPath(index), text[: error[0]].encode()
         if path.extend(data) == len(data) == explanation.consumed:
             named = set(explanation.reasons[0].where)
@@ -196,23 +222,25 @@ def show_sizes(console: Console, found: dict[str, list[Bytes]]) -> list[report.F
 def show(console: Console, name: str, outcomes: Outcomes, *, wrong: bool) -> list[report.Figure]:
     """The tables of a kind, and its figures."""
     rows = []
-    for times, found in outcomes.milliseconds.items():
+    for (asked, times), found in outcomes.milliseconds.items():
         if found:
             measured = sorted(value for value, _ in found)
             shown = (statistics.median(measured), measured[int(0.99 * (len(measured) - 1))])
             worst = ", ".join(f"{value:.0f} {of}" for value, of in sorted(found, reverse=True)[:3])
-            rows.append([times, str(len(found)), *(f"{value:.2f}" for value in shown), worst])
-    report.show_rows(console, f"{name}: milliseconds", ["asked", "questions", "median", "p99", "worst"], rows)
+            rows.append([asked, times, str(len(found)), *(f"{value:.2f}" for value in shown), worst])
+    report.show_rows(console, f"{name}: milliseconds", ["asked", "time", "questions", "median", "p99", "worst"], rows)
     for line in outcomes.wrong if wrong else ():
         console.print(line, markup=False)
     if not outcomes.judged:
         return []
     right = 1 - len(outcomes.wrong) / outcomes.judged
-    first = [value for value, _ in outcomes.milliseconds["first"]]
-    return [
-        report.Figure(f"{name}: reasons that are right", 100 * right, 100 * RIGHT, True, "%", outcomes.judged),
-        report.Figure(f"{name}: the first question", statistics.median(first), MILLISECONDS, False, "ms", len(first)),
-    ]
+    figures = [report.Figure(f"{name}: reasons that are right", 100 * right, 100 * RIGHT, True, "%", outcomes.judged)]
+    for times in TIMES[:2]:
+        if taken := [value for value, _ in outcomes.milliseconds[ASKED[0], times]]:
+            middle = statistics.median(taken)
+            what = f"{name}: a refused token, {times}"
+            figures.append(report.Figure(what, middle, MILLISECONDS, False, "ms", len(taken)))
+    return figures
 
 
 def main() -> None:
