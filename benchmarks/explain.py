@@ -5,6 +5,7 @@
     python -m benchmarks.explain --sizes 300          # only what provenance takes on disk
 
 Texts are MaskBench's instances, half of them with an edit at a random place, and C programs with a word too many.
+A process has asked about something else of the kind before, so that no import is in the times.
 Of schemas `judges.loosening` takes out what is named: the text must go on then. Of C the terminals that are named
 must be those that Lark's parser accepts.
 
@@ -51,8 +52,8 @@ from judges.loosening import is_right
 #: What is put into a text; edits of an instance, beside the instance itself; instances of a schema.
 EDITS, CHANGES, INSTANCES = [b"1", b'"', b"}", b"]", b",", b"a", b"null", b"{", b"", b"-"], 2, 4
 
-#: The times of a question: the first of an index, one about another text, the same again. A guide that has read the
-#: text is asked about what is refused; an index is asked about the whole text, which it has to follow first.
+#: The times of a question: the first of an index, one about another text, the same again. A guide that has read a
+#: text, and has its mask, is asked about what is refused; an index about the whole text, which it follows first.
 TIMES = ("first", "later", "again")
 ASKED = ("its guide", "whole text")
 
@@ -95,6 +96,7 @@ class Outcomes:
         """Ask twice in both ways, with the clock; what is said of the whole text."""
         guide = sg.Guide(indexes.of_guides)
         consumed = next((at for at, byte in enumerate(data) if not guide.advance(byte)), len(data))
+        guide.bitmask()  # of the step at which it is refused
         if consumed < len(data):  # else it is the end that is refused
             self._timed(ASKED[0], name, first, lambda: sg.explain(guide, data[consumed:], completion=False))
         return self._timed(ASKED[1], name, first, lambda: sg.explain(indexes.of_texts, data, completion=False))
@@ -113,9 +115,15 @@ class Outcomes:
             self.wrong.append(f"{name}: {found.data[: found.consumed + 1][-70:]!r}: {said} {found.notes}")
 
 
+def load(definition: sg.Definition, data: bytes) -> None:
+    """Ask about an unrelated definition, so that modules are loaded."""
+    assert not sg.explain(sg.compile(definition, sg.Vocabulary.bytewise(), eager=False), data).accepted
+
+
 def of_schemas(path: Path, schemas: int, seed: int) -> Outcomes:
     """Of MaskBench's schemas."""
     outcomes, draw = Outcomes(), random.Random(seed)
+    load(sg.JsonSchema({"type": "boolean"}), b"1")
     for line in instances.read(path, limit=schemas, seed=seed):
         definition = sg.JsonSchema(line["schema"])
         try:
@@ -150,6 +158,7 @@ def _texts(tests: list[dict[str, Any]], draw: random.Random) -> Iterator[bytes]:
 def of_c(texts: int, seed: int) -> Outcomes:
     """Of the shipped grammar of C."""
     outcomes, draw = Outcomes(), random.Random(seed)
+    load(sg.Grammar('start: "a"+ ";"'), b"ab")
     file = grammars.path("c")
     indexes = Indexes.of(sg.Grammar(file))
     index = indexes.of_texts

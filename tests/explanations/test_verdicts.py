@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import structgen as sg
-from structgen.explanations.json_places import JsonPlace
-from structgen.explanations.probes import Atom
-from structgen.explanations.schema_reasons import SchemaReasons
+from structgen.explanations.schemas.json_places import JsonPlace
+from structgen.explanations.schemas.probes import Atom
+from structgen.explanations.schemas.reasons import SchemaReasons
 
 VOCABULARY = sg.Vocabulary.bytewise()
 TYPES = ["string", "integer", "number", "object", "array", "null", "boolean"]

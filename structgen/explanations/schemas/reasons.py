@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from ..compiler.json_schema.read.document import SchemaId
+from ...compiler.json_schema.read.document import SchemaId
+from ..values import Reason
 from .json_places import JsonPlace, UnfinishedJson, pointers
 from .keywords import KeywordTexts
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
-from .values import Reason
 from .verdicts import TextPiece, verdict
 
 #: Values that are looked at with the subschemas that apply to them, alternatives of one place, keywords that are
