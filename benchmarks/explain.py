@@ -52,6 +52,9 @@ from judges.loosening import is_right
 #: What is put into a text; edits of an instance, beside the instance itself; instances of a schema.
 EDITS, CHANGES, INSTANCES = [b"1", b'"', b"}", b"]", b",", b"a", b"null", b"{", b"", b"-"], 2, 4
 
+#: After so many C files their grammar has a new index, which has not been asked.
+RENEWED = 4
+
 #: The times of a question: the first of an index, one about another text, the same again. A guide that has read a
 #: text, and has its mask, is asked about what is refused; an index about the whole text, which it follows first.
 TIMES = ("first", "later", "again")
@@ -160,18 +163,21 @@ def of_c(texts: int, seed: int) -> Outcomes:
     outcomes, draw = Outcomes(), random.Random(seed)
     load(sg.Grammar('start: "a"+ ";"'), b"ab")
     file = grammars.path("c")
-    indexes = Indexes.of(sg.Grammar(file))
-    index = indexes.of_texts
+    indexes, is_asked = Indexes.of(sg.Grammar(file)), False
     parser = judge(file, "contextual")
     found, _ = corpora.c_texts(corpora.Sources(limit=texts, seed=seed))
     for number, each in enumerate(found):
+        if is_asked and not number % RENEWED:
+            indexes, is_asked = Indexes.of(sg.Grammar(file)), False
+        index = indexes.of_texts
         words = each.text.split()[:400]
         at = draw.randrange(len(words))
         text = " ".join([*words[:at], draw.choice(words), *words[at:]])
         error = refused(parser, text)
         if error is None or index.match(text.encode()).accepted:
             continue
-        explanation = outcomes.ask(indexes, each.name, text.encode(), first=not number)
+        explanation = outcomes.ask(indexes, each.name, text.encode(), first=not is_asked)
+        is_asked = True
         path, data = IndexPath(index), text[: error[0]].encode()
         if path.extend(data) == len(data) == explanation.consumed:
             named = set(explanation.reasons[0].where)
