@@ -21,7 +21,7 @@ from .json_places import JsonPlace
 from .keywords import KeywordTexts
 from .pieces import TextPieces, segment
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
-from .subschemas import Choice, Subschemas
+from .subschemas import ApplyingSubschemas, Choice
 
 #: Values that are looked at with the subschemas that apply to them, alternatives of one place, keywords that are
 #: taken together, conflicts at one place; and seconds.
@@ -71,7 +71,7 @@ class SchemaReasons:
         self._data, self._ended = data, ended
         self._pieces = TextPieces(probes, data, ended=ended)
         self._json = self._pieces.json
-        self._subschemas = Subschemas(probes)
+        self._subschemas = ApplyingSubschemas(probes)
         self._known: dict[tuple[_Goal, int], _Found] = {}
         self._goals = 0
         self._deadline = time.monotonic() + _SECONDS

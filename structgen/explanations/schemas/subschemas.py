@@ -12,7 +12,7 @@ from .probes import SchemaProbes
 Choice: TypeAlias = "tuple[SchemaId, str]"
 
 
-class Subschemas:
+class ApplyingSubschemas:
     """The subschemas of a schema, as they apply to values, members and items.
 
     Parameters
