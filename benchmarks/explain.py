@@ -5,6 +5,7 @@
     python -m benchmarks.explain --sizes 300          # only what provenance takes on disk
 
 Texts are MaskBench's instances, half of them with an edit at a random place, and C programs with a word too many.
+A process has asked about something else of the kind before, so that no import is in the times.
 Of schemas `judges.loosening` takes out what is named: the text must go on then. Of C the terminals that are named
 must be those that Lark's parser accepts.
 
@@ -23,8 +24,9 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,11 +52,29 @@ from judges.loosening import is_right
 #: What is put into a text; edits of an instance, beside the instance itself; instances of a schema.
 EDITS, CHANGES, INSTANCES = [b"1", b'"', b"}", b"]", b",", b"a", b"null", b"{", b"", b"-"], 2, 4
 
-#: The times of a question: the first of an index, one about another text, the same again.
+#: After so many C files their grammar has a new index, which has not been asked.
+RENEWED = 4
+
+#: The times of a question: the first of an index, one about another text, the same again. A guide that has read a
+#: text, and has its mask, is asked about what is refused; an index about the whole text, which it follows first.
 TIMES = ("first", "later", "again")
+ASKED = ("its guide", "whole text")
 
 #: What is wanted.
 RIGHT, MILLISECONDS, LARGER = 0.99, 5.0, 1.5
+
+
+class Indexes(NamedTuple):
+    """The same definition for each way to ask, so that none is helped by what another remembers."""
+
+    of_guides: sg.Index
+    of_texts: sg.Index
+
+    @classmethod
+    def of(cls, definition: sg.Definition) -> Indexes:
+        """Compile it twice, for bytes. Raises `sg.Error`."""
+        vocabulary = sg.Vocabulary.bytewise()
+        return cls(*(sg.compile(definition, vocabulary, eager=False, base_rows=False) for _ in cls._fields))
 
 
 @dataclass
@@ -64,21 +84,31 @@ class Outcomes:
     Parameters
     ----------
     milliseconds:
-        By `TIMES`, each with the name of what was asked.
+        By `ASKED` and `TIMES`, each with the name of what was asked.
     judged, wrong:
         How many refusals, and those whose reasons are not right: names, texts and what was said of them.
     """
 
-    milliseconds: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: {name: [] for name in TIMES})
+    milliseconds: dict[tuple[str, str], list[tuple[float, str]]] = field(
+        default_factory=lambda: {key: [] for key in product(ASKED, TIMES)}
+    )
     judged: int = 0
     wrong: list[str] = field(default_factory=list)
 
-    def ask(self, index: sg.Index, name: str, data: bytes, *, first: bool) -> sg.Explanation:
-        """Ask twice, with the clock."""
+    def ask(self, indexes: Indexes, name: str, data: bytes, *, first: bool) -> sg.Explanation:
+        """Ask twice in both ways, with the clock; what is said of the whole text."""
+        guide = sg.Guide(indexes.of_guides)
+        consumed = next((at for at, byte in enumerate(data) if not guide.advance(byte)), len(data))
+        guide.bitmask()  # of the step at which it is refused
+        if consumed < len(data):  # else it is the end that is refused
+            self._timed(ASKED[0], name, first, lambda: sg.explain(guide, data[consumed:], completion=False))
+        return self._timed(ASKED[1], name, first, lambda: sg.explain(indexes.of_texts, data, completion=False))
+
+    def _timed(self, asked: str, name: str, first: bool, ask: Callable[[], sg.Explanation]) -> sg.Explanation:
         for time_of in ("first" if first else "later", "again"):
             began = time.thread_time()
-            found = sg.explain(index, data, completion=False)
-            self.milliseconds[time_of].append((1e3 * (time.thread_time() - began), name))
+            found = ask()
+            self.milliseconds[asked, time_of].append((1e3 * (time.thread_time() - began), name))
         return found
 
     def judge(self, name: str, found: sg.Explanation, right: bool) -> None:
@@ -88,21 +118,27 @@ class Outcomes:
             self.wrong.append(f"{name}: {found.data[: found.consumed + 1][-70:]!r}: {said} {found.notes}")
 
 
+def load(definition: sg.Definition, data: bytes) -> None:
+    """Ask about an unrelated definition, so that modules are loaded."""
+    assert not sg.explain(sg.compile(definition, sg.Vocabulary.bytewise(), eager=False), data).accepted
+
+
 def of_schemas(path: Path, schemas: int, seed: int) -> Outcomes:
     """Of MaskBench's schemas."""
     outcomes, draw = Outcomes(), random.Random(seed)
+    load(sg.JsonSchema({"type": "boolean"}), b"1")
     for line in instances.read(path, limit=schemas, seed=seed):
         definition = sg.JsonSchema(line["schema"])
         try:
-            index = sg.compile(definition, sg.Vocabulary.bytewise(), eager=False, base_rows=False)
+            indexes = Indexes.of(definition)
         except sg.Error:
             continue
         first = True
         for data in _texts(line["tests"][:INSTANCES], draw):
-            match = index.match(data)
+            match = indexes.of_texts.match(data)
             if match.accepted:
                 continue
-            found = outcomes.ask(index, line["id"], data, first=first)
+            found = outcomes.ask(indexes, line["id"], data, first=first)
             assert (found.accepted, found.consumed) == (False, match.consumed)
             first = False
             right = is_right(line["schema"], {}, found)
@@ -125,18 +161,23 @@ def _texts(tests: list[dict[str, Any]], draw: random.Random) -> Iterator[bytes]:
 def of_c(texts: int, seed: int) -> Outcomes:
     """Of the shipped grammar of C."""
     outcomes, draw = Outcomes(), random.Random(seed)
+    load(sg.Grammar('start: "a"+ ";"'), b"ab")
     file = grammars.path("c")
-    index = sg.compile(sg.Grammar(file), sg.Vocabulary.bytewise(), eager=False)
+    indexes, is_asked = Indexes.of(sg.Grammar(file)), False
     parser = judge(file, "contextual")
     found, _ = corpora.c_texts(corpora.Sources(limit=texts, seed=seed))
     for number, each in enumerate(found):
+        if is_asked and not number % RENEWED:
+            indexes, is_asked = Indexes.of(sg.Grammar(file)), False
+        index = indexes.of_texts
         words = each.text.split()[:400]
         at = draw.randrange(len(words))
         text = " ".join([*words[:at], draw.choice(words), *words[at:]])
         error = refused(parser, text)
         if error is None or index.match(text.encode()).accepted:
             continue
-        explanation = outcomes.ask(index, each.name, text.encode(), first=not number)
+        explanation = outcomes.ask(indexes, each.name, text.encode(), first=not is_asked)
+        is_asked = True
         path, data = IndexPath(index), text[: error[0]].encode()
         if path.extend(data) == len(data) == explanation.consumed:
             named = set(explanation.reasons[0].where)
@@ -196,23 +237,25 @@ def show_sizes(console: Console, found: dict[str, list[Bytes]]) -> list[report.F
 def show(console: Console, name: str, outcomes: Outcomes, *, wrong: bool) -> list[report.Figure]:
     """The tables of a kind, and its figures."""
     rows = []
-    for times, found in outcomes.milliseconds.items():
+    for (asked, times), found in outcomes.milliseconds.items():
         if found:
             measured = sorted(value for value, _ in found)
             shown = (statistics.median(measured), measured[int(0.99 * (len(measured) - 1))])
             worst = ", ".join(f"{value:.0f} {of}" for value, of in sorted(found, reverse=True)[:3])
-            rows.append([times, str(len(found)), *(f"{value:.2f}" for value in shown), worst])
-    report.show_rows(console, f"{name}: milliseconds", ["asked", "questions", "median", "p99", "worst"], rows)
+            rows.append([asked, times, str(len(found)), *(f"{value:.2f}" for value in shown), worst])
+    report.show_rows(console, f"{name}: milliseconds", ["asked", "time", "questions", "median", "p99", "worst"], rows)
     for line in outcomes.wrong if wrong else ():
         console.print(line, markup=False)
     if not outcomes.judged:
         return []
     right = 1 - len(outcomes.wrong) / outcomes.judged
-    first = [value for value, _ in outcomes.milliseconds["first"]]
-    return [
-        report.Figure(f"{name}: reasons that are right", 100 * right, 100 * RIGHT, True, "%", outcomes.judged),
-        report.Figure(f"{name}: the first question", statistics.median(first), MILLISECONDS, False, "ms", len(first)),
-    ]
+    figures = [report.Figure(f"{name}: reasons that are right", 100 * right, 100 * RIGHT, True, "%", outcomes.judged)]
+    for times in TIMES[:2]:
+        if taken := [value for value, _ in outcomes.milliseconds[ASKED[0], times]]:
+            middle = statistics.median(taken)
+            what = f"{name}: a refused token, {times}"
+            figures.append(report.Figure(what, middle, MILLISECONDS, False, "ms", len(taken)))
+    return figures
 
 
 def main() -> None:

@@ -151,7 +151,7 @@ def _following(machine: CompiledMachine, start: ByteState) -> Following:
         if not todo or len(literals) >= _MOST_LITERALS:
             break
         text, state = todo.pop()
-        branches, rest = _branches(machine, state)
+        branches, rest = _branches(machine, state, is_first=not text)
         goes_on = branches and not rest and not machine.may_stop(state) and len(text) < _LONGEST
         if not text:
             ranges = ranges_of(rest)
@@ -176,16 +176,19 @@ def _is_word(text: bytes, branches: list[tuple[int, ByteState]]) -> bool:
     return all(_LETTER.match(each) for each in (text[-1:], *(bytes([byte]) for byte, _ in branches)))
 
 
-def _branches(machine: Machine, state: ByteState) -> tuple[list[tuple[int, ByteState]], list[int]]:
+def _branches(machine: Machine, state: ByteState, *, is_first: bool) -> tuple[list[tuple[int, ByteState]], list[int]]:
     """Bytes that lead each to a byte state of its own, or with one other, ascending; and all others.
 
-    Where too many may follow, those are all of them.
+    Where too many may follow, those are all of them. Unless ``is_first``, one other stands for all.
     """
-    found = sorted(islice(machine.following(state), FEW + 1), key=lambda each: each[0])
-    if len(found) > FEW:
-        return [], sorted(byte for byte, _ in machine.following(state))
     alike: dict[ByteState, list[int]] = {}
-    for byte, after in found:
-        alike.setdefault(after, []).append(byte)
-    branches = [(bytes_[0], after) for after, bytes_ in alike.items() if len(bytes_) <= MOST_ALIKE]
-    return branches, sorted(byte for bytes_ in alike.values() if len(bytes_) > MOST_ALIKE for byte in bytes_)
+    count = 0
+    for count, (byte, after) in enumerate(machine.following(state), 1):
+        bytes_ = alike.setdefault(after, [])
+        bytes_.append(byte)
+        if not is_first and (count > FEW or len(bytes_) > MOST_ALIKE):
+            return [], [byte]
+    most = MOST_ALIKE if count <= FEW else 0
+    branches = [(min(bytes_), after) for after, bytes_ in alike.items() if len(bytes_) <= most]
+    branches.sort(key=lambda each: each[0])
+    return branches, sorted(byte for bytes_ in alike.values() if len(bytes_) > most for byte in bytes_)

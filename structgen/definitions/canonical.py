@@ -8,7 +8,18 @@ from collections.abc import Callable
 
 from ..errors import DefinitionError, StructgenError
 from ..system.types import Foreign
-from .values import WHITESPACE, Definition, Ebnf, Gbnf, Grammar, Indentation, JsonSchema, Regex, StructuralTag
+from .values import (
+    TAG_OPTIONS,
+    WHITESPACE,
+    Definition,
+    Ebnf,
+    Gbnf,
+    Grammar,
+    Indentation,
+    JsonSchema,
+    Regex,
+    StructuralTag,
+)
 
 _DECODER = json.JSONDecoder()
 
@@ -92,7 +103,8 @@ def _structural_tag(canonical: str) -> StructuralTag:
     at = canonical.index(",") + 1
     options, end = _DECODER.raw_decode(canonical, at)
     text = canonical[end + 1 : _DECODER.raw_decode(canonical, end + 1)[1]]
-    return StructuralTag(text, **schema_options(options[1]))
+    known = schema_options(options[1])
+    return StructuralTag(text, **{name: known[name] for name in TAG_OPTIONS})
 
 
 _READERS: dict[str, Callable[[str], Definition]] = {

@@ -4,9 +4,6 @@ Comes in: a guide or an index, and a token or a text. Goes out: an `Explanation`
 machine's. The reason is read from the definition's own text, which every index holds: nothing is kept beside the
 tables, a step costs what it did, and files written before this room was built explain themselves, too.
 
-Read `values` (what goes out, and how it is shown), `explain` (the call),
-then a reader for each kind. Of schemas: `json_places` (an unfinished JSON text), `verdicts` (what keywords make of a
-piece of it, read off the piece), `probes` (the same asked of an automaton), `keywords` (their names),
-`schema_reasons` and `schema_findings`. Of others:
+Read `values` (what goes out, and how it is shown), `explain` (the call), then a reader for each kind: `schemas`;
 `grammar_findings`; `characters` with `pattern_findings` and `gbnf_findings`; `tag_findings`.
 """

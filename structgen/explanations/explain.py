@@ -266,7 +266,7 @@ _Reader = Callable[[Index, Foreign, bytes, bool, Foreign], Findings]
 
 def _reader(kind: str) -> _Reader:
     if kind == "json_schema":
-        from .schema_findings import find
+        from .schemas.findings import find
 
         return find
     if kind == "grammar":

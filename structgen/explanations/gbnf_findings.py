@@ -166,9 +166,7 @@ def find(index: Index, definition: Gbnf, data: bytes, ended: bool, _: Foreign = 
         key = definition.canonical()
         known = index.explanations.get(key)
         if known is None:
-            known = index.explanations[key] = read_with_places(
-                definition.text, meter, DIALECTS[definition.notation]
-            )
+            known = index.explanations[key] = read_with_places(definition.text, meter, DIALECTS[definition.notation])
     except StructgenError as error:
         return Findings((), "", (f"the rules are not looked into: {error}",))
     grammar, places = known

@@ -31,7 +31,6 @@ _MOST_DESCRIBED, _MOST_RULES, _MOST_STATES = 40, 6, 24
 _REPEATED = re.compile(r"__\w+_(?:star|plus)_\d+")
 
 
-
 class _Names(NamedTuple):
     """What a grammar's text says of numbers, and where names are defined."""
 

@@ -22,7 +22,8 @@ from ..replies.spans import Opened, Spans
 from ..runtime.index.index import Index
 from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
-from . import gbnf_findings, grammar_findings, pattern_findings, schema_findings
+from . import gbnf_findings, grammar_findings, pattern_findings
+from .schemas import findings as schema_findings
 from .values import Findings, Reason
 
 #: Ways to read a text, and formats around the innermost one, that are described; characters of a tag that are shown.

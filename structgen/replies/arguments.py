@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from typing import NamedTuple, TypeAlias
 
-from ..compiler.json_schema.layout.styles import ARRAYS, GAP, OBJECTS, STRINGS, Kind, Style
+from ..compiler.json_schema.layout.styles import (
+    ARRAYS,
+    BOOLEANS,
+    GAP,
+    NULL,
+    NUMBERS,
+    OBJECTS,
+    STRINGS,
+    Kind,
+    Style,
+)
 from ..errors import InternalError
 from ..runtime.core.interned_machine import Configuration
 from ..runtime.pushdown.machine import PushdownMachine
@@ -21,6 +31,12 @@ from ..runtime.pushdown.stacks import Thread
 
 #: What whitespace may stand around a padded value.
 _BLANK = " \t\n\r"
+
+#: How the JSON of values begins, by their types.
+_STARTS = {STRINGS: '"', NUMBERS: "-0", BOOLEANS: "tf", NULL: "n", ARRAYS: "[", OBJECTS: "{"}
+
+#: What no name holds in tags that have no entities for it.
+_NO_NAME = re.compile(r'[<>"&\x00-\x1f]')
 
 _GEMMA = re.compile(r'<\|"\|>(?P<text>.*?)<\|"\|>|(?P<key>[^\s{}\[\]:,<>|"]+)(?=:)', re.DOTALL)
 
@@ -137,9 +153,65 @@ class TaggedArguments(Arguments):
             raise _refused()
         return complete[0]
 
+    def unfinished(self, text: str) -> list[str]:
+        """What was read so far, with ``text`` behind it, may mean: JSON, less what was given, that breaks off, too.
+
+        ``text`` need not be what the schema takes. None where no member goes on so, or has tags within its value.
+        """
+        ways = self._in_members()
+        rest = self._text + text
+        if self._kind is not None:
+            found = [*self._begun_values(self._kind, rest)]
+            return [way.text + before + value for way in ways for before in self._befores(way) for value in found]
+        return [way.text + each for way in ways for each in self._begun_members(rest.lstrip(_BLANK))]
+
     def copy(self) -> Arguments:
         """The same, to go on with apart."""
         return copy(self)
+
+    def ended(self) -> list[str]:
+        """What was read so far may mean: JSON, less what was given, that ends; none within a member."""
+        is_within = self._kind is not None or bool(self._text.strip(_BLANK))
+        return [] if is_within else [way.text + way.open for way in self._in_members()]
+
+    def _in_members(self) -> list[_Way]:
+        """What may be meant where no array or object in tags has begun."""
+        self._begin()
+        return [way for way in self._ways if len(way.open) == 1]
+
+    def _begun_members(self, text: str) -> Iterator[str]:
+        """What the beginning of a member may mean; behind a name each type that its tag may stand for."""
+        opening, end = self._style.opening.decode(), chr(self._style.name_end)
+        comma = "" if self._is_first else ", "
+        if text and opening.startswith(text):
+            yield f'{comma}"'
+        elif text.startswith(opening):
+            name, ends, rest = text[len(opening) :].partition(end)
+            if _NO_NAME.search(name) and not self._style.entities:
+                return
+            key = comma + _quoted(self._named(name))
+            if not rest:
+                yield key if ends else key[:-1]
+                return
+            for kind in self._style.kinds:
+                if re.fullmatch(_begun(kind.before), ends + rest):
+                    yield from (f"{key}: {start}" for each in sorted(kind.types) for start in _STARTS[each])
+
+    def _begun_values(self, kind: Kind, text: str) -> Iterator[str]:
+        """What a value's text may mean that breaks off, or ends with its closing tag or the beginning of that."""
+        if text.endswith(self._closing):
+            yield from (f"{each} " for each in self._values(kind, text.removesuffix(self._closing), tagged=False))
+            return
+        if kind.types != {STRINGS}:
+            ends = (n for n in range(len(self._closing), 0, -1) if text.endswith(self._closing[:n]))
+            closing = next(ends, 0)
+            bare = text[: len(text) - closing].lstrip(_BLANK)
+            starts = (_STARTS[each] for each in kind.types - ({ARRAYS, OBJECTS} if self._style.item else set()))
+            if bare and bare[0] in "".join(starts).replace("0", "0123456789") and (bare[0] != '"'):
+                yield f"{bare} " if closing else bare
+        if STRINGS in kind.types:
+            texts = (text.removeprefix(self._style.frame.decode()), text.lstrip(_BLANK), text)
+            yield from (_quoted(each)[:-1] for each in dict.fromkeys(texts if kind.padded else [text]))
 
     def _begin(self) -> None:
         if not self._ways:
@@ -259,6 +331,12 @@ def _tags(style: Style) -> re.Pattern[str]:
 
 def _pattern(text: bytes) -> str:
     return r"\s*".join(re.escape(piece) for piece in text.decode().split(GAP.decode()))
+
+
+def _begun(text: bytes) -> str:
+    """A pattern of the beginnings of what `_pattern` matches."""
+    pieces = [re.escape(each) if each != GAP.decode() else r"\s*" for each in text.decode()]
+    return "".join(f"(?:{piece}" for piece in pieces) + ")?" * len(pieces)
 
 
 def _is_json(text: str) -> bool:

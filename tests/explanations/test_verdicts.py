@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import structgen as sg
-from structgen.explanations.json_places import JsonPlace
-from structgen.explanations.probes import Atom
-from structgen.explanations.schema_reasons import SchemaReasons
+from structgen.explanations.schemas.json_places import JsonPlace
+from structgen.explanations.schemas.pieces import TextPieces
+from structgen.explanations.schemas.probes import Atom
 
 VOCABULARY = sg.Vocabulary.bytewise()
 TYPES = ["string", "integer", "number", "object", "array", "null", "boolean"]
@@ -58,16 +58,16 @@ def random_value(draw: random.Random, depth: int = 2) -> Any:
 def test_what_is_read_off_is_what_an_automaton_says(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: Counter[tuple[str, bool | None]] = Counter()
 
-    def takes(self: SchemaReasons, atoms: Iterable[Atom], place: JsonPlace, *, ordered: bool = False) -> bool:
+    def takes(self: TextPieces, atoms: Iterable[Atom], place: JsonPlace, *, ordered: bool = False) -> bool:
         asked = frozenset(atoms)
         known, unanswered = self._read(asked, place, ordered), self._probes.unanswered
         said = self._asked(asked, place, ordered)
         if self._probes.unanswered == unanswered:
-            assert known in (None, said), (asked, self._text(place, deep=False), ordered)
+            assert known in (None, said), (asked, self._piece(place, deep=False), ordered)
         counts[place.kind, known] += 1
         return said
 
-    monkeypatch.setattr(SchemaReasons, "_takes", takes)
+    monkeypatch.setattr(TextPieces, "takes", takes)
     draw = random.Random(order)
     for _ in range(400):
         definition = sg.JsonSchema(random_schema(draw), property_order=order)

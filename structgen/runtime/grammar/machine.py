@@ -286,6 +286,11 @@ class GrammarMachine(InternedMachine[Thread]):
         class_of = self.tables.class_of
         return [np.flatnonzero(class_of == c).tolist() for c in range(int(class_of.max()) + 1)]
 
+    @cached_property
+    def _largest_first(self) -> list[int]:
+        """The classes, those of many bytes first: who asks whether many may follow is then told soon."""
+        return sorted(range(len(self._members)), key=lambda c: -len(self._members[c]))
+
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[Sequence[int]]:
         if not self.embedded.definitions:  # whose bytes go by classes of their own
             yield from map(self._members.__getitem__, self._classes(threads))
@@ -300,8 +305,11 @@ class GrammarMachine(InternedMachine[Thread]):
         """The classes that some lexer state that threads can be in goes on with, each once."""
         seen: set[int] = set()
         for _, at, _ in self._reader.closed(threads):
-            for c, target in enumerate(self.tables.rows[at] if not isinstance(at, tuple) else ()):
-                if target >= 0 and c not in seen:
+            if isinstance(at, tuple):
+                continue
+            targets = self.tables.rows[at]
+            for c in self._largest_first:
+                if targets[c] >= 0 and c not in seen:
                     seen.add(c)
                     yield c
 

@@ -118,7 +118,7 @@ class Index:
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
         self._byte_table: ByteTable | None = None
-        #: What refusals are explained with; see `structgen.explanations.schema_findings`.
+        #: What refusals are explained with; see `structgen.explanations.schemas.findings`.
         self.explanations: Memo[str, Foreign] = Memo(_MOST_EXPLAINED)
         #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
         self.continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = Memo(_MOST_FORCED)

@@ -12,20 +12,20 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from ..budget import Budget, Meter
-from ..compiler.json_schema.algebra.sharing import said
-from ..compiler.json_schema.compiler import bring_to_normal_form, lower_schema
-from ..compiler.json_schema.read.document import Document, Schema, SchemaId
-from ..compiler.json_schema.read.dynamic import without_dynamic_references
-from ..compiler.json_schema.read.reader import read
-from ..compiler.programs.tables import to_tables
-from ..definitions import JsonSchema
-from ..errors import EmptyLanguageError, StructgenError
-from ..runtime.core.machine import CompiledMachine
-from ..runtime.pushdown.distinct.machine import distinct
-from ..runtime.pushdown.machine import PushdownMachine
-from ..system.memo import Memo
-from ..vocabulary.vocabulary import Vocabulary
+from ...budget import Budget, Meter
+from ...compiler.json_schema.algebra.sharing import said
+from ...compiler.json_schema.compiler import bring_to_normal_form, lower_schema
+from ...compiler.json_schema.read.document import Document, Schema, SchemaId
+from ...compiler.json_schema.read.dynamic import without_dynamic_references
+from ...compiler.json_schema.read.reader import read
+from ...compiler.programs.tables import to_tables
+from ...definitions import JsonSchema
+from ...errors import EmptyLanguageError, StructgenError
+from ...runtime.core.machine import CompiledMachine
+from ...runtime.pushdown.distinct.machine import distinct
+from ...runtime.pushdown.machine import PushdownMachine
+from ...system.memo import Memo
+from ...vocabulary.vocabulary import Vocabulary
 
 #: What is remembered: compiled keywords, and answers about pieces of so many bytes.
 _MOST_MACHINES, _MOST_ANSWERS, _LONGEST = 1 << 9, 1 << 13, 1 << 11
@@ -162,7 +162,7 @@ class SchemaProbes:
 
     def written(self, data: bytes, *, whole: bool, deepest: int, option: str = "") -> bool:
         """Whether a text, or its beginning, is written as the options have it, whatever value it is."""
-        probes = _of_any_value(_with(self.definition, text="true", additional_properties=True))
+        probes = _of_any_value(with_options(self.definition, text="true", additional_properties=True))
         return probes.alive(frozenset(), data, whole=whole, deepest=deepest, option=option)
 
     def revived(self, removed: frozenset[Atom], data: bytes, *, whole: bool, option: str = "") -> bool:
@@ -283,7 +283,7 @@ def _of_any_value(definition: JsonSchema) -> SchemaProbes:
 
 def _as_json(definition: JsonSchema) -> JsonSchema:
     """The definition with its values written as JSON, as those within tags are."""
-    return _with(definition, style="json") if definition.style != "json" else definition
+    return with_options(definition, style="json") if definition.style != "json" else definition
 
 
 def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
@@ -295,10 +295,10 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
         "item_separator": {"item_separator": None},
         "key_separator": {"key_separator": None},
     }
-    return _with(definition, **loose[option]) if option else definition
+    return with_options(definition, **loose[option]) if option else definition
 
 
-def _with(definition: JsonSchema, **options: object) -> JsonSchema:
+def with_options(definition: JsonSchema, **options: object) -> JsonSchema:
     """The definition with other options, its text not read again."""
     copy = object.__new__(JsonSchema)
     for name, value in {**vars(definition), **options}.items():

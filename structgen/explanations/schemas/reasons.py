@@ -12,35 +12,33 @@ from __future__ import annotations
 import codecs
 import time
 from collections.abc import Collection, Generator, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from ..compiler.json_schema.read.document import SchemaId
-from .json_places import JsonPlace, UnfinishedJson, pointers
+from ...compiler.json_schema.read.document import SchemaId
+from ..values import Reason
+from .json_places import JsonPlace
 from .keywords import KeywordTexts
+from .pieces import TextPieces, segment
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
-from .values import Reason
-from .verdicts import TextPiece, verdict
+from .subschemas import ApplyingSubschemas, Choice
 
 #: Values that are looked at with the subschemas that apply to them, alternatives of one place, keywords that are
 #: taken together, conflicts at one place; and seconds.
 _MOST_GOALS, _MOST_BRANCHES, _MOST_TOGETHER, _MOST_CONFLICTS, _SECONDS = 2_000, 64, 48, 4, 0.8
 
-#: A choice: a subschema, and its field.
-_Choice: TypeAlias = "tuple[SchemaId, str]"
 _Found: TypeAlias = "tuple[Reason, ...]"
 _Asked: TypeAlias = "tuple[_Goal, JsonPlace, bool]"
 _Work: TypeAlias = "Generator[_Asked, _Found, _Found]"
 
-_NO_CHOICES: frozenset[_Choice] = frozenset()
+_NO_CHOICES: frozenset[Choice] = frozenset()
 
 
 class _Goal(NamedTuple):
     """Subschemas that apply to a value together; choices among them that were made; whether these are all of them."""
 
     schemas: frozenset[SchemaId]
-    made: frozenset[_Choice] = _NO_CHOICES
+    made: frozenset[Choice] = _NO_CHOICES
     is_all: bool = False
 
 
@@ -53,15 +51,6 @@ _FIELDS = frozenset().union(*FIELDS.values(), *DEEP_FIELDS.values())
 
 class OutOfBounds(Exception):
     """The bounds of this module were reached."""
-
-
-@dataclass(frozen=True)
-class _Text:
-    """A piece of the text; whether it is a whole value; in how many values it lies."""
-
-    data: bytes
-    whole: bool
-    depth: int
 
 
 class SchemaReasons:
@@ -80,13 +69,9 @@ class SchemaReasons:
     def __init__(self, probes: SchemaProbes, keywords: KeywordTexts, data: bytes, *, ended: bool = False) -> None:
         self._probes, self._keywords = probes, keywords
         self._data, self._ended = data, ended
-        self.json = UnfinishedJson(data)
-        #: By the identity of a value: its JSON pointer, and in how many values it lies.
-        self._places = {
-            id(place): (pointer, depth)
-            for depth, (place, pointer) in enumerate(zip(self.json.path, pointers(self.json.path), strict=True))
-        }
-        self._broken = set(self._places)  # the values that the text breaks off within, or just behind
+        self._pieces = TextPieces(probes, data, ended=ended)
+        self._json = self._pieces.json
+        self._subschemas = ApplyingSubschemas(probes)
         self._known: dict[tuple[_Goal, int], _Found] = {}
         self._goals = 0
         self._deadline = time.monotonic() + _SECONDS
@@ -101,7 +86,7 @@ class SchemaReasons:
         found = self._of_json()
         if found:
             return found
-        root = self.json.root
+        root = self._json.root
         if root is None:  # not even a value's first byte
             return ()
         try:
@@ -115,44 +100,40 @@ class SchemaReasons:
 
     def writing(self) -> str:
         """What was being written where the text breaks off."""
-        if not self.json.path:
+        if not self._json.path:
             return "the beginning of the text"
-        place = self.json.path[-1]
+        place = self._json.path[-1]
         if place.kind == "object" and place.end < 0:
             if len(place.names) > len(place.children):
-                return f"the value of {self._path(place)}/{_segment(place.names[-1])}"
+                return f"the value of {self._pieces.path(place)}/{segment(place.names[-1])}"
             what = "a member's name" if place.name_start >= 0 else "the members"
-            return f"{what} of {self._path(place) or 'the root'}"
+            return f"{what} of {self._pieces.path(place) or 'the root'}"
         said = self._keywords.summary(self._schemas_of.get(id(place), []), place.kind)
-        return f"the value of {self._path(place) or 'the root'}" + (f": {said}" if said else "")
+        return f"the value of {self._pieces.path(place) or 'the root'}" + (f": {said}" if said else "")
 
     def _of_json(self) -> _Found:
         """What stands against the text whatever the schema says: syntax, and how values are written."""
         if self._written(""):
             return ()
         if self._ended:
-            return (Reason("incomplete", (), "the JSON text breaks off", self._innermost()),)
-        if self.json.length < len(self._data) or not _is_utf8(self._data):
-            return (Reason("json", (), "no JSON text (RFC 8259) goes on so", self._innermost()),)
+            return (Reason("incomplete", (), "the JSON text breaks off", self._pieces.innermost()),)
+        if self._json.length < len(self._data) or not _is_utf8(self._data):
+            return (Reason("json", (), "no JSON text (RFC 8259) goes on so", self._pieces.innermost()),)
         definition = self._probes.definition
         separators = [name for name in ("item_separator", "key_separator") if getattr(definition, name) is not None]
         for option in ("whitespace", *separators, "escapes", "excludes"):
             if self._written(option):
                 what = f"{option}={getattr(definition, option)!r} has it written otherwise"
-                return (Reason("option", (option,), what, self._innermost()),)
-        if self.json.root is None or self.json.is_whole:
+                return (Reason("option", (option,), what, self._pieces.innermost()),)
+        if self._json.root is None or self._json.is_whole:
             return (Reason("json", (), "no whitespace stands before a text or behind it", ""),)
-        return (Reason("option", (), "the text is JSON, but structgen writes it otherwise", self._innermost()),)
+        return (
+            Reason("option", (), "the text is JSON, but structgen writes it otherwise", self._pieces.innermost()),
+        )
 
     def _written(self, option: str) -> bool:
         """Whether some JSON value is written so, or with another value of an option."""
-        return self._probes.written(self._data, whole=self._ended, deepest=self.json.deepest, option=option)
-
-    def _innermost(self) -> str:
-        return self._path(self.json.path[-1]) if self.json.path else ""
-
-    def _path(self, place: JsonPlace) -> str:
-        return self._places[id(place)][0]
+        return self._probes.written(self._data, whole=self._ended, deepest=self._json.deepest, option=option)
 
     def _by_leaving_out(self) -> _Found:
         """The fewest keywords that can be taken out of the whole schema so that the text may go on."""
@@ -166,18 +147,20 @@ class SchemaReasons:
 
     def _meet_pending(self) -> None:
         """Note the keywords of a member whose name is over, and that may have no value at all."""
-        place = self.json.path[-1]
+        place = self._json.path[-1]
         if len(place.names) > len(place.children):
             name, around = place.names[-1], self._schemas_of.get(id(place), [])
-            schemas = self._applied(frozenset(child for each in around for child in self._of_member(each, name)))
-            path = f"{self._path(place)}/{_segment(name)}"
+            schemas = self._subschemas.applied(
+                frozenset(child for each in around for child in self._subschemas.of_member(each, name))
+            )
+            path = f"{self._pieces.path(place)}/{segment(name)}"
             self._met |= {Atom(each, field): path for each in schemas for field in _FIELDS & self._probes.said[each]}
 
     def _of_order(self) -> _Found:
         """Whether it is the order of members alone."""
         if self._probes.definition.property_order == "any" or not self._revived((), "property_order"):
             return ()
-        return (self._keywords.order(self._innermost()),)
+        return (self._keywords.order(self._pieces.innermost()),)
 
     def _revived(self, atoms: Iterable[Atom], option: str = "") -> bool:
         self._check_time()
@@ -214,8 +197,8 @@ class SchemaReasons:
 
     def _value(self, goal: _Goal, place: JsonPlace, is_trusted: bool) -> _Work:
         """What stands against a value; ``is_trusted`` where all but the last byte is known to be taken."""
-        schemas = self._applied(goal.schemas)
-        path = self._path(place)
+        schemas = self._subschemas.applied(goal.schemas)
+        path = self._pieces.path(place)
         found = [
             Reason("keyword", (self._keywords.pointer(Atom(each, "never")),), "no value may stand here", path)
             for each in schemas if self._probes.schemas[each].never
@@ -224,14 +207,17 @@ class SchemaReasons:
             self._schemas_of.setdefault(id(place), schemas)
         alone = self._alone(self._atoms(schemas, place, is_trusted), place)
         found += (reason for reason, _ in alone)
-        choices = self._choices(schemas, goal)
+        choices = self._subschemas.choices(schemas, goal.made)
         is_all = goal.is_all and len(choices) == 1 and not any(self._probes.said[each] & _MEMBERS for each in schemas)
         for each, field in choices:
-            goals = [_Goal(frozenset({branch}), is_all=is_all) for branch in self._of(each, field)]
+            goals = [_Goal(frozenset({branch}), is_all=is_all) for branch in self._subschemas.of(each, field)]
             branches = yield from self._branches(goals, place)
             if branches:
                 if goal.is_all:
-                    together = (self._applied(goal.schemas | {branch}) for branch in self._of(each, field))
+                    together = (
+                        self._subschemas.applied(goal.schemas | {branch})
+                        for branch in self._subschemas.of(each, field)
+                    )
                     orders = (self._disordered(schemas, place) for schemas in together)
                     branches = [tuple(dict.fromkeys(both)) for both in map(chain, branches, orders)]
                 found.append(self._alternatives(each, field, branches, path))
@@ -257,7 +243,7 @@ class SchemaReasons:
                 conflict = self._minimal(together, place)
                 if not conflict:
                     break
-                found.append(self._conflict(conflict, self._path(place)))
+                found.append(self._conflict(conflict, self._pieces.path(place)))
                 named |= set(conflict)
                 together = [atom for atom in together if atom not in conflict]
         if goal.is_all:
@@ -268,11 +254,11 @@ class SchemaReasons:
         """What stands against the order of an object's members, but for keywords that are dead alone or named."""
         if place.kind != "object" or self._probes.definition.property_order == "any":
             return ()
-        ordering, path = self._ordering(schemas), self._path(place)
-        if ordering and not self._takes(ordering, place, ordered=True):
+        ordering, path = self._ordering(schemas), self._pieces.path(place)
+        if ordering and not self._pieces.takes(ordering, place, ordered=True):
             return (self._keywords.order(path),)
         atoms = (atom for atom in self._atoms(schemas, place, is_trusted=True) if atom not in named)
-        left = [atom for atom in atoms if self._takes([atom], place)]
+        left = [atom for atom in atoms if self._pieces.takes([atom], place)]
         conflict = self._minimal([*ordering, *left], place, ordered=True)
         needed = [atom for atom in conflict if atom.field != "properties"]
         if needed:
@@ -281,12 +267,12 @@ class SchemaReasons:
 
     def _in_context(self, schemas: list[SchemaId], goal: _Goal, place: JsonPlace) -> _Work:
         """What stands against each alternative of a choice together with what applies beside it."""
-        for each, field in self._choices(schemas, goal):
+        for each, field in self._subschemas.choices(schemas, goal.made):
             made = goal.made | {(each, field)}
-            goals = [_Goal(goal.schemas | {b}, made, goal.is_all) for b in self._of(each, field)]
+            goals = [_Goal(goal.schemas | {b}, made, goal.is_all) for b in self._subschemas.of(each, field)]
             branches = yield from self._branches(goals, place)
             if branches:
-                return (self._alternatives(each, field, branches, self._path(place)),)
+                return (self._alternatives(each, field, branches, self._pieces.path(place)),)
         return ()
 
     def _branches(self, goals: list[_Goal], place: JsonPlace) -> Generator[_Asked, _Found, list[_Found]]:
@@ -308,82 +294,40 @@ class SchemaReasons:
         for fields in (("then",), ("else_",), ("then", "else_")):
             goals = [_Goal(frozenset({b})) for field in fields if (b := getattr(schema, field)) is not None]
             branches = yield from self._branches(goals, place)
-            if branches and self._takes([atom._replace(part=" ".join(fields))], place):
+            if branches and self._pieces.takes([atom._replace(part=" ".join(fields))], place):
                 where = tuple(self._keywords.pointer(Atom(atom.schema, field)) for field in fields)
-                return Reason("alternatives", where, "as 'if' has it", self._path(place), tuple(branches))
+                return Reason("alternatives", where, "as 'if' has it", self._pieces.path(place), tuple(branches))
         return reason
 
     # -- which subschemas apply ---------------------------------------------------------------------------
 
-    def _applied(self, goal: frozenset[SchemaId]) -> list[SchemaId]:
-        """The subschemas that apply with some others, by way of references and ``allOf``."""
-        found = dict.fromkeys(sorted(goal))
-        todo = list(found)
-        for each in todo:  # grows
-            schema = self._probes.schemas[each]
-            for other in (*schema.refs, *schema.all_of):
-                if other not in found:
-                    found[other] = None
-                    todo.append(other)
-        return todo
-
-    def _choices(self, schemas: Iterable[SchemaId], goal: _Goal) -> list[_Choice]:
-        return [
-            (each, field) for each in schemas for field in ("any_of", "one_of")
-            if field in self._probes.said[each] and (each, field) not in goal.made
-        ]  # fmt: skip
-
-    def _of(self, schema: SchemaId, field: str) -> tuple[SchemaId, ...]:
-        found: tuple[SchemaId, ...] = getattr(self._probes.schemas[schema], field)
-        return found
-
     def _children(self, place: JsonPlace, is_trusted: bool) -> list[JsonPlace]:
         if not is_trusted:
             return place.children
-        return [each for each in place.children[-1:] if id(each) in self._broken]
+        return [each for each in place.children[-1:] if self._pieces.is_broken(each)]
 
     def _child_goal(self, schemas: list[SchemaId], goal: _Goal, place: JsonPlace, child: JsonPlace) -> _Goal:
         """The subschemas that apply to a member's value, or to an item."""
         at = next(i for i, each in enumerate(place.children) if each is child)
+        self._pieces.enter(place, at)
         if place.kind == "object":
-            name = place.names[at]
-            found = [each for schema in schemas for each in self._of_member(schema, name)]
-            segment = _segment(name)
+            found = [each for schema in schemas for each in self._subschemas.of_member(schema, place.names[at])]
         else:
-            found = [each for schema in schemas for each in self._of_item(schema, at)]
-            segment = str(at)
-        path, depth = self._places[id(place)]
-        self._places.setdefault(id(child), (f"{path}/{segment}", depth + 1))
+            found = [each for schema in schemas for each in self._subschemas.of_item(schema, at)]
         return _Goal(frozenset(found), is_all=goal.is_all)
-
-    def _of_member(self, schema: SchemaId, name: str) -> list[SchemaId]:
-        source = self._probes.schemas[schema]
-        found = [source.properties[name]] if name in source.properties else []
-        found += [
-            child for pattern, child in source.pattern_properties.items() if self._probes.is_name(pattern, name)
-        ]
-        if not found and source.additional_properties is not None:
-            found = [source.additional_properties]
-        return found
-
-    def _of_item(self, schema: SchemaId, at: int) -> list[SchemaId]:
-        source = self._probes.schemas[schema]
-        if at < len(source.prefix_items):
-            return [source.prefix_items[at]]
-        return [] if source.items is None else [source.items]
 
     # -- keywords -----------------------------------------------------------------------------------------
 
     def _atoms(self, schemas: Iterable[SchemaId], place: JsonPlace, is_trusted: bool) -> list[Atom]:
         """The keywords that say something of a value; where what is in it breaks off, those that look into it."""
         last = place.children[-1] if place.children else None
-        is_within = is_trusted and last is not None and last.end < 0 and id(last) in self._broken
+        is_within = is_trusted and last is not None and last.end < 0 and self._pieces.is_broken(last)
         found = [
             atom for each in schemas for field in FIELDS[place.kind]
             if field in self._probes.said[each] and (field in DEEP or not is_within)
             for atom in self._probes.parts(each, field)
         ]  # fmt: skip
-        self._met = {**dict.fromkeys(found, self._path(place)), **self._met}
+        self._met = {**dict.fromkeys(found, self._pieces.path(place)), **self._met}
         return found
 
     def _deep_atoms(self, schemas: Iterable[SchemaId], place: JsonPlace, goal: _Goal) -> list[Atom]:
@@ -392,7 +336,7 @@ class SchemaReasons:
             Atom(each, field) for each in schemas for field in DEEP_FIELDS[place.kind]
             if field in self._probes.said[each] and (each, field) not in goal.made
         ]  # fmt: skip
-        self._met = {**dict.fromkeys(found, self._path(place)), **self._met}
+        self._met = {**dict.fromkeys(found, self._pieces.path(place)), **self._met}
         return found
 
     def _ordering(self, schemas: Iterable[SchemaId]) -> list[Atom]:
@@ -400,68 +344,26 @@ class SchemaReasons:
 
     def _alone(self, atoms: list[Atom], place: JsonPlace) -> list[tuple[Reason, Atom]]:
         """The keywords that each alone refuse a value, whatever the order of members."""
-        path = self._path(place)
-        number = self._data[place.start : self._end(place)] if place.kind == "number" else b""
+        path = self._pieces.path(place)
+        number = self._pieces.text(place) if place.kind == "number" else b""
         return [
             (self._keywords.reason(atom, path, place.names, number), atom) for atom in atoms
-            if not self._takes([atom], place)
-            and (not atom.field.startswith("unevaluated") or self._takes([atom._replace(part="unsaid")], place))
+            if not self._pieces.takes([atom], place)
+            and (
+                not atom.field.startswith("unevaluated")
+                or self._pieces.takes([atom._replace(part="unsaid")], place)
+            )
         ]  # fmt: skip
-
-    def _takes(self, atoms: Iterable[Atom], place: JsonPlace, *, ordered: bool = False) -> bool:
-        asked = frozenset(atoms)
-        known = self._read(asked, place, ordered)
-        return self._asked(asked, place, ordered) if known is None else known
-
-    def _read(self, atoms: frozenset[Atom], place: JsonPlace, ordered: bool) -> bool | None:
-        """What can be read off the text."""
-        if self._probes.definition.excludes:
-            return None
-        piece = TextPiece(place, self._is_whole(place), self._data[place.start : self._end(place)])
-        ordered = ordered and self._probes.definition.property_order != "any"
-        return verdict(piece, atoms, self._probes.schemas, ordered=ordered)
-
-    def _asked(self, atoms: frozenset[Atom], place: JsonPlace, ordered: bool) -> bool:
-        """What an automaton says."""
-        is_deep = any(atom.field in DEEP for atom in atoms)
-        text, option = self._text(place, deep=is_deep), ""
-        if place.kind == "object" and not ordered:
-            option = "property_order"
-        elif place.kind not in ("object", "array"):
-            option = "whitespace"  # there is none in it, and an indentation would need a bound of the nesting
-        deepest = self.json.deepest if is_deep else 1
-        whole, depth = text.whole, text.depth
-        return self._probes.alive(atoms, text.data, whole=whole, depth=depth, deepest=deepest, option=option)
-
-    def _is_whole(self, place: JsonPlace) -> bool:
-        return place.end >= 0 or (self._ended and self.json.is_whole and place is self.json.root)
-
-    def _end(self, place: JsonPlace) -> int:
-        return place.end if place.end >= 0 else len(self._data)
-
-    def _text(self, place: JsonPlace, *, deep: bool) -> _Text:
-        """A value's text; unless it is ``deep``, a 0 stands for each value in it, also for one that breaks off."""
-        whole, end = self._is_whole(place), self._end(place)
-        _, depth = self._places[id(place)]
-        if deep or not place.children:
-            return _Text(self._data[place.start : end], whole, depth)
-        parts: list[bytes] = []
-        at = place.start
-        for child in place.children:
-            parts += self._data[at : child.start], b"0"
-            at = self._end(child)
-        parts.append(self._data[at:end])
-        return _Text(b"".join(parts), whole, depth)
 
     def _minimal(self, atoms: list[Atom], place: JsonPlace, *, ordered: bool = False) -> list[Atom]:
         """A minimal set of keywords that together refuse a value; none where all together take it."""
         left = list(dict.fromkeys(atoms))
-        if not 2 <= len(left) <= _MOST_TOGETHER or self._takes(left, place, ordered=ordered):
+        if not 2 <= len(left) <= _MOST_TOGETHER or self._pieces.takes(left, place, ordered=ordered):
             return []
         for atom in [*left]:
             self._check_time()
             rest = [each for each in left if each != atom]
-            if rest and not self._takes(rest, place, ordered=ordered):
+            if rest and not self._pieces.takes(rest, place, ordered=ordered):
                 left = rest
         return left
 
@@ -477,10 +379,6 @@ class SchemaReasons:
         where = self._keywords.pointer(Atom(schema, field))
         what = f"none of the {len(branches)} alternatives is left" if len(branches) > 1 else "its alternative is dead"
         return Reason("alternatives", (where,), what, path, tuple(branches))
-
-
-def _segment(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
-from ..compiler.json_schema.read.json_values import parse_json
-from ..definitions.json_text import dumps
-from ..system.types import Foreign
+from ...compiler.json_schema.read.json_values import parse_json
+from ...definitions.json_text import dumps
+from ...system.types import Foreign
+from ..values import Reason
 from .probes import FIELDS, Atom, SchemaProbes
-from .values import Reason
 
 #: Characters of a value that is quoted, and alternatives that are listed.
 _LONGEST, _MOST_LISTED = 60, 8

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from ..compiler.json_schema.read.document import Schema
+from ...compiler.json_schema.read.document import Schema
 from .json_places import JsonPlace
 from .probes import Atom
 
