@@ -86,7 +86,7 @@ def test_as_its_own_parser_reads_it(name: str) -> None:
                 verdict = not target.judge(sample)
                 assert index.match(sample.encode()).accepted == verdict, sample
                 judged[verdict] += 1
-    assert min(complete[True], judged[True], judged[False]) > 5, (complete, judged)
+    assert min(complete[True], judged[True], judged[False]) > 2, (complete, judged)
 
 
 @pytest.mark.skipif(not FILES, reason="STRUCTGEN_FILES names no folders with files of others")

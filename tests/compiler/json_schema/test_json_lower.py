@@ -282,7 +282,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize("document", DOCUMENTS, ids=repr)
 @pytest.mark.parametrize("indent", [0, 1, 2, 4])
 def test_indentation_is_that_of_dumps(document: Any, indent: int) -> None:
-    program = program_of(NESTED, gap=None, indent=indent)
+    program = program_of(NESTED, gap=None, indent=indent, separators=(",", ": "))
     text = json.dumps(document, indent=indent)
     assert not dead_states(program)
     assert accepts(program, text.encode())
