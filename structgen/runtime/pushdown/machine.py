@@ -150,11 +150,15 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def completion(self, config: Configuration[Thread]) -> bytes | None:
         """The fewest bytes that complete a text; None with registers, or where tokens are more than their bytes."""
+        return self.ending_of(config.threads)
+
+    def ending_of(self, threads: tuple[Thread, ...]) -> bytes | None:
+        """The same of threads, for another machine."""
         if self._sees_tokens:
             return None
         if self._complete_text is None:
             self._complete_text = self._cheapest_texts()
-        return self._complete_text(config.threads)
+        return self._complete_text(threads)
 
     def _cheapest_texts(self) -> Callable[[tuple[Thread, ...]], bytes | None]:
         """What finds the fewest bytes, or says again that it takes too long."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -22,6 +23,7 @@ from judges.guides import allowed, with_bytes
 
 import structgen as sg
 from structgen.compiler.json_schema.lower import unique
+from structgen.correction.endings import shortest_ending
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
 from structgen.runtime.pushdown.distinct.endless import EndlessItems
@@ -204,6 +206,34 @@ def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str)
             if not [t for t in allowed(guide) if t != EOS]:
                 break
     assert refused
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_endings_repeat_nothing(name: str) -> None:
+    item, random = ITEMS[name][0], Random(name)
+    completed = repeated = 0
+    for more in ({}, {"minItems": 4}, {"minItems": 2, "maxItems": 3}):
+        schema = {"type": "object", "properties": {"a": array(item, **more)}, "required": ["a"]}
+        index = compiled(schema)
+        for _ in range(25):
+            guide, text = sg.Guide(index), b""
+            for _ in range(random.randrange(25)):
+                longer = {token: text + (VOCABULARY.token(token) or b"") for token in allowed(guide) if token < EOS}
+                tokens = [token for token, each in longer.items() if not re.search(rb"[0-9][eE]", each)]
+                if not tokens:  # (1e-999 is json's 0)
+                    break
+                token = random.choice(tokens)
+                assert guide.advance(token)
+                text = longer[token]
+            ending = shortest_ending(index, guide.config)
+            assert ending is not None, text
+            assert is_valid(schema, text + ending), (text, ending)
+            completed += 1
+            assert isinstance(index.machine, DistinctMachine)
+            plain = index.machine.inner.ending_of(guide.config.threads[0][0])  # type: ignore[union-attr]
+            repeated += plain is not None and not is_valid(schema, text + plain)
+    assert completed == 75
+    assert repeated, "the automaton's own endings would do"
 
 
 def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ for another one that can, through the automaton. It is found as soon as no value
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -22,6 +23,7 @@ from ....errors import BudgetExceededError, UnsupportedError
 from ....progress import Progress, silent
 from ....system.properties import cached_property
 from ....system.types import JsonMap, Sections
+from ....system.visible import legibility
 from ....vocabulary.vocabulary import Vocabulary
 from ...core.dense_rows import DENSE_ROWS
 from ...core.interned_machine import Configuration, InternedMachine
@@ -38,6 +40,9 @@ _OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE = b"[]{"
 
 #: Beginnings of values that are looked at for one that an array does not have yet.
 _MOST_LOOKED = 1 << 20
+
+#: Items of an ending that are not the automaton's, and places that are looked at for each.
+_MOST_ITEMS, _MOST_NEAR = 1 << 10, 1 << 14
 
 #: The bytes that an item can begin with, or that may stand before it.
 _BEGINNINGS = b' \t\n\r"-0123456789tfn'
@@ -168,6 +173,41 @@ class DistinctMachine(InternedMachine[Place]):
                     known.add(key)
                     todo.append(after)
         return False
+
+    def completion(self, config: Configuration[Place]) -> bytes | None:
+        """Few bytes that complete a text: the automaton's ending, with another item where that repeats one."""
+        place, ending = config.threads[0], bytearray()
+        for _ in range(_MOST_ITEMS):
+            rest = self.inner.ending_of(place[0])
+            for byte in rest or b"":
+                after = self._follow((place,), bytes((byte,)))
+                if not after:
+                    break
+                place = after[0]
+                ending.append(byte)
+            else:
+                return bytes(ending) if rest is not None and self.may_end((place,)) else None
+            text, place = self._other_item(place)
+            if not text:
+                return None
+            ending += text
+        return None
+
+    def _other_item(self, place: Place) -> tuple[bytes, Place]:
+        """The nearest end of an item that has not been there, breadth first; without bytes, where none is near."""
+        values = place[1] and place[1].values
+        known, todo = {place}, deque([(b"", place)])
+        while todo:
+            text, here = todo.popleft()
+            for byte in sorted((byte for (byte,) in self._candidates((here,))), key=legibility):
+                for after in self._follow((here,), bytes((byte,))):
+                    longer = text + bytes((byte,))
+                    if after[1] is None or after[1].values is not values:
+                        return longer, after
+                    if after not in known and len(known) < _MOST_NEAR:
+                        known.add(after)
+                        todo.append((longer, after))
+        return b"", place
 
     def may_end(self, threads: tuple[Place, ...]) -> bool:
         """Whether the text is complete."""
