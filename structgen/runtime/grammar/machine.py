@@ -6,7 +6,7 @@ sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +55,9 @@ _FEW = 16
 
 #: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
 _MOST_VISITS = 1 << 13
+
+#: Classes of bytes that are followed before the parser is asked which are worth it.
+_UNASKED = 4
 
 #: What the meter is told.
 _DOING = "looking for a text of the grammar"
@@ -283,8 +286,11 @@ class GrammarMachine(InternedMachine[Thread]):
     @cached_property
     def _members(self) -> list[list[int]]:
         """By class: its bytes."""
-        class_of = self.tables.class_of
-        return [np.flatnonzero(class_of == c).tolist() for c in range(int(class_of.max()) + 1)]
+        class_of = self.tables.class_of.tolist()
+        members: list[list[int]] = [[] for _ in range(max(class_of) + 1)]
+        for byte, c in enumerate(class_of):
+            members[c].append(byte)
+        return members
 
     @cached_property
     def _largest_first(self) -> list[int]:
@@ -302,16 +308,30 @@ class GrammarMachine(InternedMachine[Thread]):
                 yield (byte,)
 
     def _classes(self, threads: tuple[Thread, ...]) -> Iterator[int]:
-        """The classes that some lexer state that threads can be in goes on with, each once."""
+        """The classes that some lexer state that threads can be in goes on with, each once.
+
+        But for the first few, only those after which a lexeme can still become what the parser accepts. To ask the
+        parser takes longer than to follow some bytes, and who asks what is forced needs no more of them.
+        """
         seen: set[int] = set()
-        for _, at, _ in self._reader.closed(threads):
+        for parse, at, _ in self._reader.closed(threads):
             if isinstance(at, tuple):
                 continue
-            targets = self.tables.rows[at]
-            for c in self._largest_first:
-                if targets[c] >= 0 and c not in seen:
+            targets, known, classes = self.tables.rows[at], parse.accepted, self._largest_first
+            alive = None if known is None else self._alive(targets, known.terminals)
+            for c in classes if alive is None else [c for c in classes if targets[c] in alive]:
+                if targets[c] < 0 or c in seen:
+                    continue
+                if alive is None and len(seen) >= _UNASKED:
+                    alive = self._alive(targets, self.parses.accepted(parse).terminals)
+                if alive is None or targets[c] in alive:
                     seen.add(c)
                     yield c
+
+    def _alive(self, targets: Iterable[int], accepted: int) -> set[int]:
+        """The lexer states, of some, in which a lexeme can still become one of some terminals."""
+        futures = self.tables.futures
+        return {target for target in {*targets} if target >= 0 and futures[target] & accepted}
 
     def _bytes_of(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         for c in self._classes(threads):
