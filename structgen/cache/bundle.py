@@ -1,7 +1,7 @@
 """`BundleFront`: an archive that is mapped where it lies, by any number of processes, and never written.
 
-A container image carries it. What lies in it is found by the manifest, which is read once; a value's header, size and
-digest are checked when it is looked up, and its content by whoever asked, as that of any value.
+A container image carries it. What lies in it is found by the manifest, which is read once. The digest of a key and
+its value is checked when that is looked up, and the value's content by whoever asked, as that of any value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class BundleFront(Front):
         self._data = memoryview(mapped)
 
     def look_up(self, key: str) -> memoryview | None:
-        """A value, with its header and digest checked; None, and a warning, for one that is damaged."""
+        """A value, with its digest checked; None, and a warning, for one that is damaged."""
         try:
             return self.load(key)
         except FormatError as error:

@@ -182,7 +182,7 @@ def written(items: Items, values: list[bytes], signs: bool) -> bytes:
     """An archive of lines and values that need not fit together, with digests that do."""
     if signs:
         for item, value in zip(items, values, strict=False):
-            head = json.dumps([item.get(name) for name in ("key", "label", "kind", "nbytes", "rank")]).encode()
+            head = "".join(f"{item.get(name)}\n" for name in ("key", "label", "kind", "nbytes", "rank")).encode()
             item["digest"] = blake2b(head + value, digest_size=32).hexdigest()
     lines = [{"format": "structgen cache", "version": 3}, *items]
     manifest = "".join(json.dumps(line) + "\n" for line in lines).encode()

@@ -849,7 +849,7 @@ def manifest(*lines: object, **header: Any) -> tuple[tarfile.TarInfo, bytes]:
 
 def line(**fields: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"key": "key", "kind": "", "label": "", "nbytes": len(container(1)), "rank": 0, **fields}
-    head = json.dumps([found[name] for name in ("key", "label", "kind", "nbytes", "rank")]).encode()
+    head = "".join(f"{found[name]}\n" for name in ("key", "label", "kind", "nbytes", "rank")).encode()
     return {"digest": hashlib.blake2b(head + container(1), digest_size=32).hexdigest(), **found}
 
 

@@ -472,6 +472,25 @@ def test_no_more_is_read_than_was_said(opened: Open, server: ObjectServer) -> No
     assert len(got.data) < len(body) // 2
 
 
+@pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")
+def test_what_is_not_signed_is_not_loaded(opened: Open, objects: Objects) -> None:
+    assert opened("builder").put("key", container(1, 32 << 20))
+    private, public = key_pair()
+    cache = opened("server", verify_keys=(public,))
+    assert cache.get("key") is None
+    counts = cache.metrics()
+    assert (counts.store_requests, counts.store_failures, counts.store_rejected) == (1, 0, 1)
+    assert counts.store_bytes_read < 8 << 20
+    assert opened("signer", sign_key=private).put("key", container(1, 32 << 20))
+    assert len(opened("other", verify_keys=(public,)).get("key") or b"") == len(container(1, 32 << 20))
+    # Nor what a head does not announce.
+    data, when = objects.objects[name("key")]
+    objects.objects[name("key")] = data + bytes(32 << 20), when
+    third = opened("third")
+    assert third.get("key") is None
+    assert third.metrics().store_bytes_read < 8 << 20
+
+
 def test_a_store_that_is_down_is_left_alone(opened: Open, server: ObjectServer, quick: None) -> None:
     server.fault = lambda request, serve: error(403, "AccessDenied")
     cache = opened("a")

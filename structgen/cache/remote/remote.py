@@ -106,8 +106,11 @@ class Remote:
         if not anew and time.monotonic() < self._absent.get(key, 0.0):
             return None
         seconds = self.settings.timeout if anew else self.settings.wait
+        # A store that lies is not to fill the memory: what the head has no signature for is not loaded.
+        is_sound = partial(self._is_as_good, key=key, rank=0)
+        get = partial(self.bucket.get, name_of(key), most + LARGEST_HEAD, is_sound)
         try:
-            found = self._request(self._reads, seconds, partial(self.bucket.get, name_of(key), most + LARGEST_HEAD))
+            found = self._request(self._reads, seconds, get)
         except StoreError as error:
             self._note("reads", "is not read", error)
             self.say()
@@ -118,7 +121,7 @@ class Remote:
         if found.nbytes > most + LARGEST_HEAD:
             self._leave(key, FormatError(f"an object has {found.nbytes} bytes, and {most} are the cache's limit"))
             return None
-        self._counters.add("store_bytes_read", found.nbytes)
+        self._counters.add("store_bytes_read", len(found.data))
         try:
             return unpack(found.data, key, self.keys)
         except FormatError as error:
@@ -150,7 +153,9 @@ class Remote:
             self.say()
             return stored
         if self._is_ending:
-            return self._write_at_the_end(waiting)
+            stored = self._write_at_the_end(waiting)
+            self.say()
+            return stored
         if not self._queue.add((key, tag.rank), waiting):
             self._counters.add("store_dropped")
             self._note("queue", f"is too slow: {QUEUE_BYTES} bytes wait to be written, and what comes is dropped")
