@@ -155,7 +155,7 @@ THIRD_PARTY = {
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "explanations": {"rich"},
     "certificates": {"numpy", "rich"},
-    "cli": {"typer", "rich"},
+    "cli": {"typer", "rich", "distributed"},  # the latter for a cluster that is named
     # each module its own engine, when it is used
     "integrations": {
         "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
