@@ -30,7 +30,7 @@ from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
-from structgen.runtime.grammar.completability import watched_futures
+from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -639,6 +639,33 @@ def lexemes_under_obligations(random: Random) -> None:
                     assert found(state, (watch,)) == expected
 
 
+def obligations_of_lexers(random: Random) -> None:
+    """Whether a state forbids all that another one does: a search through pairs of states, byte by byte."""
+    for definition in (STATEMENTS, INDENTED, WORDS_APART):
+        machine = sg.compile(definition, small_vocabulary(), eager=False).machine
+        assert isinstance(machine, GrammarMachine)
+        tables = machine.tables
+        table, beats, lapses = tables.table.tolist(), tables.beats.tolist(), tables.lapses.tolist()
+        for few, most in (0, 1 << 12), (0, 5), (2, 1 << 12):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(obligations, "_FEW_PAIRS", few)
+                patch.setattr(obligations, "_MOST_PAIRS", most)
+                found = obligations.Obligations(tables.rows, tables.beats, tables.lapses, tables.table)
+                for _ in range(60):
+                    a, b = random.randrange(len(table)), random.randrange(len(table))
+                    is_less, todo = False, [(a, b)]
+                    for here, there in todo:  # grows as it goes
+                        is_less |= bool(lapses[there] and not lapses[here])
+                        for first, second in zip(table[here], table[there], strict=True):
+                            if second < 0 or first == second or (first >= 0 and beats[first]):
+                                continue
+                            if first < 0 or beats[second]:
+                                is_less = True
+                            elif (first, second) not in todo[1:]:
+                                todo.append((first, second))
+                    assert found._find(a, b) == (not is_less and len(todo) - 1 <= most)
+
+
 #: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     "determinize": automata,
@@ -680,6 +707,7 @@ ORACLES: Mapping[str, Oracle] = {
     "solve_watched": lexemes_under_obligations,
     "keep_watched": lexemes_under_obligations,
     "find_watched": lexemes_under_obligations,
+    "is_subsumed": obligations_of_lexers,
     "rows_of_runs": masks(STATEMENTS, INDENTED),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),

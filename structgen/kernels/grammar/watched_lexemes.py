@@ -116,7 +116,7 @@ def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, numb
         if at < begins[here + 1]:
             there = moves[at]
             if there < 0:
-                _unite(values, here, sets, set_of[-1 - there])
+                _add_words(values, here, sets, set_of[-1 - there])
             elif scratch[0, there] == 0:
                 _enter(there, begins, own, sets, scratch, values)
                 scratch[1, level] = there
@@ -128,7 +128,7 @@ def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, numb
             else:
                 if scratch[0, there] < scratch[0, here]:
                     scratch[0, here] = scratch[0, there]
-                _unite(values, here, values, there)
+                _add_words(values, here, values, there)
             scratch[3, here] = at + 1
             continue
         level -= 1
@@ -145,7 +145,7 @@ def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, numb
             member = scratch[2, top]
             if member != here:
                 scratch[0, member] = done
-                _copy(values, member, here)
+                _copy_words(values, member, here)
             number[member] = slots[slot] - 1
         scratch[0, here] = done
     return different
@@ -167,6 +167,49 @@ def find_watched(keys, known, state, watch):
     return known[at] if keys[at] else -1
 
 
+@bare_kernel
+def is_subsumed(table, beats, lapses, a, b, pairs, slots):
+    """Whether state ``a`` is beaten, or lapses, wherever ``b`` does.
+
+    Parameters
+    ----------
+    table, beats, lapses:
+        The lexer, as in `structgen.runtime.grammar.tables`.
+    pairs, slots:
+        Scratch: ``int32[most + 1, 2]``; and for twice as many at least, a power of 2, zeros.
+
+    Returns
+    -------
+    Also False where there are more than ``most`` pairs besides the first.
+    """
+    pairs[0, 0] = a
+    pairs[0, 1] = b
+    n = 1
+    k = 0
+    while k < n:
+        here = pairs[k, 0]
+        there = pairs[k, 1]
+        k += 1
+        if lapses[there] and not lapses[here]:
+            return False
+        for c in range(table.shape[1]):
+            first = table[here, c]
+            second = table[there, c]
+            if second < 0 or (first >= 0 and beats[first]) or first == second:
+                continue
+            if first < 0 or beats[second]:
+                return False
+            slot = _pair_slot(slots, pairs, first, second)
+            if not slots[slot]:
+                if n == len(pairs):
+                    return False
+                pairs[n, 0] = first
+                pairs[n, 1] = second
+                n += 1
+                slots[slot] = n
+    return True
+
+
 @inlined
 def _enter(pair, begins, own, sets, scratch, values):
     """Begin with a pair."""
@@ -176,19 +219,19 @@ def _enter(pair, begins, own, sets, scratch, values):
 
 
 @inlined
-def _unite(values, here, others, there):
+def _add_words(values, here, others, there):
     for w in range(values.shape[1]):
         values[here, w] |= others[there, w]
 
 
 @inlined
-def _copy(values, to, source):
+def _copy_words(values, to, source):
     for w in range(values.shape[1]):
         values[to, w] = values[source, w]
 
 
 @inlined
-def _mixed(key):
+def _scattered(key):
     """Bits that depend on all of a key's."""
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33))
 
@@ -204,7 +247,7 @@ def _key_slot(keys, a, b):
     """The slot of a pair, which is free where the pair is new; at least half of them are free."""
     key = _key(a, b)
     mask = len(keys) - 1
-    slot = _mixed(key) & mask
+    slot = _scattered(key) & mask
     while keys[slot] and keys[slot] != key:
         slot = slot + 1 & mask
     return slot
@@ -214,7 +257,7 @@ def _key_slot(keys, a, b):
 def _pair_slot(slots, pairs, a, b):
     """As `_key_slot`, where slots have 1 plus the number of a pair."""
     mask = len(slots) - 1
-    slot = _mixed(_key(a, b)) & mask
+    slot = _scattered(_key(a, b)) & mask
     while slots[slot]:
         if pairs[slots[slot] - 1, 0] == a and pairs[slots[slot] - 1, 1] == b:
             break
@@ -227,7 +270,7 @@ def _value_slot(slots, values, first, row):
     """As `_pair_slot`, for a row of values; slots have 1 plus the number of a different one."""
     mixed = np.int64(0)
     for w in range(values.shape[1]):
-        mixed = _mixed(mixed << 32 ^ np.int64(values[row, w]) ^ mixed + w)
+        mixed = _scattered(mixed << 32 ^ np.int64(values[row, w]) ^ mixed + w)
     mask = len(slots) - 1
     slot = mixed & mask
     while slots[slot]:
