@@ -20,7 +20,7 @@ from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttrib
 from ...runtime.grammar.indentation import IndentationTerminals
 from ...runtime.grammar.parser.provenance import LONGEST, Provenance, WrittenTerminal
 from ...runtime.grammar.tables import GrammarTables
-from .attributed import with_attributes
+from .attributed import with_attributes, without_budgeted
 from .completion.endings import with_endings
 from .diagnostics import collisions, preferences
 from .diagnostics.foresight import unforeseen
@@ -316,7 +316,7 @@ def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> Conte
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
     return compile_rules(
-        read_rules(definition, meter), meter, lexer=definition.lexer, strict=definition.strict,
+        without_budgeted(read_rules(definition, meter)), meter, lexer=definition.lexer, strict=definition.strict,
         ambiguity=definition.ambiguity, indentation=definition.postlex, tell=not _is_shipped(definition.path),
     )  # fmt: skip
 

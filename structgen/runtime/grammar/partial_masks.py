@@ -275,7 +275,7 @@ class LexemeMasks:
             for terminal, watch in ends_of[state]:
                 nodes.setdefault((number, terminal, with_state(watch, before)), []).append(where)
         for (number, terminal, watched), parts in nodes.items():
-            where = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+            where = parts[0] if len(parts) == 1 else _united(parts, self._nodes)
             found[number].append(LexemeEnd(terminal, self.residuals.add(where), watched))
         return found
 
@@ -368,6 +368,16 @@ def _numbered(values: NDArray[np.int64], end: int) -> tuple[NDArray[np.int64], N
     is_there = np.zeros(end, bool)
     is_there[values] = True
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
+
+
+def _united(parts: list[NDArray[np.int32]], end: int) -> NDArray[np.int32]:
+    """Numbers below ``end`` that some of several lists have, ascending."""
+    found = np.concatenate(parts)
+    if end > _SPARSE * len(found):
+        return np.unique(found)
+    is_there = np.zeros(end, bool)
+    is_there[found] = True
+    return np.flatnonzero(is_there).astype(np.int32)
 
 
 def _by_value(
