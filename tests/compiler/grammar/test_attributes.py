@@ -220,6 +220,46 @@ def test_texts_are_those_of_llguidance() -> None:
     assert judged > 100
 
 
+def random_tags(random: Random) -> str:
+    """Free text up to one of several tags, each with a body, and free text at the end."""
+    tags = random.sample(["ab", "x", "xy", ";;", "ba", "axb"], random.randint(2, 3))
+    rules = [f"start: ({' | '.join(f'f{i}' for i in range(len(tags)))})* (TEXT | \"!\")", "TEXT: /[abxy;]+/"]
+    for i, tag in enumerate(tags):
+        attribute, end = random.choice([("lazy", f' "{tag}"'), (f'suffix="{tag}"', "")])
+        rules.append(f'f{i}: f{i}_head "{random.choice("abxy;")}" "!"\nf{i}_head[{attribute}]: TEXT{end}')
+    return "\n".join(rules)
+
+
+def test_where_a_lazy_lexeme_ends_others_do_as_in_llguidance() -> None:
+    random, judged = Random(6), 0
+    for _ in range(25):
+        grammar = random_tags(random)
+        index = sg.compile(sg.Grammar(grammar, ambiguity="all"), BYTES, eager=False)
+        for _ in range(15):
+            guide, peer = sg.Guide(index), Peer(grammar)
+            for token in random.choices(b"aabxy;!", k=12):
+                assert guide.allows(token) == (token in peer.allowed()), (grammar, token)
+                if guide.advance(token):
+                    assert peer.advance(token)
+                judged += 1
+            assert guide.is_accepting() == peer.matcher.is_accepting(), grammar
+    assert judged > 1000
+
+
+def test_free_text_up_to_one_tag_holds_no_other() -> None:
+    matches = matching("""
+        start: (call | query)* TEXT
+        call: call_head /[a-z]+/ "</call>"
+        call_head[lazy]: TEXT "<call>"
+        query: query_head /[0-9]+/ "</query>"
+        query_head[lazy]: TEXT "<query>"
+        TEXT: /.+/
+    """)
+    assert matches("a<query>1</query>b<call>f</call>c")
+    assert not matches("a<query>f<call>f</call>c")
+    assert not matches("a<call>1<query>1</query>c")
+
+
 def test_regexes_over_several_lines_hold_no_attributes() -> None:
     matches = matching("start: A\nA: /(?:\nx[ab]:\n)+/x")
     assert [matches(text) for text in ("xa:", "xa:xb:", "xlazy:")] == [True, True, False]
