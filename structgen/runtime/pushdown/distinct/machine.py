@@ -39,6 +39,12 @@ from .items import COMMA, NUMERIC, Number, String
 #: Beginnings of values that are looked at for one that an array does not have yet.
 _MOST_LOOKED = 1 << 20
 
+#: Beginnings that are looked at before it is remembered which they were, which takes longer than most searches.
+_FEW_LOOKED = 16
+
+#: Bytes that begin nothing.
+_ENDING = b" \t\n\r]}"
+
 #: Items of an ending that are not the automaton's, and places that are looked at for each.
 _MOST_ITEMS, _MOST_NEAR = 1 << 10, 1 << 14
 
@@ -140,23 +146,38 @@ class DistinctMachine(InternedMachine[Place]):
         """Whether some item can come of what is there that has not been there yet, if one must."""
         if self._is_free(place):
             return True
-        todo, known = [place], set[Hashable]()
+        todo, known, looked = [place], set[Hashable](), 0
         while todo:
             here = todo.pop()
-            if len(known) > _MOST_LOOKED:  # more than any array has items, or what no schema says
+            looked += 1
+            if looked > _MOST_LOOKED:  # more than any array has items, or what no schema says
                 raise BudgetExceededError("looking for a value that an array does not have yet")
-            towards = here[1].bytes_towards() if here[1] is not None else frozenset()
-            for byte in sorted(self.inner.candidates(here[0]), key=towards.__contains__):
+            found: list[Place] = []
+            for byte in self._tried(here):
                 after = self.step(here, byte)
                 if not after[0]:
                     continue
                 if after[1] is None or self._is_free(after):
                     return True
-                key = after[0], after[1].key()
+                key = (after[0], after[1].key()) if looked > _FEW_LOOKED else None
                 if key not in known:
-                    known.add(key)
-                    todo.append(after)
+                    found.append(after)
+                    if key is not None:
+                        known.add(key)
+            todo += reversed(found)
         return False
+
+    def _tried(self, place: Place) -> Iterator[int]:
+        """The bytes that may follow: those that lead elsewhere first, last those that only end something."""
+        threads, seen = place
+        towards = seen.bytes_towards() if seen is not None else frozenset()
+        later = []
+        for byte in self.inner.candidates(threads):
+            if byte in towards:
+                later.append(byte)
+            else:
+                yield byte
+        yield from sorted(later, key=_ENDING.__contains__)
 
     def _is_free(self, place: Place) -> bool:
         """Whether it is seen that items that have not been there can come of those in progress or due."""
