@@ -30,6 +30,9 @@ _ESCAPED = b'"\\/bfnrtu0123456789abcdefABCDEF'
 
 _DIGITS = frozenset(b"0123456789")
 
+#: What may follow in any number, whatever its digits are, and in an exponent.
+_NOT_DIGITS, _IN_EXPONENT = b"0.eE+-", b"0123456789+-"
+
 
 class ItemInProgress(Protocol):
     """An item in progress."""
@@ -240,12 +243,19 @@ class Number(NamedTuple):
             return True
         if self.exponent is not None:
             return False
-        return values.has_prefix((b"-" if self.is_negative else b"+") + self.digits)
+        return values.has_prefix(self._begin() + self.digits)
 
     def bytes_towards(self, values: Members) -> Iterable[int]:
         """See `ItemInProgress`."""
         value = self.value()
-        return (*sorted(NUMERIC), *(DELIMITERS if value is not None and value in values else b""))
+        ends = DELIMITERS if value is not None and value in values else b""
+        if self.exponent is not None:
+            return (*_IN_EXPONENT, *ends)
+        more = [byte for byte in values.following(self._begin() + self.digits) if byte in _DIGITS]
+        return (*_NOT_DIGITS, *more, *ends)
+
+    def _begin(self) -> bytes:
+        return b"-" if self.is_negative else b"+"
 
     def key(self, values: Members) -> Hashable:
         """See `ItemInProgress`: of many zeros behind the point it does not matter how many there are."""

@@ -88,7 +88,10 @@ class DistinctMachine(InternedMachine[Place]):
         return (place,) if self.can_go_on(place) else ()
 
     def step(self, place: Place, byte: int) -> Place:
-        """The place after a byte, whether or not the text can go on from there; without threads, where it is dead."""
+        """The place after a byte, whether or not the text can go on from there; without threads, where it is dead.
+
+        What repeated is known then, unless the automaton has no such byte.
+        """
         threads, seen = place
         if seen is None or seen.item is None:
             threads = self.inner.step(threads, byte)
@@ -130,7 +133,7 @@ class DistinctMachine(InternedMachine[Place]):
             return threads, after
         if after.known is seen.known:
             threads = tuple([thread for thread in threads if thread[0] not in self._ends])
-        is_distinct = any(thread[0] in self._ends for thread in threads)
+        is_distinct = not threads or any(thread[0] in self._ends for thread in threads)
         return threads, after if is_distinct else after.without_set()
 
     def _left_to(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -265,7 +268,7 @@ class DistinctMachine(InternedMachine[Place]):
         trie along the texts that values of the set can still come of. Where it is a later one the token has a comma;
         it is followed, unless its items are seen to be others.
         """
-        repeating: list[int] = []
+        repeating: list[NDArray[np.int64]] = []
         doubtful = self._doubtful(place[1], row)
         for node, may_follow in self._repeating_now(place):
             trie = self.vocabulary.trie
@@ -273,10 +276,10 @@ class DistinctMachine(InternedMachine[Place]):
             if may_follow:
                 doubtful += tokens[is_allowed(tokens, row)].tolist()
             else:
-                repeating += tokens.tolist()
+                repeating.append(tokens)
         text_of = self.vocabulary.token
-        repeating += [token for token in doubtful if not self._follow((place,), text_of(token) or b"")]
-        return np.array(repeating, np.int64)
+        followed = [token for token in doubtful if not self._follow((place,), text_of(token) or b"")]
+        return np.concatenate([np.array(followed, np.int64), *repeating])
 
     def _doubtful(self, seen: Seen | None, row: NDArray[np.int32]) -> list[int]:
         """The tokens of a row with items behind that in progress that may be equal, or lead to no other ones."""
@@ -310,6 +313,8 @@ class DistinctMachine(InternedMachine[Place]):
                 if item is None and byte in SPACES and not tokens.to_item[child]:
                     continue
                 after = self.step(here, byte)
+                if not after[0] and after[1] is None:
+                    continue
                 if not after[0] or not self.can_go_on(after):
                     yield child, False
                 elif is_plain and item and not (after[1] and after[1].item):
