@@ -247,16 +247,17 @@ def _bundled(opened: Cache, paths: Sequence[Path], tokenizers: Sequence[str], di
     """The keys of what definitions need, which the cache has then. Exit code 1 where one fails."""
     from ..index_store import keys_of
     from ..warming import warm as warming
+    from ..warming.options import WarmOptions
 
     reading = _read(paths, dialect)
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
     with Display() as display:
         display.compile_kernels()
-        with display.count("all definitions") as progress:
+        with Workers("threads").open(core_count()) as (made, many), display.count("all definitions") as progress:
             report = warming.warm(
-                reading.definitions, vocabularies, opened, executor=Workers.THREADS.make(core_count()),
-                progress=progress, threads=1, in_flight=2 * core_count(),
+                reading.definitions, vocabularies, opened, executor=made, progress=progress,
+                options=WarmOptions(threads=1, in_flight=2 * many),
             )  # fmt: skip
     failed += report.failed
     for failure in failed:
