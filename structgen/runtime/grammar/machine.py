@@ -104,6 +104,8 @@ class GrammarMachine(InternedMachine[Thread]):
         self._inner = [machine for _, machine in self.embedded.definitions]
         if any(vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens):
             self._sees_tokens = True  # tokens by their ids have bytes
+        if self.embedded.budgeted:
+            self._sees_tokens = True
         self._meter: Meter | None = None
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
@@ -127,8 +129,8 @@ class GrammarMachine(InternedMachine[Thread]):
         return LexemeAutomaton(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
 
     def names_tokens(self) -> bool:
-        """Whether some terminals are tokens."""
-        return bool(self.embedded.tokens)
+        """Whether some terminals are tokens, or have a budget of them."""
+        return bool(self.embedded.tokens or self.embedded.budgeted)
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
@@ -277,7 +279,7 @@ class GrammarMachine(InternedMachine[Thread]):
         return self._reader.take(threads, token_id)
 
     def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
-        read = self._follow(threads, data) if data else ()
+        read = self._reader.at_token_end(self._follow(threads, data)) if data else ()
         return tuple(dict.fromkeys((*read, *self._take(threads, token_id))))
 
     def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
@@ -340,6 +342,10 @@ class GrammarMachine(InternedMachine[Thread]):
             if isinstance(at, tuple):
                 yield from self.embedded.definitions[at[0]][1].candidates(at[1])
 
+    def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
+        """Whether something other than a byte may follow; also where it matters how bytes are split into tokens."""
+        return super().may_stop(byte_state) or self._reader.counts_tokens(byte_state)
+
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete in some thread."""
         if self.tables.is_deterministic and self._uses_kernels():
@@ -350,12 +356,12 @@ class GrammarMachine(InternedMachine[Thread]):
         return self._reader.may_end(threads)
 
     def _is_full(self) -> bool:
-        return super()._is_full() or self._reader.parses.is_full() or any(each._is_full() for each in self._inner)
+        return super()._is_full() or self._reader.parses.is_full() or any(each.is_crowded() for each in self._inner)
 
     def _forget(self) -> None:
         super()._forget()
         for machine in self._inner:
-            machine._forget()
+            machine.forget()
         self._reader.trim()  # stacks that nobody holds can go, too
 
     # -- rows ------------------------------------------------------------------------------------------
