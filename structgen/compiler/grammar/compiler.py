@@ -20,7 +20,7 @@ from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttrib
 from ...runtime.grammar.indentation import IndentationTerminals
 from ...runtime.grammar.parser.provenance import LONGEST, Provenance, WrittenTerminal
 from ...runtime.grammar.tables import GrammarTables
-from .attributed import with_attributes
+from .attributed import with_attributes, without_budgeted
 from .completion.endings import with_endings
 from .diagnostics import collisions, preferences
 from .diagnostics.foresight import unforeseen
@@ -315,7 +315,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     Raises the errors of `load` and `compile_rules`, and `UnsupportedError` for captures where texts may have several
     parses.
     """
-    grammar = read_rules(definition, meter)
+    grammar = without_budgeted(read_rules(definition, meter))
     ambiguity = _ambiguity(definition, grammar, meter)
     return compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
