@@ -209,7 +209,7 @@ def _grammar_machine(
         return compile_grammar(definition, meter)
 
     tables = tables_of(definition.canonical(), cache, compiled)
-    embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
+    embedded, relaxations, ends = _embedded(definition, tables, vocabulary, meter)
     if embedded.budgeted:
         check_beginnings(tables, embedded, meter)
     completions = find_completions(tables, embedded, meter)
@@ -220,7 +220,7 @@ def _grammar_machine(
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine, meter)
-    _tell(tables.notes)
+    _tell((*ends, *tables.notes))
     return machine, relaxations
 
 
@@ -232,8 +232,8 @@ def _tell(notes: tuple[str, ...]) -> None:
 
 def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
-) -> tuple[Embedded, tuple[str, ...]]:
-    """What a grammar holds besides terminals that are lexed, and what was relaxed in it."""
+) -> tuple[Embedded, tuple[str, ...], list[str]]:
+    """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on tokens in it."""
     from .compiler.grammar.token_budgets import budgeted_lexemes
 
     marked = definition.marked
@@ -255,9 +255,12 @@ def _embedded(
         machines.append((number[name], machine))
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
     machines += [(number[name], each) for name, each in budgeted_lexemes(definition, vocabulary, meter).items()]
-    tokens = (
-        TokenRange(*each, number[name])
-        for name, mark in marked.tokens.items() if name in number
-        for each in tokens_of(mark, vocabulary)
-    )  # fmt: skip
-    return Embedded(tuple(machines), tuple(tokens)), tuple(relaxed)
+    tokens: list[TokenRange] = []
+    ends: list[str] = []
+    for name, mark in marked.tokens.items():
+        ranges = tokens_of(mark, vocabulary) if name in number else []
+        tokens += (TokenRange(*each, number[name]) for each in ranges)
+        # Sets have none of these: it is one by its name, or by its id alone.
+        if any(each[0] in vocabulary.eos_ids for each in ranges):
+            ends.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
+    return Embedded(tuple(machines), tuple(tokens)), tuple(relaxed), ends

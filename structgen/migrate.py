@@ -331,7 +331,7 @@ def from_llama_cpp(grammar: object) -> Migrated:
     if isinstance(grammar, Mapping):
         if grammar.get("type") != "json_object":
             raise DefinitionError("the response_format is none of llama.cpp's", remedy='Its type is "json_object".')
-        schema = grammar.get("schema") or {"type": "object"}
+        schema = grammar.get("schema") or {"type": "object"}  # {} is any object, too
         closed = JsonSchema(schema, escapes="any", additional_properties=False)
         return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END))
     text = getattr(grammar, "_grammar", grammar)

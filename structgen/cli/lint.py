@@ -61,6 +61,7 @@ _SIGNS = (
 )
 
 _PLACE = re.compile(r"line (\d+)(?:, column (\d+))?")
+_NAMED = re.compile(r"(?:rule|terminal) (\w+)")
 _COLUMN = re.compile(r"column (\d+)")
 
 #: Places in one text that are told.
@@ -179,7 +180,7 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
     except VocabularyError:
         return  # a special token, which the model may have
     except StructgenError as error:
-        first = _problem(error)
+        first = _problem(error, text)
     else:
         return
     yield first
@@ -197,8 +198,13 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
         rest = re.sub(r"[^\r\n]", ".", rest[:read]) + rest[read:]
 
 
-def _problem(error: StructgenError) -> LintFinding:
+def _problem(error: StructgenError, text: str = "") -> LintFinding:
+    """What an error says; one that names a rule or a terminal alone is where that is defined in the text."""
     place = _PLACE.search(error.where)
+    if place is None and (named := _NAMED.match(error.where)) is not None:
+        found = re.search(rf"^[ \t]*[?!]*{re.escape(named[1])}\b", text, re.MULTILINE)
+        line = text.count("\n", 0, found.start()) + 1 if found is not None else 0
+        return LintFinding(line, line and 1, printable(f"{error.what} ({error.where})"), printable(error.remedy))
     column = _COLUMN.search(error.where)
     line, at = (int(place[1]), int(place[2] or 1)) if place else (1 if column else 0, int(column[1]) if column else 0)
     where = f" ({error.where})" if error.where and not (place or column) else ""

@@ -259,6 +259,10 @@ def test_llama_cpp() -> None:
     schema = llama_cpp.LlamaGrammar.from_json_schema(json.dumps(PERSON), verbose=False)
     found = migrate.from_llama_cpp({"type": "json_object", "schema": PERSON})
     assert accepted(found, PEOPLE) == accepted(migrate.from_llama_cpp(schema), PEOPLE)
+    anyway = llama_cpp.LlamaGrammar.from_json_schema("{}", verbose=False)
+    texts = ["null", "[]", "{}", '{"a":[1]}', "nul", '"a"']
+    found = migrate.from_llama_cpp({"type": "json_object", "schema": {}})
+    assert accepted(found, texts) == accepted(migrate.from_llama_cpp(anyway), texts)
     with pytest.raises(DefinitionError, match="response_format"):
         migrate.from_llama_cpp({"type": "text"})
     with pytest.raises(DefinitionError, match="no grammar"):

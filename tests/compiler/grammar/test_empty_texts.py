@@ -155,7 +155,6 @@ def test_conflicts_that_lark_has_are_decided_as_before() -> None:
         ("start: /a/l", r"has a flag that is none: .* \(line 1, column 8: /a/l of start\)"),
         ('start: A\nA: "d".."a"', r"ends before it begins \(line 2, column 4: A\)"),
         ("start: X\nX[lazy]: /a+/", r"an attribute of .* is not read \(line 2, column 2\)"),
-        ("start: x\nx[max_tokens=5]: /a+/", r"attribute max_tokens is not honoured \(line 2, rule x\)"),
         ('root ::= "a"', r"::= of GBNF and EBNF is not read \(line 1, column 6\)\. Use sg\.Gbnf"),
         ('%llguidance {"skip_repetition": "once"}\nstart: "a"', "'skip_repetition' with \"once\" is not honoured"),
         ('%llguidance {"allow_invalid_utf8": true}\nstart: "a"', "'allow_invalid_utf8' with true"),

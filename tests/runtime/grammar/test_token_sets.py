@@ -182,3 +182,16 @@ def test_files_whose_ranges_meet_are_refused(tokens: list[list[int]], ranges: li
         {"definitions": [], "tokens": [[3, 1]], "token_ranges": [[2, 4, 0]]}, {}, vocabulary(), 2, ""
     )
     assert [found.terminals_of(token) for token in range(6)] == [0, 0, 1, 3, 1, 0]
+
+
+@pytest.mark.parametrize("mark", [f"<[{EOS}]>", "<|end|>"])
+def test_tokens_that_end_texts_are_told(mark: str) -> None:
+    ending = sg.Vocabulary.from_bytes([*EACH_BYTE, *[None] * 6], eos_ids=[EOS], special_tokens={"<|end|>": EOS})
+    with pytest.warns(sg.errors.GrammarWarning, match="is an EOS token: engines end the text there"):
+        sg.compile(sg.Grammar(f'start: "a" {mark}'), ending)
+
+
+def test_of_sets_nothing_is_told(recwarn: pytest.WarningsRecorder) -> None:
+    ending = sg.Vocabulary.from_bytes([*EACH_BYTE, *[None] * 6], eos_ids=[EOS])
+    sg.compile(sg.Grammar(f'start: "a" <[90-{EOS}]> <[^97]> <[*]>'), ending)
+    assert not list(recwarn)
