@@ -127,17 +127,22 @@ def compile_kernels(progress: Progress | None = None) -> float:
     Happens by itself on first use, outside any definition's budget; a build step or a server's start calls it to
     have it behind them.
     """
+    began = time.perf_counter()
+    with paused(settles=True):
+        _call_kernels(progress or silent)
+    return time.perf_counter() - began
+
+
+def _call_kernels(report: Progress) -> None:
     from .runtime.logits import array_logits
 
-    began = time.perf_counter()
-    machines = _exercise([sample for samples in _kernel_samples().values() for sample in samples], progress or silent)
+    machines = _exercise([sample for samples in _kernel_samples().values() for sample in samples], report)
     for machine in machines:
         with suppress(UnsupportedError):  # some grammars have none
             distances = machine.distances()  # what guides with max_tokens need
             distances.row(machine.start, distances.farthest(machine.start) - 1)
     _exercise_batch()
     array_logits.exercise()
-    return time.perf_counter() - began
 
 
 def _exercise(samples: Sequence[Definition], report: Progress) -> list[CompiledMachine]:

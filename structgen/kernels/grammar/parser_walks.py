@@ -703,9 +703,10 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
         ``int32[*, 5 + MOST_DECIDING]``: what is asked (see `tight`), a context, a level, whether it is so, how many
         states on top of a stack decided that, and these states, the uppermost first.
     allowed, missing, open_questions:
-        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``;
-        continuations and contexts without a record, or -1 minus a level, and a column or bracket, without a level
-        after; cell, context, level and the index of a group in ``records`` that are left open.
+        ``int32[*]``, and twice ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``;
+        continuations and contexts without a record, with the cell and the level there, or -1 minus a level, and a
+        column or bracket, without a level after; cell, context, level and the index of a group in ``records`` that
+        are left open. What has a cell and a level is gone on with where it is put into ``todo``.
 
     Returns
     -------
@@ -821,6 +822,7 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
                 if n_missing < len(missing):
                     missing[n_missing, 0] = -1 - p_level
                     missing[n_missing, 1] = operation
+                    missing[n_missing, 2] = missing[n_missing, 3] = 0
                     n_missing += 1
                 continue
             following = target[records[e + 1], where]
@@ -828,6 +830,8 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
                 if n_missing < len(missing):
                     missing[n_missing, 0] = records[e + 1]
                     missing[n_missing, 1] = where
+                    missing[n_missing, 2] = here
+                    missing[n_missing, 3] = after_level
                     n_missing += 1
                 continue
             if n_todo == len(todo):
@@ -896,4 +900,9 @@ def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, reco
                 return SHORT, 0, 0, 0
             allowed[n_allowed] = group
             n_allowed += 1
+    if n_missing:
+        counts[_N_ALLOWED] = n_allowed
+        counts[_N_OPEN] = n_open
+        counts[_LOOKED] = depth_read
+        counts[_VISITED] = visited
     return n_allowed, n_missing, n_open, depth_read

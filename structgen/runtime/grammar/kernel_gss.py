@@ -122,13 +122,14 @@ class KernelGss:
         shapes = (
             (cells, 5), (2 * cells, 1), (shifts, 5), (2 * shifts, 1), (accepts, words), (2 * accepts, 1), (offers, 2),
             (2 * accepts, 1), (offers, words), (offers, -(-self.width // 4)), (1 << 12, 2), (1 << 12, words),
-            (1 << 14, 4), (cells, 5 + kernels.MOST_DECIDING), (2 * cells, 1), (1 << 16, 1), (1 << 10, 2),
+            (1 << 14, 4), (cells, 5 + kernels.MOST_DECIDING), (2 * cells, 1), (1 << 16, 1), (1 << 10, 4),
             (1 << 14, 4),
         )  # fmt: skip
         #: The kernel's argument ``stacks``, and ``counts``.
         self.block, parts = blank(shapes)
         flat = [part.reshape(-1) for part in parts]
         self.cells, self.allowed, self.missing, self.questions = parts[0], flat[15], parts[16], parts[17]
+        self._todo = parts[12]
         self._slots, self._answer_slots = [flat[k] for k in (1, 3, 5, 7)], flat[14]
         self.counts = np.zeros(kernels.GSS_PROGRESS, np.int64)
         #: What `Stack.epoch` has if `Stack.cell` is a cell of these.
@@ -172,6 +173,12 @@ class KernelGss:
         if found >= 0:
             stack.cell, stack.epoch = found, self.epoch
         return found
+
+    def resume(self, missing: NDArray[np.int32], records: NDArray[np.int32]) -> None:
+        """Have the next call of `structgen.kernels.walk_stack_masks` go on with what was missing, now the records."""
+        self._todo[: len(missing), 0] = records
+        self._todo[: len(missing), 1:] = missing[:, [2, 1, 3]]
+        self.counts[[5, 7]] = len(missing), 0
 
     def is_whole(self, cell: int, stack: Stack) -> bool:
         """Whether all of a stack's states are in its cell."""

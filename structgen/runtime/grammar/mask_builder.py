@@ -36,9 +36,6 @@ _RECORDS = 1 << 13
 #: Partial masks that are decided at once.
 _FEW = 64
 
-#: Lexemes that partial masks are decided ahead, when as many lie behind.
-_AHEAD = 64
-
 #: Levels of indentation that the kernel knows, a kilobyte or two each.
 _MOST_LEVELS = 1 << 14
 
@@ -134,22 +131,27 @@ class StackMasks:
         graph, memory, kernels = self._graph, self._memory, self._kernels
         parser = memory.parser
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
-        cells = memory.stacks(sets=len(graph.tight))
-        least = ahead = 0
+        cells = memory.stacks(sets=len(graph.of_endings.tight))
+        least = 0
         while True:
             known = len(cells)
             cell = n = cells.cell(parse.stack, least)
             if cell >= 0:
                 n = kernels.UNFINISHED
             while n == kernels.UNFINISHED:
+                of_endings = graph.of_endings
+                if len(of_endings.tight) > cells.width:  # others had many new sets
+                    return self._slowly(parse, lexer, watched)
                 n, missing, questions, depth_read = kernels.walk_stack_masks(
-                    parser.block, parser.levels.block, graph.records.data, graph.sets, graph.tight, graph.target,
-                    cell, record, parse.context, level, _RECORDS, cells.block, cells.counts,
+                    parser.block, parser.levels.block, graph.records.data, of_endings.sets, of_endings.tight,
+                    graph.target, cell, record, parse.context, level, _RECORDS, cells.block, cells.counts,
                 )  # fmt: skip
                 if n == kernels.UNFINISHED:
                     memory.lend()
                     self._pause()
                     memory.back(cells)
+                elif n >= 0 and missing and self._goes_on(cells, missing):
+                    n = kernels.UNFINISHED
             if n == kernels.SHORT and not cells.is_whole(cell, parse.stack):
                 least = 64 * (int(cells.cells[cell, 2]) + 1)
             elif n == kernels.FULL and (wider := memory.wider(cells, known)) is not None:
@@ -157,14 +159,8 @@ class StackMasks:
             elif n < 0:
                 return self._slowly(parse, lexer, watched)
             elif missing:
-                wanted = cells.missing[:missing].tolist()
-                parser.levels.follow_all([(-1 - number, to) for number, to in wanted if number < 0])
-                following = [(number, to) for number, to in wanted if number >= 0]
-                for done in range(0, len(following), _FEW):
-                    graph.follow(following[done : done + _FEW], ahead)
-                    self._pause()
-                ahead = min(2 * ahead + 1, _AHEAD)
-                cells = memory.stacks(sets=len(graph.tight))  # there may be new sets
+                self._follow(cells.missing[:missing])
+                cells = memory.stacks(sets=len(graph.of_endings.tight))  # there may be new sets
             else:
                 break
         given = int(cells.cells[cell, 2]) + 1
@@ -174,6 +170,31 @@ class StackMasks:
             groups, length = np.append(groups, more), max(length, deepest)
         return self._row_of(groups), length
 
+    def _follow(self, wanted: NDArray[np.int32]) -> None:
+        """Have all at hand that a walk lacked."""
+        pairs = dict.fromkeys((number, to) for number, to, *_ in wanted.tolist())
+        self._memory.parser.levels.follow_all([(-1 - number, to) for number, to in pairs if number < 0])
+        following = [pair for pair in pairs if pair[0] >= 0]
+        for done in range(0, len(following), _FEW):
+            self._graph.follow(following[done : done + _FEW])
+            self._pause()
+
+    def _goes_on(self, cells: KernelGss, missing: int) -> bool:
+        """Whether a walk can go on where it lacked so many partial masks, at hand now; else it begins anew.
+
+        A token of a hundred dashes lacks a hundred, one behind the other.
+        """
+        wanted = cells.missing[:missing].copy()
+        if missing == len(cells.missing) or (wanted[:, 0] < 0).any():
+            return False
+        self._memory.lend()
+        self._follow(wanted)
+        self._memory.back(cells)
+        if len(self._graph.of_endings.tight) > cells.width:
+            return False
+        cells.resume(wanted, self._graph.target[wanted[:, 0], wanted[:, 1]])
+        return True
+
     def _answer(
         self, parse: Parse, given: int, cells: KernelGss, questions: int
     ) -> tuple[NDArray[np.int32], int]:
@@ -181,11 +202,11 @@ class StackMasks:
 
         To find that out may give way to others, who use the cells; so these are read before.
         """
-        lowest, epoch = parse.stack.depth, cells.epoch
+        lowest, epoch, tight = parse.stack.depth, cells.epoch, self._graph.of_endings.tight
         parses: dict[tuple[int, int, int], Parse] = {}
         sets: dict[tuple[int, int, int, int], list[int]] = {}
         for cell, context, level, group in cells.questions[:questions].tolist():
-            number = int(self._graph.tight[self._graph.records.data[group] >> 5, 0]) >> 3
+            number = int(tight[self._graph.records.data[group] >> 5, 0]) >> 3
             sets.setdefault((cell, context, level, number), []).append(group)
             if (cell, context, level) not in parses:
                 states, left = cells.above(cell)

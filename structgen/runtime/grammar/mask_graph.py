@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,12 +11,6 @@ from .completability.completion_tables import asked_of
 from .mask_table import PartialMaskTable
 from .partial_masks import LexemeMasks, Watched
 from .tables import GrammarTables
-
-#: Partial masks that are decided ahead at once, and nodes of the trie below each.
-_FEW, _NODES = 64, 1 << 11
-
-#: Contexts that a terminal is expected to lead to.
-_CONTEXTS = 4
 
 
 class Growing:
@@ -62,13 +54,10 @@ class PartialMaskGraph:
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._continuation_of: dict[tuple[int, Watched], int] = {}
         self._new_continuations: list[tuple[int, Watched]] = []
-        #: By continuation a terminal that is complete there, and by terminal some contexts that it led to last.
-        self._terminal_of: dict[int, int] = {}
-        self._led: dict[int, tuple[int, ...]] = {}
         self._sets: list[int] | None = None
         self._set_of: dict[int, int] = {}
         self._first_of: dict[int, int] = {}  # by row: where its ids begin, of those that were added
-        self.sets, self.tight = sets_of_endings(stored.sets, lexeme_masks.tables)
+        self._of_endings = SetsOfEndings(stored.sets, lexeme_masks.tables)
         self.records, self.ids, at = _records(stored, lexeme_masks)
         self._at = at.tolist()
         self._context_of = np.full(stored.states, -1, np.int32)
@@ -88,40 +77,19 @@ class PartialMaskGraph:
             self._number[key] = known
         return known
 
+    @property
+    def of_endings(self) -> SetsOfEndings:
+        """The sets, as the kernel reads them."""
+        if self._sets is not None:
+            self._of_endings.extend(self._sets)
+        return self._of_endings
+
     def wanted(self, number: int) -> int:
         """The set with a number, as records have it."""
         return self._all_sets()[number]
 
-    def follow(self, wanted: list[tuple[int, int]], ahead: int = 0) -> None:
-        """Have the records at hand that go on from continuations in contexts, a pair each.
-
-        And those that may go on from these over ``ahead`` lexemes, where each terminal leads as it did last. Which do
-        is up to the stack; but a token of a hundred dashes asks for a hundred records, one behind the other.
-        """
-        keys = self._follow(wanted)
-        for continuation, context in wanted:
-            if continuation in self._terminal_of:
-                terminal = self._terminal_of[continuation]
-                others = (each for each in self._led.get(terminal, ()) if each != context)
-                self._led[terminal] = context, *islice(others, _CONTEXTS - 1)
-        while ahead and keys:
-            keys = self._follow(self._likely(keys))
-            ahead -= 1
-
-    def _likely(self, keys: list[tuple[int, int, Watched]]) -> list[tuple[int, int]]:
-        """Some of what goes on from partial masks and is not at hand: continuations and contexts."""
-        found: dict[tuple[int, int], None] = {}
-        for key in keys:
-            for end in self._lexeme_masks.decide(*key).ends:
-                contexts = self._led.get(end.terminal)
-                if contexts is None or len(found) >= _FEW or self._lexeme_masks.work(end.residual) > _NODES:
-                    continue
-                continuation = self._continuation(end.residual, end.watched)
-                found.update(((continuation, each), None) for each in contexts if self.target[continuation, each] < 0)
-        return list(found)
-
-    def _follow(self, wanted: list[tuple[int, int]]) -> list[tuple[int, int, Watched]]:
-        """Have the records at hand that go on from continuations in contexts; the partial masks of these."""
+    def follow(self, wanted: list[tuple[int, int]]) -> None:
+        """Have the records at hand that go on from continuations in contexts, a pair each."""
         starts, keys = self._lexeme_masks.tables.starts, list[tuple[int, int, Watched]]()
         for continuation, context in wanted:
             new = continuation - len(self._stored.continuations)
@@ -133,14 +101,12 @@ class PartialMaskGraph:
         for (continuation, context), key in zip(wanted, keys, strict=True):
             # In a damaged file two continuations can be the same; the kernel asked for this one.
             self.target[continuation, context] = self.number(*key)
-        return keys
 
     def _add(self, residual: int, state: int, watched: Watched) -> int:
         decided = self._lexeme_masks.decide(residual, state, watched)
         record = [len(decided.ends), len(decided.groups)]
         for end in decided.ends:
-            record += end.terminal, (continuation := self._continuation(end.residual, end.watched))
-            self._terminal_of[continuation] = end.terminal
+            record += end.terminal, self._continuation(end.residual, end.watched)
         for terminals, row in decided.groups:
             record += self._group(self._set(terminals), row)
         at = len(self.records)
@@ -178,8 +144,6 @@ class PartialMaskGraph:
             for each in (*self._lexeme_masks.distinct[0], terminals):
                 if self._set_of.setdefault(each, len(sets)) == len(sets):
                     sets.append(each)
-            tables = self._lexeme_masks.tables
-            self.sets, self.tight = sets_of_endings(words_of(sets, tables.set_members), tables)
         return self._set_of[terminals]
 
     def _continuation(self, residual: int, watched: Watched) -> int:
@@ -216,14 +180,50 @@ def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growi
     return Growing(records), Growing(ids), at
 
 
-def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """Sets as the kernel reads them: two for each, the terminals of unconstrained endings, and those of others.
+class SetsOfEndings:
+    """Sets as the kernel reads them; there is room behind the last.
 
-    Of each then flags, ``int32[sets, *]``: whether there are others (1), and whether there are columns among the
-    first (2) and the second (4), with 8 times the number of the first set that has the same of them; and these
-    others as `structgen.runtime.grammar.completability.completion_tables.asked_of` counts them, in words.
+    Attributes
+    ----------
+    sets:
+        ``uint32[2 * room, words]``: two for each set, the terminals of unconstrained endings, and those of others.
+    tight:
+        ``int32[room, *]``. Flags first: whether there are others (1), and whether there are columns among the first
+        (2) and the second (4), with 8 times the number of the first set that has the same of them; and these others
+        as `structgen.runtime.grammar.completability.completion_tables.asked_of` counts them, in words.
     """
-    asked, others = np.zeros(len(words), np.int32), np.zeros((len(words), 0), np.uint32)
+
+    def __init__(self, words: NDArray[np.uint32], tables: GrammarTables) -> None:
+        self._tables = tables
+        self._first_of: dict[bytes, int] = {}
+        self._n = 0
+        self.sets, self.tight = np.zeros((0, 0), np.uint32), np.zeros((0, 0), np.int32)
+        self._append(words)
+
+    def extend(self, sets: list[int]) -> None:
+        """Have all sets of a list, which begins with those that are there."""
+        if len(sets) > self._n:
+            self._append(words_of(sets[self._n :], self._tables.set_members))
+
+    def _append(self, words: NDArray[np.uint32]) -> None:
+        found, tight = _as_read(words, self._tables)
+        known, self._n = self._n, self._n + len(words)
+        if not known or self._n > len(self.tight):
+            room = self._n + (self._n if known else 0)
+            self.sets, before = np.zeros((2 * room, found.shape[1]), np.uint32), self.sets
+            self.tight, flags = np.zeros((room, tight.shape[1]), np.int32), self.tight
+            if known:
+                self.sets[: 2 * known], self.tight[:known] = before[: 2 * known], flags[:known]
+        others = np.ascontiguousarray(tight[:, 1:])
+        for number in range(len(words)):
+            first = self._first_of.setdefault(others[number].tobytes(), known + number)
+            tight[number, 0] |= 8 * first
+        self.sets[2 * known : 2 * self._n], self.tight[known : self._n] = found, tight
+
+
+def _as_read(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """`SetsOfEndings` of some sets, but for the number of the first one that has the same."""
+    others = np.zeros((len(words), 0), np.uint32)
     found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
     if tables.endings.is_unconstrained:
         found[::2] = words
@@ -233,12 +233,9 @@ def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[N
         found[::2] = _terminals(tables, endings, np.flatnonzero(tables.endings.ends[:, 2]))
         found[1::2] = _terminals(tables, endings, which)
         others = from_bits(np.ascontiguousarray(endings[:, which]))
-        rows = others.view(np.dtype((np.void, max(1, others.itemsize * others.shape[1])))).reshape(-1)
-        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
-        asked[:] = first[number.reshape(-1)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
     flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
-    asked = 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
+    asked = np.packbits(flags, axis=0, bitorder="little")[0].astype(np.int32)
     return found, np.concatenate([asked[:, None], others.view(np.int32)], axis=1)
 
 

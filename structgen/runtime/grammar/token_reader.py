@@ -16,7 +16,7 @@ from ..core.bitsets import bits_of
 from ..core.blocks import packed
 from .kernel_gss import KernelGss, KernelMemory
 from .lexer_threads import Opening, Thread
-from .mask_graph import sets_of_endings
+from .mask_graph import SetsOfEndings
 from .parser.parser_driver import Parse, ParserDriver
 from .tables import GrammarTables
 
@@ -97,9 +97,11 @@ class TokenReader:
         """By lexer state the number of what a lexeme can become, and these sets as kernels read them."""
         tables = self._tables
         if tables.endings.is_unconstrained:  # what equal sets would save is less than to find them
-            return np.arange(len(tables.future), dtype=np.int32), *sets_of_endings(tables.future, tables)
-        words, number = tables.distinct_futures
-        return number, *sets_of_endings(words, tables)
+            words, number = tables.future, np.arange(len(tables.future), dtype=np.int32)
+        else:
+            words, number = tables.distinct_futures
+        of_endings = SetsOfEndings(words, tables)
+        return number, of_endings.sets, of_endings.tight
 
     def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...] | None:
         """The threads after some bytes that can go on; None where the kernel can't tell."""

@@ -11,10 +11,12 @@ from judges.lark_judge import vocabulary_of
 
 import structgen as sg
 from structgen import kernels
+from structgen.runtime.core.bitsets import sets_of
 from structgen.runtime.core.lazy_table import LazyTable
 from structgen.runtime.grammar import mask_builder, partial_masks
 from structgen.runtime.grammar.completability import obligations
 from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.grammar.mask_graph import SetsOfEndings
 from structgen.system.locks import Lock
 
 LETTERS = 'ab12+*()"{}[]:, ifn'
@@ -97,6 +99,41 @@ def test_rows_in_slices_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch)
             token = rng.choice(ids)
             configs = [apart.advance(configs[0], token), sliced.advance(configs[1], token)]
     assert turns > 100
+
+
+@every_definition
+def test_walks_that_go_on_find_what_those_find_that_begin_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ongoing, anew = machine_of(name), machine_of(name)
+    begun, rng = list[int](), random.Random(name)
+
+    def begins_anew(_: object, missing: int) -> bool:
+        begun.append(missing)
+        return False
+
+    monkeypatch.setattr(anew.masks, "_goes_on", begins_anew)
+    for _ in range(6):
+        configs: list[Any] = [ongoing.start, anew.start]
+        for _ in range(12):
+            rows = [ongoing.row(configs[0]), anew.row(configs[1])]
+            np.testing.assert_array_equal(rows[0], rows[1])
+            ids = [token for token in range(200) if rows[0][token >> 5] >> (token & 31) & 1]
+            ids = [token for token in ids if token not in ongoing.vocabulary.eos_ids]
+            if not ids:
+                break
+            token = rng.choice(ids)
+            configs = [ongoing.advance(configs[0], token), anew.advance(configs[1], token)]
+    assert begun
+
+
+@every_definition
+def test_sets_of_endings_that_come_one_by_one_are_read_as_all_at_once(name: str) -> None:
+    tables = machine_of(name).tables
+    words, _ = tables.distinct_futures
+    whole, grown = SetsOfEndings(words, tables), SetsOfEndings(words[:1], tables)
+    for count in range(1, len(words) + 1):
+        grown.extend(sets_of(words[:count]))
+        np.testing.assert_array_equal(grown.sets[: 2 * count], whole.sets[: 2 * count])
+        np.testing.assert_array_equal(grown.tight[:count], whole.tight[:count])
 
 
 def test_what_others_ask_meanwhile_leaves_answers_right(monkeypatch: pytest.MonkeyPatch) -> None:
