@@ -398,10 +398,12 @@ def _marked_in_table(arena, members, member):
             arena[new + k] = 0
         arena[new] = members & 0x7FFFFFFF
         arena[new + 1] = members >> np.int64(31)
-    else:
+    elif members - NUMBERED < arena[sets + 2]:
         row = _set_row(arena, members - NUMBERED)
         for k in range(arena[sets]):
             arena[new + k] = arena[row + k]
+    else:  # a file may have it that to a set is added as to a count
+        return np.int64(-1)
     word = new + member // 31
     bit = 1 << member % 31
     if arena[word] & bit:
@@ -440,6 +442,8 @@ def _passes(arena, members, test):
     if members < NUMBERED:
         n = _in_both(members, np.int64(arena[t + 2]) | np.int64(arena[t + 3]) << np.int64(31))
         return arena[t] <= n <= arena[t + 1]
+    if members - NUMBERED >= arena[arena[A_SETS] + 2]:
+        return False
     row = _set_row(arena, members - NUMBERED)
     words = np.int64(arena[arena[A_SETS]])
     n = 0

@@ -160,7 +160,8 @@ class StackWalker:
             self._arena = tables.arena()
         else:
             self._arena = tables.arena(2 << len(sets).bit_length())
-            self._kernels.number_sets(self._arena, self._padded(sets))
+            words = int(self._arena[self._arena[self._kernels.A_SETS]])
+            self._kernels.number_sets(self._arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
         self._open = np.fromiter(tables.open, np.int64, len(tables.open))
         self._n = tables.states
         self._widest = tables.widest
@@ -201,18 +202,15 @@ class StackWalker:
         sets = self._sets()
         return sets.nbytes + 100 * len(sets)
 
-    def _padded(self, sets: NDArray[np.int32]) -> NDArray[np.int32]:
-        words = int(self._arena[self._arena[self._kernels.A_SETS]])
-        return np.pad(sets, ((0, 0), (0, words - sets.shape[1])))
-
     def word(self, count: int) -> int:
         """What kernels have for a count or a set: the same, or the number of a set of more than `PAIR` members."""
-        if count < self._kernels.NUMBERED:
-            return count
-        words = [count >> begin & 0x7FFFFFFF for begin in range(0, count.bit_length(), 31)]
+        if count < self._kernels.NUMBERED or self._widest <= PAIR:
+            return count & (self._kernels.NUMBERED - 1)
         number = -1
         while number < 0:
-            number = self._kernels.number_sets(self._arena, self._padded(np.array([words], np.int32)))
+            width = int(self._arena[self._arena[self._kernels.A_SETS]])
+            words = [count >> begin & 0x7FFFFFFF for begin in range(0, 31 * width, 31)]
+            number = self._kernels.number_sets(self._arena, np.array([words], np.int32))
             self._has_grown(self._arena)
         return int(self._kernels.NUMBERED + number)
 
