@@ -487,7 +487,7 @@ def test_many_properties_in_any_order(extra: dict[str, Any], number: int) -> Non
     assert not dead_states(program)
     draw = random.Random(repr((extra, number)))
     seen = set()
-    for _ in range(400):
+    for _ in range(400 if number < 100 else 100):
         names = draw.sample([f"p{i}" for i in range(number + 1)], draw.randint(0, 4)) + draw.sample(
             ["p7", "p3"], draw.choice((1, 2, 2, 2))
         )
@@ -495,7 +495,7 @@ def test_many_properties_in_any_order(extra: dict[str, Any], number: int) -> Non
         seen.add(judge.is_valid(value))
         assert accepts(program, dumps(value)) == judge.is_valid(value), value
     assert seen == {False, True}
-    for _ in range(200):  # whatever begins can also end, and no declared name comes twice
+    for _ in range(200 if number < 100 else 20):  # whatever begins can also end, and no declared name comes twice
         text = sample(program, draw, 60)
         if text is None:
             continue
