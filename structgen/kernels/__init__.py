@@ -13,7 +13,8 @@ Why no write passes the end of an array, whatever tables say, if their numbers a
 - Counting walks cut intervals at bounds that are in order, so that pieces are disjoint and one at most is whole; each
   piece of a depth leads to three at most, for which there is room first.
 - Room for threads and cells of a stack is looked at before each one (`_follow`, `_unite`, `_stack_cell`, `_cell`),
-  for those that a configuration begins with, too (`_start_stack`).
+  for those that a configuration begins with, too (`_start_stack`). A set has a number only where there is room for
+  one more behind it (`_number_last`), and a number that no set has is dead.
 - Pieces of a parser's stack that are kept have 24 states at most, and are made longer by one before that is looked
   at; there is room for 64. Room for pairs, bases and what waits is looked at before each one (`replaced_pieces`).
 - Room for a row, a thread and what was seen of it is looked at before each one; a row has room for twice the

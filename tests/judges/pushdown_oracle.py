@@ -11,7 +11,7 @@ from structgen.runtime.automaton.tables import SET
 from structgen.vocabulary.vocabulary import Vocabulary
 
 #: The bit from which on a count has the tokens that ended in a state, beside its count in a loop, or set.
-TOKENS = 64
+TOKENS = 2048
 
 #: A state and its count, or the bits of its set (0 where it has none).
 Frame: TypeAlias = tuple[int, int]
@@ -117,7 +117,7 @@ def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack
     counted = edge.counted
     tokens, count = divmod(count, 1 << TOKENS)
     if isinstance(counted, MarkedEdge):
-        members = {k for k in range(64) if count >> k & 1}
+        members = {k for k in range(TOKENS) if count >> k & 1}
         if counted.member in members:
             return set()
         members |= {counted.member} - {-1}

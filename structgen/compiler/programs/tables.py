@@ -14,7 +14,7 @@ from ... import kernels
 from ...budget import Budget, Meter
 from ...errors import InternalError
 from ...runtime.automaton.tables import DEAD, MARK
-from ...runtime.pushdown.tables import PushdownTables
+from ...runtime.pushdown.tables import PAIR, PushdownTables
 from ...runtime.pushdown.token_edges import TokenTables
 from ...storage.container import smallest
 from .program import Condition, CountedEdge, MarkedEdge, Program, State, TokenSet
@@ -67,6 +67,7 @@ class Flattener:
         self._sequence: list[State] = []
         self._records: dict[tuple[int, ...], int] = {}
         self._tests: dict[Condition, int] = {}
+        self._test_rows: list[tuple[int, int, int, int]] = []
         #: By the move, where there is one; by the targets of those that are made together.
         self._groups: dict[tuple[tuple[State, ...], CountedEdge | MarkedEdge | None] | tuple[int, ...], int] = {}
         self._columns = np.zeros((4, 0), np.int64)
@@ -86,6 +87,7 @@ class Flattener:
             self._move_record[:], self._move_start[:], self._sequence[:]
         )  # fmt: skip
         found._records, found._tests = self._records.copy(), self._tests.copy()
+        found._test_rows = self._test_rows[:]
         found._groups, found._token_sets = self._groups.copy(), self._token_sets.copy()
         return found
 
@@ -160,7 +162,10 @@ class Flattener:
 
     def _record(self, counted: CountedEdge | MarkedEdge) -> int:
         if isinstance(counted, MarkedEdge):
-            test = self._tests.setdefault(counted.condition, len(self._tests))
+            test = self._tests.get(counted.condition)
+            if test is None:
+                test = self._tests[counted.condition] = len(self._test_rows)
+                self._test_rows += _words(counted.condition)
             key = (MARK, test, counted.state, counted.member, DEAD)
         else:
             key = counted.operation, counted.loop, counted.low, counted.mid, counted.high
@@ -325,7 +330,7 @@ class Flattener:
         return marks
 
     def _all_tests(self) -> NDArray[np.int32]:
-        return np.array([_words(test) for test in self._tests], np.int32).reshape(-1, 4)
+        return np.array(self._test_rows, np.int32).reshape(-1, 4)
 
     def _array(self, numbers: list[int] | list[bool]) -> _Numbers:
         """A list that grows, as an array."""
@@ -394,6 +399,8 @@ def _states_in(records: NDArray[np.int32]) -> NDArray[np.bool_]:
     return found
 
 
-def _words(test: Condition) -> tuple[int, int, int, int]:
-    """The bounds of a test, and its mask in words of 31 bits."""
-    return test.low, test.high, test.mask & 0x7FFFFFFF, test.mask >> 31
+def _words(test: Condition) -> list[tuple[int, int, int, int]]:
+    """The bounds of a test, and its mask in words of 31 bits; see `PushdownTables.tests`."""
+    masks = [test.mask >> begin for begin in range(0, max(1, test.mask.bit_length()), PAIR)]
+    words = [(mask & 0x7FFFFFFF, mask >> 31 & 0x7FFFFFFF) for mask in masks]
+    return [(test.low, test.high, *words[0]), *[(-1, 0, *each) for each in words[1:]]]

@@ -31,9 +31,9 @@ from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
 from ..core.machine import WHOLE, Productions, SharedRows, Symbol
 from .partial_masks import NOTHING, ROOT, StateMasks
-from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread, laid_out
+from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
-from .tables import Moves, PushdownTables
+from .tables import MOST_MEMBERS, Moves, PushdownTables
 from .token_edges import TokenMoves
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ _MANY_NODES = 1 << 10
 
 #: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
 _SHORT = 8
-
-#: Tokens are counted from this bit of a count on: below are the counts of loops, and sets.
-_TOKENS = LOOP_COUNT.bit_length()
 
 #: The fields of the meta section.
 _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
@@ -124,6 +121,8 @@ class PushdownMachine(InternedMachine[Thread]):
         self._keeps: list[int] = []
         if tables.tokens is not None:
             self._token_moves, self._sees_tokens = TokenMoves(vocabulary), True
+        #: Tokens are counted from this bit of a count on: below are the counts of loops, and sets, perhaps to come.
+        self._tokens_at = MOST_MEMBERS if tables.open else max(LOOP_COUNT.bit_length(), tables.widest)
         self._take_counters()
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
@@ -444,14 +443,14 @@ class PushdownMachine(InternedMachine[Thread]):
     def _with_token_counted(self, threads: dict[Thread, None]) -> dict[Thread, None]:
         """Threads at the end of a token. Of those that differ in the tokens counted alone, the one that has counted
         least has all possibilities of the others."""
-        bounds = self._token_moves.bounds if self._token_moves is not None else {}
+        bounds, at = self._token_moves.bounds if self._token_moves is not None else {}, self._tokens_at
         if not any(state in bounds for state, _, _ in threads):
             return threads
         found: dict[Thread, None] = {}
         least: dict[Thread, int] = {}
         for state, count, frame in threads:
             most, exhausted = bounds.get(state, (0, DEAD))
-            tokens = (count >> _TOKENS) + 1
+            tokens = (count >> at) + 1
             if exhausted == DEAD:
                 found[state, count, frame] = None
             elif tokens >= most:
@@ -460,7 +459,7 @@ class PushdownMachine(InternedMachine[Thread]):
                 alike = state, count & self._counted, frame
                 least[alike] = min(tokens, least.get(alike, most))
         for (state, count, frame), tokens in least.items():
-            found[state, tokens << _TOKENS | count, frame] = None
+            found[state, tokens << at | count, frame] = None
         return found
 
     def _take_counters(self) -> None:
@@ -479,10 +478,10 @@ class PushdownMachine(InternedMachine[Thread]):
             self._token_moves.take(tables.tokens, tables.states, tables.moves)
             self._counts_tokens = tables.tokens.counts
             if self._counts_tokens:
-                self._counted = LOOP_COUNT
-                self._keeps[new:] = [mask & LOOP_COUNT for mask in self._keeps[new:]]
+                self._counted = (1 << self._tokens_at) - 1
+                self._keeps[new:] = [mask & self._counted for mask in self._keeps[new:]]
                 for state in self._token_moves.bounds:
-                    self._keeps[state] |= ~LOOP_COUNT
+                    self._keeps[state] |= ~self._counted
 
     def lower(self, states: Collection[int]) -> None:
         """Have the open ones among some states lowered. Raises `BudgetExceededError`."""
@@ -612,9 +611,9 @@ class PushdownMachine(InternedMachine[Thread]):
         self._fills += 1  # what others find out meanwhile does not make room for itself
         try:
             if (len(threads) > 1 or isinstance(threads[0][2], Fork)) and self._takes_long(threads):
-                walked, cells = laid_out(threads, _MOST_CELLS)
-                if len(cells) <= _MOST_CELLS:
-                    return {self.rows.row_of_all(walked, cells)}
+                row = self.rows.row_of_all(threads, self._counted, _MOST_CELLS)
+                if row is not None:
+                    return {row}
             return self.decide(threads, ROOT)[0]
         finally:
             self._fills -= 1

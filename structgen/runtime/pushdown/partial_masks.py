@@ -38,8 +38,9 @@ from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
+from .stacks import Thread, laid_out
 from .subautomata import calling_states
-from .tables import PushdownTables
+from .tables import PAIR, PushdownTables
 from .walker import BELOW, BETWEEN, StackWalker, stretches
 
 __all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
@@ -155,7 +156,8 @@ class StateMasks:
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`."""
-        return self.pool.grown + self.residuals.grown + 400 * (self._fresh - self._before) > MOST_GROWN
+        sets = self._walker.set_bytes if self._walker is not None else 0
+        return self.pool.grown + self.residuals.grown + 400 * (self._fresh - self._before) + sets > MOST_GROWN
 
     def forget(self) -> None:
         """Forget what came since the last mark: other rows and residual lists will have those numbers."""
@@ -169,6 +171,7 @@ class StateMasks:
         self.shared.cut(used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._fresh, self._bases = self._before, {}
+        self._walker = None if self.tables.widest > PAIR else self._walker  # which knows sets
 
     def decide(self, residual: int, state: int, count: int) -> PartialRow:
         """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
@@ -198,12 +201,13 @@ class StateMasks:
         if residual == ROOT and state in self.tables.interiors:
             return self._by_interior(*self.tables.interiors[state])
         walk, nodes = self._walk(), self.residuals[residual]
-        walked = walk.decide(nodes, state, count, _WIDE)
+        word = walk.word(count)
+        walked = walk.decide(nodes, state, word, _WIDE)
         if walked is None:
             found = self._wide(state, count) if residual == ROOT and self.is_wide(state) else None
             if found is not None:
                 return found
-            walked = (*walk.narrow(nodes, (state, count)), None)
+            walked = (*walk.narrow(nodes, (state, word)), None)
         ids, below, gaps = walked
         if gaps is not None:
             return self.pool.add_gaps(gaps), self.residuals.add(below)
@@ -258,10 +262,14 @@ class StateMasks:
             return False
         return self.is_wide(state)
 
-    def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
-        """The row of threads whose stacks are known, found in one walk; see
-        `structgen.runtime.pushdown.stacks.laid_out`."""
-        return self._row(self._walk().whole(threads, cells))
+    def row_of_all(self, threads: tuple[Thread, ...], counted: int, most: int) -> int | None:
+        """The row of threads on all that lies below them, found in one walk; None for more than ``most`` frames.
+
+        Their counts and sets are the bits of ``counted``.
+        """
+        walk = self._walk()
+        laid, cells = laid_out(threads, most, lambda count: walk.word(count & counted))
+        return self._row(walk.whole(laid, cells)) if len(cells) <= most else None
 
     def reached(
         self, threads: NDArray[np.int64], cells: NDArray[np.int64]

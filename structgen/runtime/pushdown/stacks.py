@@ -15,7 +15,7 @@ ways led there: frames grow with the text, not with the number of ways to read i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -292,10 +292,17 @@ class Stacks:
                 todo[here.below] = None
 
 
-def laid_out(threads: Iterable[Thread], most: int = 1 << 62) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _loop_count(count: int) -> int:
+    return count & LOOP_COUNT
+
+
+def laid_out(
+    threads: Iterable[Thread], most: int = 1 << 62, word: Callable[[int], int] = _loop_count
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Threads and the frames below them, down to the bottom, as `structgen.kernels` has threads and cells.
 
-    Only some of the frames, and no thread, where there are more than ``most`` frames.
+    Only some of the frames, and no thread, where there are more than ``most`` frames. ``word`` says what kernels
+    have for a count or a set.
     """
     numbers: dict[Stack, int] = {None: -1}
     cells: list[tuple[int, int, int, int, int]] = []
@@ -319,8 +326,8 @@ def laid_out(threads: Iterable[Thread], most: int = 1 << 62) -> tuple[NDArray[np
                 cells.append((FORK, numbers[member], number, ends, 0))
                 number = len(cells) - 1
         else:
-            cells.append((here.state, here.count & LOOP_COUNT, numbers[here.below], int(here.ends), 0))
+            cells.append((here.state, word(here.count), numbers[here.below], int(here.ends), 0))
             number = len(cells) - 1
         numbers[here] = number
-    found = [(state, count & LOOP_COUNT, numbers[stack]) for state, count, stack in threads if state >= 0]
+    found = [(state, word(count), numbers[stack]) for state, count, stack in threads if state >= 0]
     return np.array(found, np.int64).reshape(-1, 3), np.array(cells, np.int64).reshape(-1, 5)

@@ -18,10 +18,10 @@ from ..rows.row_pool import RowPool
 from . import tables
 from .partial_masks import StateMasks, StoredMasks, in_order
 from .shared_masks import NAME_BYTES, SharedMasks
-from .tables import PushdownTables
+from .tables import PAIR, PushdownTables
 from .token_edges import TokenTables
 
-#: A set of members is stored in two words of so many bits.
+#: A set of members is stored in words of so many bits, two in a row.
 _LOWER = (1 << 31) - 1
 
 #: Shared masks that the index uses.
@@ -77,7 +77,8 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
         }
     sections: dict[str, Array] = {name: smallest(column) for name, column in found.items()}
     if rows.sets:
-        words = [(members & _LOWER, members >> 31) for members in rows.sets]
+        pairs = range(0, _set_rows(rows.tables) * PAIR, PAIR)
+        words = [(members >> i & _LOWER, members >> i + 31 & _LOWER) for members in rows.sets for i in pairs]
         sections["set_members"] = np.array(words, np.uint32)
     sections |= rows.pool.to_sections() | rows.residuals.to_sections()
     if rows.shared.uses:
@@ -156,10 +157,21 @@ def _read_decided(rows: StateMasks, found: Sections, where: str) -> None:
     *decided, words = (found[column.name] for column in SETTLED)
     rows.stored = StoredMasks(*decided)
     if len(words):
-        sets = [lower | upper << 31 for lower, upper in words.tolist()]
+        of_each = _set_rows(rows.tables)
+        if len(words) % of_each:
+            raise FormatError("section 'set_members' ends within a set", where=where)
+        sets = [
+            sum(word << 31 * place for place, word in enumerate(each))
+            for each in words.reshape(-1, 2 * of_each).tolist()
+        ]
         rows.sets = {members: number for number, members in enumerate(sets, 1)}
         if len(rows.sets) < len(sets) or 0 in rows.sets:
             raise FormatError("section 'set_members' has a set twice, or the empty one", where=where)
+
+
+def _set_rows(tables: PushdownTables) -> int:
+    """Rows of the section 'set_members' for each set."""
+    return max(1, -(-tables.widest // PAIR))
 
 
 def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: str) -> None:

@@ -22,8 +22,12 @@ from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check
 from ..core.lazy_table import LazyTable
 from .token_edges import TokenTables
 
-#: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
-MOST_MEMBERS = 62
+#: Members of a set. Where one has no other than so many, kernels keep it in an ``int64``; files have two words of 31
+#: bits for these many, in as many rows as are needed.
+MOST_MEMBERS, PAIR = 1 << 10, 62
+
+#: Sets of more members that kernels have room for at first.
+_FEW_SETS = 1 << 8
 
 #: The marks of states: behind the opening bracket of an array whose items must differ; behind one of its items.
 OPENS_ARRAY, ENDS_ITEM = 1, 2
@@ -47,7 +51,7 @@ SECTIONS = (
     replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
     LIVE,
     Column("distinct", "u1", rows="marked", below=3, default=0),
-    Column("tests", "i4", rows="tests", columns=4, below=1 << 31, default=0),
+    Column("tests", "i4", rows="tests", fields=((-1, 1 << 31), *[(0, 1 << 31)] * 3), default=0),
     Column(
         "records", "i4", rows="records", default=0,
         fields=(
@@ -118,7 +122,7 @@ class PushdownTables:
         and -1.
     tests:
         ``int32[tests, 4]``: from how many to how many of the members in a mask must be there, and the mask's lower
-        and upper 31 bits.
+        and upper 31 bits; those of the next 62 members are in another row behind it, which begins with -1, and so on.
     start:
         The initial state, alone on the stack.
     tokens:
@@ -175,7 +179,19 @@ class PushdownTables:
     @cached_property
     def passes(self) -> list[tuple[int, int, int]]:
         """For each test its mask, and the bounds on the number of its members that are there."""
-        return [(upper << 31 | lower, low, high) for low, high, lower, upper in self.tests.tolist()]
+        found: list[tuple[int, int, int]] = []
+        for low, high, lower, upper in reversed(self.tests.tolist()):
+            mask = upper << 31 | lower
+            if found and found[-1][1] < 0:
+                mask |= found[-1][0] << PAIR
+            found.append((mask, low, high))
+        return found[::-1]
+
+    @property
+    def widest(self) -> int:
+        """Members of the largest set at most."""
+        registers = self.loops[self.loops[:, 0] < 0, 1]
+        return int(registers.max(initial=0))
 
     def edges(self, state: int) -> dict[int, int]:
         """What a state does with each byte that it takes: a state, or ``states + g`` for group ``g``."""
@@ -278,10 +294,11 @@ class PushdownTables:
 
     # -- the form for kernels --------------------------------------------------------------------------
 
-    def arena(self) -> NDArray[np.int32]:
+    def arena(self, sets: int = 0) -> NDArray[np.int32]:
         """Everything in one ``int32`` array; the layout is that of `structgen.kernels`' section on stacks.
 
-        No row of the table is in it yet, but room for all: memory that is never touched is never taken.
+        No row of the table is in it yet, but room for all: memory that is never touched is never taken. There is room
+        for ``sets`` sets of members, a power of two, or a few, if some can have more than `PAIR`.
         """
         from ... import kernels
 
@@ -306,6 +323,7 @@ class PushdownTables:
             kernels.A_LIVE: self.live,
             kernels.A_RETURNS: self.returns,
             kernels.A_TESTS: self.tests,
+            kernels.A_SETS: self._room_for_sets(sets),
         }
         header = np.zeros(kernels.ARENA_HEADER, np.int32)
         width = int(classes[-1]) + 1
@@ -322,6 +340,17 @@ class PushdownTables:
         arena[len(arena) - width :] = DEAD
         arena[: len(header)] = header
         return arena
+
+    def _room_for_sets(self, sets: int) -> NDArray[np.int32]:
+        """The kernels' table of sets, an empty one."""
+        from ... import kernels
+
+        if self.widest <= PAIR:
+            return np.zeros(kernels.SET_HEADER, np.int32)
+        words, sets = -(-self.widest // 31), max(sets, _FEW_SETS)
+        found = np.zeros(kernels.SET_HEADER + 2 * sets + (sets + 1) * words, np.int32)
+        found[:2] = words, sets
+        return found
 
     def _like_or_open(self) -> NDArray[np.int32]:
         """``like``, with `kernels.OPEN` for states that are open."""
@@ -403,7 +432,8 @@ def _check_counters(records: NDArray[np.int32], loops: NDArray[np.int32], sizes:
         raise FormatError(f"section 'loops' has a register of more than {MOST_MEMBERS} members", where=where)
     of = records[:, 0] == MARK
     marks, counts = records[of], records[~of]
-    bounds = np.array([sizes["tests"], sizes["states"], MOST_MEMBERS])
+    widest = max(PAIR, int(loops[loops[:, 0] < 0, 1].max(initial=0)))
+    bounds = np.array([sizes["tests"], sizes["states"], widest])
     if (marks[:, 1:4] >= bounds).any() or (marks[:, 2] < 0).any():
         raise FormatError("section 'records' has a mark without its test, state or member", where=where)
     bounds = np.array([len(loops), sizes["states"], sizes["states"]])

@@ -19,7 +19,7 @@ from ..core.lazy_table import LazyTable
 from ..rows.subtrees import kinds_of, subtrees
 from .stacks import END
 from .subautomata import MOST_SPELLED, POP, Subautomaton, spelled, subautomaton
-from .tables import PushdownTables
+from .tables import PAIR, PushdownTables
 
 T = TypeVar("T")
 
@@ -153,12 +153,18 @@ class StackWalker:
         self._lay_out()
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
-    def _lay_out(self) -> None:
-        """Take the tables as they are now."""
+    def _lay_out(self, sets: NDArray[np.int32] | None = None) -> None:
+        """Take the tables as they are now, with the sets of an earlier form, and room for as many more."""
         tables = self._tables
-        self._arena = tables.arena()
+        if sets is None:
+            self._arena = tables.arena()
+        else:
+            self._arena = tables.arena(2 << len(sets).bit_length())
+            words = int(self._arena[self._arena[self._kernels.A_SETS]])
+            self._kernels.number_sets(self._arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
         self._open = np.fromiter(tables.open, np.int64, len(tables.open))
         self._n = tables.states
+        self._widest = tables.widest
         self._classes = self._arena[self._arena[self._kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = self._nodes_below(self._classes)
         self._kinds = kinds_of(self._classes)
@@ -171,7 +177,7 @@ class StackWalker:
         a = self._kernels
         if not arena[a.A_CAME_TO]:
             return False
-        came_to = {int(arena[a.A_CAME_TO]) - 1}
+        came_to = {int(arena[a.A_CAME_TO]) - 1} - {a.NO_SET - 1}
         if arena is self._arena:
             rows = arena[a.A_ROWS] + self._open
             came_to.update(self._open[arena[rows] != 0].tolist())
@@ -180,8 +186,33 @@ class StackWalker:
         before = self._tables.open
         self._tables.lower(came_to)
         if arena is self._arena or self._tables.open is not before:
-            self._lay_out()
+            self._lay_out(self._sets() if self._widest > PAIR else None)
         return True
+
+    def _sets(self) -> NDArray[np.int32]:
+        """The sets that have numbers, ``int32[sets, words]``, in their order."""
+        begin = int(self._arena[self._kernels.A_SETS])
+        words, room, n = self._arena[begin : begin + self._kernels.SET_HEADER].tolist()
+        begin += self._kernels.SET_HEADER + 2 * room
+        return self._arena[begin : begin + n * words].reshape(n, words)
+
+    @property
+    def set_bytes(self) -> int:
+        """About the bytes of the sets that have numbers, with those that whoever walks has of them."""
+        sets = self._sets()
+        return sets.nbytes + 100 * len(sets)
+
+    def word(self, count: int) -> int:
+        """What kernels have for a count or a set: the same, or the number of a set of more than `PAIR` members."""
+        if count < self._kernels.NUMBERED or self._widest <= PAIR:
+            return count & (self._kernels.NUMBERED - 1)
+        number = -1
+        while number < 0:
+            width = int(self._arena[self._arena[self._kernels.A_SETS]])
+            words = [count >> begin & 0x7FFFFFFF for begin in range(0, 31 * width, 31)]
+            number = self._kernels.number_sets(self._arena, np.array([words], np.int32))
+            self._has_grown(self._arena)
+        return int(self._kernels.NUMBERED + number)
 
     def _settled(self, walk: Callable[[NDArray[np.int32]], T]) -> T:
         """What a walk finds once all states are lowered that it comes to."""

@@ -28,7 +28,7 @@ from judges.pushdown_oracle import (
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.layout.options import TextOptions
-from structgen.compiler.json_schema.lower import any_order
+from structgen.compiler.json_schema.lower import any_order, marked_order
 from structgen.compiler.json_schema.lower.lower import lower
 from structgen.compiler.json_schema.normal_form.shapes import (
     ArrayShape,
@@ -464,29 +464,38 @@ def test_unique_items_of_many_values() -> None:
     assert relaxed[0].startswith("/properties/a: uniqueItems")
 
 
+#: All members are null; that not all are is a mark that one must earn.
+ALL_NULL = {"additionalProperties": {"type": "null"}}
+
+
 @pytest.mark.parametrize(
-    "extra", [{}, {"maxProperties": 3}, {"minProperties": 3}, {"additionalProperties": True}], ids=repr
-)
-def test_many_properties_in_any_order(extra: dict[str, Any]) -> None:
+    ("extra", "number"),
+    [
+        ({}, 20), ({"maxProperties": 3}, 20), ({"minProperties": 3}, 20), ({"additionalProperties": True}, 20),
+        ({"maxProperties": 3}, 130), ({"not": ALL_NULL}, 130), ({"not": ALL_NULL, "minProperties": 4}, 20),
+        ({"not": ALL_NULL, "additionalProperties": {"enum": ["x", None]}}, 20),
+    ],
+)  # fmt: skip
+def test_many_properties_in_any_order(extra: dict[str, Any], number: int) -> None:
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {f"p{i}": {"enum": [i, None]} for i in range(20)},
+        "properties": {f"p{i}": {"enum": [i, None] if i % 3 else [i]} for i in range(number)},
         "required": ["p7", "p3"],
         "additionalProperties": False,
     } | extra
     program, judge = program_of(schema, property_order="any"), Draft202012Validator(schema)
     assert not dead_states(program)
-    draw = random.Random(repr(extra))
+    draw = random.Random(repr((extra, number)))
     seen = set()
-    for _ in range(400):
-        names = draw.sample([f"p{i}" for i in range(21)], draw.randint(0, 4)) + draw.sample(
+    for _ in range(400 if number < 100 else 100):
+        names = draw.sample([f"p{i}" for i in range(number + 1)], draw.randint(0, 4)) + draw.sample(
             ["p7", "p3"], draw.choice((1, 2, 2, 2))
         )
         value = {name: draw.choice([int(name[1:]), None]) for name in names}
         seen.add(judge.is_valid(value))
         assert accepts(program, dumps(value)) == judge.is_valid(value), value
     assert seen == {False, True}
-    for _ in range(200):  # whatever begins can also end, and no declared name comes twice
+    for _ in range(200 if number < 100 else 20):  # whatever begins can also end, and no declared name comes twice
         text = sample(program, draw, 60)
         if text is None:
             continue
@@ -496,7 +505,8 @@ def test_many_properties_in_any_order(extra: dict[str, Any]) -> None:
         assert len(declared) == len(set(declared)), text
 
 
-def test_more_properties_in_any_order_than_a_register_holds() -> None:
+def test_more_properties_in_any_order_than_a_register_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marked_order, "MOST_MEMBERS", 62)
     schema: dict[str, Any] = {"type": "object", "properties": {f"p{i}": {"const": i} for i in range(70)}}
     refused(lambda: program_of(schema, property_order="any"), "#")  # a declared name comes at most once
     refused(lambda: program_of({"type": "array", "items": schema}, property_order="any"), "/items")

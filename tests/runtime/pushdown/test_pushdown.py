@@ -23,7 +23,7 @@ from structgen.runtime.core.machine import Config
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.shared_masks import SharedMaskStore
-from structgen.runtime.pushdown.tables import MOST_MEMBERS
+from structgen.runtime.pushdown.tables import MOST_MEMBERS, PAIR
 from structgen.storage.container import pack, unpack
 from structgen.vocabulary.vocabulary import Vocabulary
 
@@ -46,7 +46,7 @@ def random_program(rng: random.Random) -> Program:
     n = rng.randint(1, 7)
     loops, size = [], 0
     if rng.random() < 0.3:
-        size = rng.choice((1, 2, 5, 40, MOST_MEMBERS))
+        size = rng.choice((1, 2, 5, 40, PAIR, PAIR + 1, 200, MOST_MEMBERS))
         loops = [program.register(size)]
     elif rng.random() < 0.6:
         loops = [program.loop(low := rng.randint(0, 3), rng.randint(max(1, low), 5))]

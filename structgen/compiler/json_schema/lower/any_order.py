@@ -1,6 +1,6 @@
 """Objects whose members come in any order, with a state for each set of properties that have been there.
 
-For objects with few properties, or whose members must earn marks; `marked_order` has the others.
+For objects with few properties, or whose members must earn several marks; `marked_order` has the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def in_any_order(builder: Builder, shape: ObjectShape, pointer: str, level: int)
     # A name is marked where it begins: behind the first byte or token of all, what is called could not do that.
     opening = builder.text(level).opening
     at_once = len(opening) == 1 and opening[0][1] is not None
-    return (AnyOrder if few or shape.exists or bounded or at_once else MarkedOrder)(builder, shape, pointer, level)
+    marked = shape.exists > (shape.max_properties is None)
+    return (AnyOrder if few or marked or bounded or at_once else MarkedOrder)(builder, shape, pointer, level)
 
 
 class AnyOrder(Members):

@@ -4,26 +4,30 @@ After an opening quote the text is read as each name that has not been there yet
 name; all but one of these die within a few letters. Whichever it is, its bit was set when the quote was read, in the
 frame that waits below the member. So only the few states between members have the set, and names, colons and values
 are plain states, the same for every set.
+
+A mark that some member must earn is part of the tally, and so of these few states. Until it is earned a member is
+dead that leaves no name whose value could earn it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from ....errors import InternalError
 from ....runtime.pushdown.tables import MOST_MEMBERS
+from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, First, MarkedEdge, State, TokenEdge
 from ..normal_form.shapes import Choice, ObjectShape
-from .builder import BELOW, CLOSE_BRACE, Builder, Refs
-from .keys import Others
+from .builder import BELOW, CLOSE_BRACE, Builder, Refs, grouped
 from .members import Members
-from .tallies import Tally
-from .trie import NONE, Node
+from .tallies import Tally, reachable
+from .trie import NONE
 from .whitespace import Conditions
 
 
 class MarkedOrder(Members):
-    """The states of one shape without marks; ``pointer`` is for messages."""
+    """The states of one shape with one mark at most, and then no bound above; ``pointer`` is for messages."""
 
     def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
         super().__init__(builder, shape, pointer, level)
@@ -35,7 +39,14 @@ class MarkedOrder(Members):
         self.register = builder.program.register(max(1, len(self.members)))
         self.all = (1 << len(self.members)) - 1
         self.needed = sum(1 << bit for place, bit in self.members.items() if self.shape.properties[place].required)
-        self.is_open = bool(self.rest or any(key_class.choice for key_class in self.shape.others))
+        free = [self.shape.properties[place].choice for place in self.rest]
+        free += [key_class.choice for key_class in self.shape.others if key_class.choice]
+        self.is_open = bool(free)
+        #: The members whose values can earn the mark, where no others can.
+        self.earning = 0
+        if not any(map(_earns, free)):
+            earning = [bit for place, bit in self.members.items() if _earns(self.shape.properties[place].choice)]
+            self.earning = sum(1 << bit for bit in earning)
         self.tails: dict[Tally, State] = {}
 
     def _choose(self) -> None:
@@ -58,14 +69,13 @@ class MarkedOrder(Members):
         program = self.builder.program
         self._check_possible()
         inside: dict[Tally, State | None] = {}
-        for tally in self._tallies():
-            more = self._next(tally) is not None and bool(self.members or self.is_open)
-            inside[tally] = program.state("member", live=self.register) if more else None
+        self.builder.meter.check_states(8 * self.tallies, "lowering properties in any order")
+        for tally, following in reachable(self.tally.start, self._after, lambda _: None).items():
+            inside[tally] = program.state("member", live=self.register) if following else None
             self.tails[tally] = self._tail(tally, inside[tally])
         for tally, state in inside.items():
-            after = self._next(tally)
-            if state is not None and after is not None:
-                self._open(state, list(self._members(after)))
+            if state is not None:
+                self._open(state, list(self._members(tally)))
         close = None if self.needed else self._close(self.tally.start)
         self.text.whitespace.opening(start, inside[self.tally.start], close, self.level)
 
@@ -82,7 +92,7 @@ class MarkedOrder(Members):
             yield self.tails[after], self._fits(after)
             return
         more, end = self._conditions()
-        yield self.tails[after], more
+        yield self.tails[after], self._fits(after) if self._is_owed(after) else more
         if self.tally.is_enough(after):
             yield self.text.whitespace.tail(None, CLOSE_BRACE, self.level), end
 
@@ -98,16 +108,18 @@ class MarkedOrder(Members):
 
     # -- how many there are --------------------------------------------------------------------------------
 
-    def _tallies(self) -> list[Tally]:
-        """The tallies that members can lead to; there are no marks, so it is one after the other."""
-        self.builder.meter.check_states(8 * self.tallies, "lowering properties in any order")
-        tallies = [self.tally.start]
-        while (after := self._next(tallies[-1])) is not None and after != tallies[-1]:
-            tallies.append(after)
-        return tallies
+    def _after(self, tally: Tally) -> Iterator[Tally]:
+        """The tallies that members can lead to."""
+        choices = [self.shape.properties[place].choice for place in (*self.members, *self.rest)]
+        choices += [key_class.choice for key_class in self.shape.others]
+        for marks in {option.marks for choice in choices for option in choice}:
+            after = self.tally.add(tally, marks)
+            if after is not None:
+                yield after
 
-    def _next(self, tally: Tally) -> Tally | None:
-        return self.tally.add(tally, 0)
+    def _is_owed(self, tally: Tally) -> bool:
+        """Whether the mark has still to be earned, and only by some of the members that have not been there."""
+        return 0 in tally.earned and bool(self.earning)
 
     def _close(self, tally: Tally) -> int | None:
         return CLOSE_BRACE if self.tally.is_enough(tally) else None
@@ -119,7 +131,9 @@ class MarkedOrder(Members):
         return Conditions(more, Condition(self.needed, required, required))
 
     def _fits(self, after: Tally) -> Condition:
-        """What a member must leave: room for the required ones that have not been there."""
+        """What a member must leave: room for the required ones still to come, or one that earns the mark."""
+        if self._is_owed(after):
+            return Condition(self.earning, 0, self.earning.bit_count() - 1)
         if self.tally.most is None:
             return Condition()
         required = self.needed.bit_count()
@@ -143,34 +157,32 @@ class MarkedOrder(Members):
             if number < len(self.text.opening):
                 ((state,), _) = behind[0]
 
-    def _members(self, after: Tally) -> Iterator[tuple[tuple[State, ...], MarkedEdge]]:
-        """The names of a member that leads to a tally, and what each marks."""
-        keys, tails = self.builder.keys, list(self._tails_of(after))
-        for place, bit in self.members.items():
-            way = keys.after_quote(self._with_property(NONE, place), None)
-            for tail, fits in tails:
-                yield way, MarkedEdge(self.register, tail, bit, fits)
-        others = self._others()
-        names = self.forbidden() if others else NONE
-        for place in self.rest:
-            names = self._with_property(names, place)
-        way = keys.after_quote(names, others)
-        for tail, fits in tails if way else ():
-            yield way, MarkedEdge(self.register, tail, condition=fits)
+    def _members(self, tally: Tally) -> Iterator[tuple[tuple[State, ...], MarkedEdge]]:
+        """The names of a member behind others, and what each marks."""
+        keys = self.builder.keys
+        for after in dict.fromkeys(self._after(tally)):
+            below, tails = partial(self._below, tally, after), list(self._tails_of(after))
+            for place, bit in self.members.items():
+                way = keys.after_quote(self.with_name(NONE, *self._named(place, below)), None)
+                for tail, fits in tails if way else ():
+                    yield way, MarkedEdge(self.register, tail, bit, fits)
+            others = self.classes(below)
+            names = self.forbidden() if others else NONE
+            for place in self.rest:
+                names = self.with_name(names, *self._named(place, below))
+            way = keys.after_quote(names, others)
+            for tail, fits in tails if way else ():
+                yield way, MarkedEdge(self.register, tail, condition=fits)
 
-    def _with_property(self, names: Node, place: int) -> Node:
-        text = self.spellings[place]
-        assert text is not None
-        tails = _below(self.shape.properties[place].choice)
-        end = self.builder.keys.action(self.text.end_name(text, tails, self.inner))
-        return self.builder.tries.insert(names, text, end)
+    def _named(
+        self, place: int, below: Callable[[Choice], dict[State, Refs]]
+    ) -> tuple[bytes | EdgeLists | None, dict[State, Refs]]:
+        return self.spellings[place], below(self.shape.properties[place].choice)
 
-    def _others(self) -> Others | None:
-        classes = [(each.keys, _below(each.choice)) for each in self.shape.others if each.choice]
-        others = self.text.others(classes, self.inner)
-        self.check_counted(others)
-        return others
+    def _below(self, tally: Tally, after: Tally, choice: Choice) -> dict[State, Refs]:
+        """The values of a choice that lead from a tally to another one; the frame that has the tally lies below."""
+        return grouped(choice, lambda marks: BELOW if self.tally.add(tally, marks) == after else None)
 
 
-def _below(choice: Choice) -> dict[State, Refs]:
-    return {BELOW: tuple(sorted({option.value for option in choice}))}
+def _earns(choice: Choice) -> bool:
+    return any(option.marks for option in choice)
