@@ -231,6 +231,10 @@ class Number(NamedTuple):
         sign = b"-" if self.is_negative and digits else b"+"
         return sign + digits, exponent + zeros - max(0, self.decimals) if digits else 0
 
+    def beginning(self) -> bytes:
+        """How the canonical forms begin of all that it can turn into, if it has digits and no exponent."""
+        return self._significant()[0]
+
     def value(self) -> bytes | None:
         """See `ItemInProgress`."""
         begin, exponent = self._significant()
