@@ -89,7 +89,7 @@ class DistinctMachine(InternedMachine[Place]):
         return (place,) if self.can_go_on(place) else ()
 
     def step(self, place: Place, byte: int) -> Place:
-        """The place after a byte, whether or not texts go on from there; of one without threads, what repeated, if any."""
+        """The place after a byte, whether or not texts go on from there; without threads, what repeated, if any."""
         threads, seen = place
         if seen is None or seen.item is None:
             threads = self.inner.step(threads, byte)

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 Values: TypeAlias = "ValueSet | None"
 
 
-class Members(Protocol):
+class ValuesAsked(Protocol):
     """What is asked of values."""
 
     @property
