@@ -26,6 +26,7 @@ from structgen.compiler.json_schema.lower import unique
 from structgen.correction.endings import shortest_ending
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
+from structgen.runtime.pushdown.distinct.containers import Seen
 from structgen.runtime.pushdown.distinct.endless import EndlessItems
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
@@ -176,10 +177,12 @@ def test_the_lowering_with_bits_allows_the_same(
             assert one.is_accepting() == other.is_accepting()
 
 
-@pytest.mark.parametrize("name", [*ITEMS, "either"])
+@pytest.mark.parametrize("name", [*ITEMS, "short", "either"])
 @pytest.mark.parametrize("whitespace", ["compact", "any"])
 def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str) -> None:
     schema = array(ITEMS[name][0] if name in ITEMS else {"type": ["string", "integer"]})
+    if name == "short":
+        schema = array({"type": "string", "maxLength": 3})
     if name == "either":
         schema = {"anyOf": [schema, {"type": "array", "items": {"enum": ["a", "aa", "", 1]}}]}
     index, random = compiled(schema, whitespace=whitespace), Random(4)
@@ -188,7 +191,9 @@ def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str)
     assert isinstance(other, DistinctMachine)
     nothing = other.__dict__["_endless"] = EndlessItems(other.tables, ())
     nothing.behind_commas = nothing.in_strings = False
-    assert machine._endless.behind_commas == (name != "bounded")
+    assert machine._endless.behind_commas == (name not in ("bounded", "short"))
+    assert machine._others_follow(Seen(None))
+    assert not other._others_follow(Seen(None))
     refused = 0
     for _ in range(4):
         guide = sg.Guide(index)
@@ -338,6 +343,7 @@ def test_a_set_of_values() -> None:
         follow = {word[len(prefix)] for word in known if word.startswith(prefix) and len(word) > len(prefix)}
         assert [*values.following(prefix)] == sorted(follow)
         assert values.has_prefix(prefix)
+        assert values.count(prefix or b"a") == sum(word.startswith(prefix or b"a") for word in known)
         assert (prefix + b"b" in values) == (prefix + b"b" in known)
 
 

@@ -4,5 +4,6 @@ Comes in: a `PushdownMachine` whose tables mark where such arrays begin and wher
 around it. The set of values is a persistent search tree, so that forks and rollback cost nothing
 (docs/internals/json_lowering.md).
 
-Read `value_set`, `items` (the item in progress), `item_tokens`, `endless`, `machine`.
+Read `value_set`, `items` (the scalar in progress), `containers` (what is around it), `item_tokens`, `endless`,
+`several`, `machine`.
 """

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from .items import ItemInProgress, String, begun
-from .value_set import Members, Values, ValueSet, with_value
+from .value_set import Values, ValuesAsked, ValueSet, with_value
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE, COLON = b"[]{}:"
 
@@ -86,7 +86,7 @@ def _flat(value: Value) -> bytes:
     return value if isinstance(value, bytes) else value.flat()
 
 
-class Level(NamedTuple):
+class LeavesAt(NamedTuple):
     """What stands at some path in the items of an array, so far."""
 
     leaves: ValueSet
@@ -94,23 +94,23 @@ class Level(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """See `Members`."""
+        """See `ValuesAsked`."""
         return self.leaves.longest
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, bytes) and self.path + value in self.leaves
 
     def has_prefix(self, prefix: bytes) -> bool:
-        """See `Members`."""
+        """See `ValuesAsked`."""
         return self.leaves.has_prefix(self.path + prefix)
 
     def following(self, prefix: bytes) -> Iterator[int]:
-        """See `Members`."""
+        """See `ValuesAsked`."""
         return self.leaves.following(self.path + prefix)
 
-    def at(self, key: _Key) -> Level:
+    def at(self, key: _Key) -> LeavesAt:
         """The same of a member."""
-        return Level(self.leaves, _path(self.path, key))
+        return LeavesAt(self.leaves, _path(self.path, key))
 
 
 class Known(NamedTuple):
@@ -130,17 +130,17 @@ class Known(NamedTuple):
         return Known(values, leaves)
 
 
-class Part:
+class ContainerPart:
     """What is over of a container: a list from its end, whose members are never changed."""
 
     __slots__ = ("before", "count", "key", "value")
 
-    def __init__(self, before: Part | None, key: bytes | int, value: Value) -> None:
+    def __init__(self, before: ContainerPart | None, key: bytes | int, value: Value) -> None:
         self.before, self.key, self.value = before, key, value
         self.count: int = before.count + 1 if before else 1
 
 
-def _parts(last: Part | None) -> Iterator[Part]:
+def _parts(last: ContainerPart | None) -> Iterator[ContainerPart]:
     while last is not None:
         yield last
         last = last.before
@@ -161,7 +161,7 @@ class Around:
 
     __slots__ = ("kind", "levels", "seen")
 
-    def __init__(self, seen: Seen, kind: int, levels: tuple[Level, ...]) -> None:
+    def __init__(self, seen: Seen, kind: int, levels: tuple[LeavesAt, ...]) -> None:
         self.seen, self.kind, self.levels = seen, kind, levels
 
 
@@ -190,9 +190,9 @@ class Seen(NamedTuple):
     item: ItemInProgress | None = None
     is_due: bool = False
     around: Around | None = None
-    parts: Part | None = None
+    parts: ContainerPart | None = None
     name: bytes | None = None
-    levels: tuple[Level, ...] = ()
+    levels: tuple[LeavesAt, ...] = ()
 
     @property
     def values(self) -> Values:
@@ -237,14 +237,14 @@ class Seen(NamedTuple):
             return Seen(None, None, False, around, self.parts, name, levels)
         if known is not None:
             known = known.with_item(value)
-        return Seen(known, None, False, around, Part(self.parts, here, value), None, levels)
+        return Seen(known, None, False, around, ContainerPart(self.parts, here, value), None, levels)
 
     def opened(self, kind: int, *, is_distinct: bool) -> Seen:
         """What is within a container that begins."""
         bracket, here = bytes((kind,)), self._here
         levels = [level.at(here) for level in self.levels]
         if self.known is not None and self.known.leaves is not None:
-            levels.append(Level(self.known.leaves))
+            levels.append(LeavesAt(self.known.leaves))
         around = Around(self, kind, tuple([level for level in levels if level.has_prefix(bracket)]))
         return Seen(Known() if is_distinct else None, around=around, levels=around.levels)
 
@@ -271,10 +271,10 @@ class Seen(NamedTuple):
             return not self.levels
         return not self.is_due if self.item is None else not self.item.can_be_in(self.values)
 
-    def _sets(self) -> list[Members]:
+    def _sets(self) -> list[ValuesAsked]:
         """Of the scalar in progress, what can make it equal."""
         here = self._here
-        levels: list[Members] = [level.at(here) for level in self.levels]
+        levels: list[ValuesAsked] = [level.at(here) for level in self.levels]
         return levels if self.values is None else [*levels, self.values]
 
     def bytes_towards(self) -> frozenset[int]:

@@ -47,13 +47,16 @@ class EndlessItems:
         self._strings: frozenset[int] = frozenset()
         self._numbers: frozenset[int] = frozenset()
         self._due: frozenset[int] = frozenset()
+        self._closed: frozenset[int] = frozenset()
+        #: States where an item is due, endless or not; none where it is not seen which these are.
+        self.due: frozenset[int] = frozenset()
         self._spaces: set[int] = set()
         #: Whether endless values follow any comma, and any quote behind one; and whether they do all over a string.
         self.behind_commas = self.in_strings = False
         try:
             self._find(ends)
         except _UnseenError:
-            self._strings = self._numbers = self._due = frozenset()
+            self._strings = self._numbers = self._closed = self._due = self.due = frozenset()
 
     def follow(self, threads: tuple[Thread, ...], item: ItemInProgress | None) -> bool:
         """Whether it is seen that endless values can come of an item in progress, or of one that is due."""
@@ -78,9 +81,23 @@ class EndlessItems:
         digits = _reached(begun, lambda state: self._led(state, _NUMERIC, plain=True))
         numbers = frozenset(_not_ending(digits, lambda state: self._led(state, _DIGITS, plain=True)))
         self._strings, self._numbers = strings, numbers
+        self._closed = frozenset(self._closed_under_digits(numbers))
         self._due = frozenset(state for state in due if self._goes_on(state))
+        self.due = frozenset(due)
         self.behind_commas = due <= self._due and strings.issuperset(quoted)
         self.in_strings = endless == spots
+
+    def digits_follow(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether endless values are seen to come of a number in progress, whatever digits follow."""
+        return any(state in self._closed for state, _, _ in threads)
+
+    def _closed_under_digits(self, states: Iterable[int]) -> set[int]:
+        """Those of some states that no digits lead away from."""
+        every = b"0" + _DIGITS
+        found = {state for state in states if next(self._moves(state, every), None) is None}
+        while left := {state for state in found if not self._led(state, every, plain=True) <= found}:
+            found -= left
+        return found
 
     def _goes_on(self, state: int) -> bool:
         """Whether endless values follow a state where an item is due."""

@@ -109,6 +109,8 @@ class ItemTokens:
         self.in_string = place(in_string, _REST_OF_STRING)
         self.in_other = place(outside, _REST_OF_OTHER)
         self.between = place(outside, _NO_REST)
+        #: No token has more items.
+        self.most = max((len(text_of(token) or b"") for token in outside.tolist()), default=0)
         #: Those in which an array begins, with an item and a comma.
         opening = [token for token in outside.tolist() if _OPENED.search(text_of(token) or b"")]
         self.opening = np.array(opening, np.int64)
@@ -124,7 +126,8 @@ class ItemTokens:
         self._within = [
             [np.union1d(having(ids, _OPENED, _CLOSED), more) for more in again] for ids in (outside, in_string)
         ]
-        #: ``bool[nodes]``: whether a token has a quote, or more than spaces, from the node's byte on.
+        #: ``bool[nodes]``: whether a token has more than digits from the node's byte on; a quote; more than spaces.
+        self.to_no_digit = _above(~np.isin(trie.byte, np.frombuffer(b"0123456789", np.uint8)), trie.skip)
         self.to_quote = _above(trie.byte == QUOTE, trie.skip)
         self.to_item = _above(~np.isin(trie.byte, np.frombuffer(_SPACES, np.uint8)), trie.skip)
 

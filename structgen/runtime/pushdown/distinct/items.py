@@ -18,7 +18,7 @@ import json
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, Protocol
 
-from .value_set import Members
+from .value_set import ValuesAsked
 
 QUOTE, BACKSLASH, COMMA = b'"\\,'
 
@@ -46,13 +46,13 @@ class ItemInProgress(Protocol):
     def value(self) -> bytes | None:
         """The canonical value, None while the text is none."""
 
-    def can_be_in(self, values: Members) -> bool:
+    def can_be_in(self, values: ValuesAsked) -> bool:
         """Whether it can turn into one of some values; at times True where it can't."""
 
-    def bytes_towards(self, values: Members) -> Iterable[int]:
+    def bytes_towards(self, values: ValuesAsked) -> Iterable[int]:
         """The bytes after which it can turn into one of some values, or ends as one; perhaps others as well."""
 
-    def key(self, values: Members) -> Hashable:
+    def key(self, values: ValuesAsked) -> Hashable:
         """Equal for items of which the same follows, as far as values are concerned that are not among some."""
 
 
@@ -73,15 +73,15 @@ class Word(NamedTuple):
         """See `ItemInProgress`."""
         return self.text if self.ends() else None
 
-    def can_be_in(self, values: Members) -> bool:
+    def can_be_in(self, values: ValuesAsked) -> bool:
         """See `ItemInProgress`."""
         return values.has_prefix(self.text)
 
-    def bytes_towards(self, values: Members) -> Iterable[int]:
+    def bytes_towards(self, values: ValuesAsked) -> Iterable[int]:
         """See `ItemInProgress`."""
         return values.following(self.text)
 
-    def key(self, values: Members) -> Hashable:
+    def key(self, values: ValuesAsked) -> Hashable:
         """See `ItemInProgress`."""
         return self
 
@@ -147,18 +147,18 @@ class String(NamedTuple):
             return None
         return self.text.whole() if isinstance(self.text, Rope) else self.text
 
-    def can_be_in(self, values: Members) -> bool:
+    def can_be_in(self, values: ValuesAsked) -> bool:
         """See `ItemInProgress`."""
         return not isinstance(self.text, Rope) and values.has_prefix(self.text)
 
-    def bytes_towards(self, values: Members) -> Iterable[int]:
+    def bytes_towards(self, values: ValuesAsked) -> Iterable[int]:
         """See `ItemInProgress`."""
         if self.escape or isinstance(self.text, Rope):
             return _ESCAPED + b"\\"
         ends = (QUOTE,) if self.text in values else ()
         return (*ends, BACKSLASH, *values.following(self.text))
 
-    def key(self, values: Members) -> Hashable:
+    def key(self, values: ValuesAsked) -> Hashable:
         """See `ItemInProgress`."""
         return self
 
@@ -231,12 +231,16 @@ class Number(NamedTuple):
         sign = b"-" if self.is_negative and digits else b"+"
         return sign + digits, exponent + zeros - max(0, self.decimals) if digits else 0
 
+    def beginning(self) -> bytes:
+        """How the canonical forms begin of all that it can turn into, if it has digits and no exponent."""
+        return self._significant()[0]
+
     def value(self) -> bytes | None:
         """See `ItemInProgress`."""
         begin, exponent = self._significant()
         return b"%be%x" % (begin, exponent) if self.is_whole else None
 
-    def can_be_in(self, values: Members) -> bool:
+    def can_be_in(self, values: ValuesAsked) -> bool:
         """See `ItemInProgress`."""
         begin, _ = self._significant()
         if values.has_prefix(begin + b"e"):  # zeros may follow
@@ -245,7 +249,7 @@ class Number(NamedTuple):
             return False
         return values.has_prefix(self._begin() + self.digits)
 
-    def bytes_towards(self, values: Members) -> Iterable[int]:
+    def bytes_towards(self, values: ValuesAsked) -> Iterable[int]:
         """See `ItemInProgress`."""
         value = self.value()
         ends = DELIMITERS if value is not None and value in values else b""
@@ -257,7 +261,7 @@ class Number(NamedTuple):
     def _begin(self) -> bytes:
         return b"-" if self.is_negative else b"+"
 
-    def key(self, values: Members) -> Hashable:
+    def key(self, values: ValuesAsked) -> Hashable:
         """See `ItemInProgress`: of many zeros behind the point it does not matter how many there are."""
         if self.decimals < 0 and self.exponent is None:
             return self

@@ -35,6 +35,7 @@ from .containers import CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRAC
 from .endless import EndlessItems
 from .item_tokens import ItemTokens, is_allowed
 from .items import COMMA, NUMERIC, Number, String
+from .several import SeveralItems
 
 #: Beginnings of values that are looked at for one that an array does not have yet.
 _MOST_LOOKED = 1 << 20
@@ -88,10 +89,7 @@ class DistinctMachine(InternedMachine[Place]):
         return (place,) if self.can_go_on(place) else ()
 
     def step(self, place: Place, byte: int) -> Place:
-        """The place after a byte, whether or not the text can go on from there; without threads, where it is dead.
-
-        What repeated is known then, unless the automaton has no such byte.
-        """
+        """The place after a byte, whether or not texts go on from there; without threads, what repeated, if any."""
         threads, seen = place
         if seen is None or seen.item is None:
             threads = self.inner.step(threads, byte)
@@ -187,7 +185,9 @@ class DistinctMachine(InternedMachine[Place]):
         threads, seen = place
         if seen is None or seen.is_other():
             return True
-        return not seen.levels and self._endless.follow(threads, seen.item)
+        if seen.levels or seen.values is None:
+            return False
+        return self._endless.follow(threads, seen.item) or self._several.follow(threads, seen.item, seen.values)
 
     def completion(self, config: Configuration[Place]) -> bytes | None:
         """Few bytes that complete a text: the automaton's ending, with another item where that repeats one."""
@@ -286,11 +286,25 @@ class DistinctMachine(InternedMachine[Place]):
         tokens = self._item_tokens
         item = seen and seen.item
         is_escaped = isinstance(item, String) and bool(item.escape)
-        if seen is not None and seen.around is None and self._endless.behind_commas and not is_escaped:
+        if seen is not None and seen.around is None and self._others_follow(seen) and not is_escaped:
             return [*tokens.doubtful(item, seen.values, row)]
         ids = tokens.ids(seen)
         found: list[int] = ids[is_allowed(ids, row)].tolist()
         return found
+
+    def _others_follow(self, seen: Seen) -> bool:
+        """Whether items that have not been there can follow each comma of a token, and any quote behind one."""
+        if self._endless.behind_commas:
+            return True
+        return self._least_several > len(seen.values or ()) + self._item_tokens.most
+
+    @cached_property
+    def _several(self) -> SeveralItems:
+        return SeveralItems(self.inner)
+
+    @cached_property
+    def _least_several(self) -> int:
+        return self._several.behind_commas(self._endless.due)
 
     def _repeating_now(self, place: Place) -> Iterator[tuple[int, bool]]:
         """The nodes of the trie where the item in progress, or the next one, turns into none that has not been there.
@@ -309,6 +323,9 @@ class DistinctMachine(InternedMachine[Place]):
                 item = seen and seen.item
                 is_plain = seen is not None and seen.known is not None and not seen.levels
                 if is_plain and isinstance(item, String) and self._endless.in_strings and not tokens.to_quote[child]:
+                    continue
+                is_number = is_plain and isinstance(item, Number) and item.exponent is None
+                if is_number and not tokens.to_no_digit[child] and self._endless.digits_follow(here[0]):
                     continue
                 if item is None and byte in SPACES and not tokens.to_item[child]:
                     continue

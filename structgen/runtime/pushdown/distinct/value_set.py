@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 Values: TypeAlias = "ValueSet | None"
 
 
-class Members(Protocol):
+class ValuesAsked(Protocol):
     """What is asked of values."""
 
     @property
@@ -32,11 +32,16 @@ class Members(Protocol):
 class ValueSet:
     """A set that is not empty. It never changes; `with_value` makes another one."""
 
-    __slots__ = ("_left", "_longest", "_right", "_value")
+    __slots__ = ("_left", "_longest", "_right", "_size", "_value")
 
     def __init__(self, value: bytes, left: Values = None, right: Values = None) -> None:
         self._value, self._left, self._right = value, left, right
         self._longest: int = max(len(value), left._longest if left else 0, right._longest if right else 0)
+
+        self._size: int = 1 + (left._size if left else 0) + (right._size if right else 0)
+
+    def __len__(self) -> int:
+        return self._size
 
     @property
     def longest(self) -> int:
@@ -67,6 +72,21 @@ class ValueSet:
         """Whether some member begins with a prefix."""
         found = self.at_least(prefix)
         return found is not None and found.startswith(prefix)
+
+    def count(self, prefix: bytes) -> int:
+        """How many members begin with a prefix, which has no byte 0xFF at its end."""
+        return self._below(prefix[:-1] + bytes((prefix[-1] + 1,))) - self._below(prefix)
+
+    def _below(self, value: bytes) -> int:
+        found = 0
+        here: Values = self
+        while here is not None:
+            if here._value < value:
+                found += 1 + (here._left._size if here._left else 0)
+                here = here._right
+            else:
+                here = here._left
+        return found
 
     def following(self, prefix: bytes) -> Iterator[int]:
         """The bytes that follow a prefix in members, ascending."""
