@@ -38,6 +38,7 @@ _HOMES = {
     "compile": "api",
     "compile_base_rows": "api",
     "warm": "warming.warm",
+    "WarmOptions": "warming.options",
     "Report": "warming.values",
     "Outcome": "warming.values",
     "Index": "runtime.index.index",
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from .traces.guide import TracedGuide as TracedGuide
     from .traces.trace import Trace as Trace
     from .vocabulary.vocabulary import Vocabulary as Vocabulary
+    from .warming.options import WarmOptions as WarmOptions
     from .warming.values import Outcome as Outcome
     from .warming.values import Report as Report
     from .warming.warm import warm as warm

@@ -99,7 +99,7 @@ def compile(
             provide(vocabulary, cache, base_rows)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
-        with paused(settles=eager):
+        with paused(settles=True):
             if index is None:
                 report("automaton", 0, 1)
                 on_demand = not eager and cache is None  # what is kept is all of it

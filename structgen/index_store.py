@@ -39,7 +39,7 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     elif isinstance(definition, Grammar):
         from .definitions.token_sets import special_names
 
-        named = special_names(definition.marked, vocabulary)
+        named = special_names(definition.marked.tokens.values(), vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
     return key_of("structgen-index", *parts)
 

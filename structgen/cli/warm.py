@@ -6,12 +6,13 @@ which each process has to load again, and most time of large definitions goes in
 
 from __future__ import annotations
 
-import enum
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,11 +20,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..definitions.loading import SUFFIXES, LoadedDefinitions, read_definitions
-from ..errors import DefinitionError, StructgenError
+from ..errors import ArgumentError, DefinitionError, StructgenError
 from . import options
 from .console import Display, core_count, format_bytes, print_table
 
 if TYPE_CHECKING:
+    import distributed
+
     from ..cache.cache import Cache
     from ..warming.values import Outcome, Report
 
@@ -33,19 +36,52 @@ _COLUMNS = ("name", "states", "rows", "bytes", "seconds", "source")
 _SOURCES = {"present": "cached", "compiled": "compiled"}
 
 
-class Workers(enum.Enum):
-    """What definitions are compiled in."""
+@dataclass(frozen=True)
+class Workers:
+    """What definitions are compiled in: ``threads``, ``processes``, or a cluster of Dask at an address."""
 
-    THREADS = "threads"
-    PROCESSES = "processes"
+    kind: str
+    address: str = ""
 
-    def make(self, jobs: int) -> Callable[[], Executor]:
-        """Makes an executor with so many workers."""
-        if self is Workers.THREADS:
-            return partial(ThreadPoolExecutor, jobs)
-        from multiprocessing import get_context  # spawned, for threads and Numba's kernels do not survive a fork
+    @classmethod
+    def parse(cls, text: str) -> Workers:
+        """Of ``threads``, ``processes``, ``dask=ADDRESS``. Raises `typer.BadParameter` for anything else."""
+        kind, equals, address = text.partition("=")
+        if (kind == "dask" and address) or (kind in ("threads", "processes") and not equals):
+            return cls(kind, address)
+        raise typer.BadParameter(f"{text!r} is no executor. Write threads, processes or dask=tcp://HOST:PORT.")
 
-        return partial(ProcessPoolExecutor, jobs, mp_context=get_context("spawn"), initializer=_leave_quietly)
+    @property
+    def is_here(self) -> bool:
+        """Whether they are on this machine, with this folder."""
+        return self.kind != "dask"
+
+    @contextmanager
+    def open(self, jobs: int) -> Iterator[tuple[Executor | Callable[[], Executor], int]]:
+        """An executor, or what makes one, of so many workers where they are made here; and how many there are."""
+        if self.kind == "threads":
+            yield partial(ThreadPoolExecutor, jobs), jobs
+        elif self.kind == "processes":
+            from multiprocessing import get_context  # spawned, for threads and Numba's kernels do not survive a fork
+
+            spawned = get_context("spawn")
+            yield partial(ProcessPoolExecutor, jobs, mp_context=spawned, initializer=_leave_quietly), jobs
+        else:
+            with _cluster(self.address) as client:
+                yield client.get_executor(), sum(client.nthreads().values())
+
+
+def _cluster(address: str) -> distributed.Client:
+    try:
+        import distributed
+    except ImportError:
+        raise ArgumentError("Dask is not installed", remedy="pip install 'structgen[dask]'") from None
+    try:
+        return distributed.Client(address, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"there is no scheduler of Dask: {error}", where=address, remedy="Write dask=tcp://HOST:PORT."
+        ) from error
 
 
 def _leave_quietly() -> None:
@@ -84,9 +120,12 @@ def warm(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core"),
     ] = None,
-    workers: Annotated[
-        Workers, typer.Option("--executor", help="What they are compiled in; both share the cache.")
-    ] = Workers.THREADS,
+    executor: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What they are compiled in: threads, processes, or dask=ADDRESS, a cluster of Dask."
+        ),
+    ] = "threads",
     shard: Annotated[
         str | None,
         typer.Option(metavar="K/N", help="The K-th of N parts of the work, for N machines."),
@@ -121,9 +160,11 @@ def warm(
       structgen warm schemas/ -t ./llama-3 -t tekken --executor processes --shard 3/16 --junit warm.xml
     """
     from ..warming import warm as warming
+    from ..warming.options import WarmOptions
     from ..warming.values import Report
 
-    part = None if shard is None else parse_shard(shard)
+    workers = Workers.parse(executor)
+    part = (1, 1) if shard is None else parse_shard(shard)
     reading = _read(paths, dialect)
     store = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
@@ -134,12 +175,17 @@ def warm(
             display.compile_kernels()
             for vocabulary in vocabularies if base else ():
                 display.compile_base_rows(vocabulary, store)
-            with display.count("all definitions") as progress:
-                report = warming.warm(
-                    reading.definitions, vocabularies, store, executor=workers.make(jobs), progress=progress,
+            with workers.open(jobs) as (made, many), display.count("all definitions") as progress:
+                terms = WarmOptions(
                     eager=not lazy, budget=options.make_budget(max_states, max_memory, max_seconds),
-                    threads=max(1, core_count() // jobs), shard=part, in_flight=2 * jobs,
+                    threads=max(1, core_count() // jobs) if workers.is_here else 1, shard=part,
+                    in_flight=2 * max(many, jobs),
+                    # Other machines have folders of their own.
+                    hand_back=not workers.is_here and store_url is None,
                 )  # fmt: skip
+                report = warming.warm(
+                    reading.definitions, vocabularies, store, executor=made, progress=progress, options=terms
+                )
     report = Report((*map(_unreadable, reading.failures), *report.outcomes), report.seconds)
     if junit is not None:
         junit.write_text(report.to_junit(), encoding="utf-8")
@@ -201,16 +247,17 @@ def _bundled(opened: Cache, paths: Sequence[Path], tokenizers: Sequence[str], di
     """The keys of what definitions need, which the cache has then. Exit code 1 where one fails."""
     from ..index_store import keys_of
     from ..warming import warm as warming
+    from ..warming.options import WarmOptions
 
     reading = _read(paths, dialect)
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
     with Display() as display:
         display.compile_kernels()
-        with display.count("all definitions") as progress:
+        with Workers("threads").open(core_count()) as (made, many), display.count("all definitions") as progress:
             report = warming.warm(
-                reading.definitions, vocabularies, opened, executor=Workers.THREADS.make(core_count()),
-                progress=progress, threads=1, in_flight=2 * core_count(),
+                reading.definitions, vocabularies, opened, executor=made, progress=progress,
+                options=WarmOptions(threads=1, in_flight=2 * many),
             )  # fmt: skip
     failed += report.failed
     for failure in failed:

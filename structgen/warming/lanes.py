@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from ..system.memo import Memo
 from .plan import Task
-from .worker import CacheAddress, Reply, Request, Terms, answer, compile_into
+from .worker import CacheAddress, Reply, Request, answer, compile_into, this_process
 
 if TYPE_CHECKING:
     from typing import ParamSpec
 
     from ..cache.cache import Cache
+    from .options import WarmOptions
 
     P = ParamSpec("P")
 
@@ -47,21 +50,20 @@ class Lane:
         One, which is the caller's to close; or what makes one, again where it broke; None for this thread.
     cache:
         Where indexes go.
-    terms:
-        How they are compiled.
-    hand_back:
-        Whether workers send the values instead of writing them.
+    options:
+        How they are compiled, and whether workers send the values instead of writing them.
     """
 
     def __init__(
-        self, executor: Executor | Callable[[], Executor] | None, cache: Cache, terms: Terms, hand_back: bool
+        self, executor: Executor | Callable[[], Executor] | None, cache: Cache, options: WarmOptions
     ) -> None:
         self._make = None if isinstance(executor, Executor) else (executor or Serial)
         self._executor = executor if isinstance(executor, Executor) else (executor or Serial)()
-        self._cache, self._terms = cache, terms
-        self._address = None if hand_back else CacheAddress.of(cache)
+        self._cache, self._options = cache, options
+        self._address = None if options.hand_back else CacheAddress.of(cache)
         self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their fingerprints
         self._sent = ""  # the vocabulary that went last
+        self._run, self._numbers = uuid.uuid4().hex, count()
         self._is_interrupted = False
 
     @property
@@ -74,7 +76,7 @@ class Lane:
         key, definition, vocabulary = task.key, task.definition, task.vocabulary
         if self.is_here:
             return self._executor.submit(
-                compile_into, definition, key, vocabulary, self._cache, self._terms, self._look
+                compile_into, definition, key, vocabulary, self._cache, self._options, self._look
             )
         fingerprint = vocabulary.fingerprint
         if fingerprint != self._sent:  # whoever comes first has none; the others say so
@@ -83,8 +85,9 @@ class Lane:
         if with_vocabulary and packed is None:
             packed = self._packed[fingerprint] = vocabulary.to_bytes()
         request = Request(
-            definition, key, fingerprint, self._terms, self._address, packed if with_vocabulary else None
-        )
+            self._run, next(self._numbers), this_process(), definition, key, fingerprint, self._options,
+            self._address, packed if with_vocabulary else None,
+        )  # fmt: skip
         return self._executor.submit(answer, request)
 
     def renew(self) -> bool:

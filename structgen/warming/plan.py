@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ..definitions import Definition, as_definition
 from ..definitions.loading import NamedDefinition
-from ..errors import ArgumentError, StructgenError
+from ..errors import StructgenError
 from ..index_store import cache_key
 from ..vocabulary.vocabulary import Vocabulary
 from .values import Outcome
@@ -52,14 +52,12 @@ class Workload:
     failed: list[Outcome]
 
 
-def plan(
-    definitions: Sequence[object], vocabularies: Iterable[Vocabulary], shard: tuple[int, int] | None
-) -> Workload:
+def plan(definitions: Sequence[object], vocabularies: Iterable[Vocabulary], shard: tuple[int, int]) -> Workload:
     """The tasks of a shard, or all.
 
-    Raises `ArgumentError` for a shard that is none. What no definition can be made of is in ``failed``.
+    What no definition can be made of is in ``failed``.
     """
-    part, parts = _checked(shard)
+    part, parts = shard
     tasks: list[Task] = []
     failed: list[Outcome] = []
     for vocabulary in vocabularies:
@@ -85,10 +83,3 @@ def plan(
         # The key decides between equals: each machine has the same order, and shards are each other's rest.
         tasks += sorted(by_key.values(), key=lambda task: (-len(task.definition.canonical()), task.key))
     return Workload(tasks[part - 1 :: parts], failed if part == 1 else [])
-
-
-def _checked(shard: tuple[int, int] | None) -> tuple[int, int]:
-    part, parts = shard or (1, 1)
-    if not (type(part) is int and type(parts) is int and 1 <= part <= parts):
-        raise ArgumentError(f"{part!r} of {parts!r} is no shard", remedy="Write (1, 4) for the first of four.")
-    return part, parts

@@ -1,8 +1,9 @@
 """`warm`: many definitions into one cache, on whatever runs functions.
 
-*Who broke it.* When a worker dies, some executors say of all that they were given that it failed. All those are
-suspects then, and are tried one at a time on an executor of their own: one that breaks it alone did it. So a
-definition that costs workers their lives costs no other one its place.
+*Who broke it.* When a worker dies, some executors say of all that they were given that it failed (processes), others
+of what has been on several workers that died (Dask). All those are suspects then, and are tried one at a time, when
+nothing else runs: one that fails alone did it. So a definition that costs workers their lives costs no other one its
+place.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..cache.audit import check_value
-from ..errors import ArgumentError, FormatError
+from ..errors import FormatError
 from ..index_store import fetch
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .lanes import Lane
+from .options import WarmOptions
 from .plan import Task, plan
 from .values import Outcome, Report
-from .worker import Reply, Terms, crashed, present
+from .worker import Reply, crashed, present
 
 if TYPE_CHECKING:
-    from ..budget import Budget
     from ..cache.cache import Cache
 
 
@@ -35,13 +36,7 @@ def warm(
     *,
     executor: Executor | Callable[[], Executor] | None = None,
     progress: Progress | None = None,
-    eager: bool = True,
-    budget: Budget | None = None,
-    threads: int | None = None,
-    shard: tuple[int, int] | None = None,
-    retries: int = 1,
-    in_flight: int = 64,
-    hand_back: bool = False,
+    options: WarmOptions | None = None,
 ) -> Report:
     """Compile what a cache lacks of many definitions, for one vocabulary or several. See docs/guide/fleet.md.
 
@@ -63,35 +58,18 @@ def warm(
         assumed that their workers are other processes.
     progress:
         Called in this thread as ``progress(text, done, total)`` after each definition, with what became of it.
-    eager, budget, threads:
-        As in `structgen.compile`.
-    shard:
-        ``(3, 16)``: the third of 16 parts of the work, which are each other's rest for the same definitions.
-    retries:
-        Times that a definition is tried again whose worker died, or broke off with an error that is none of
-        structgen's.
-    in_flight:
-        Definitions that the executor has at a time: at least twice as many as there are workers.
-    hand_back:
-        Workers send the values back and this process writes them, for workers that reach neither the cache's folder
-        nor an object store behind it.
-
-    Raises
-    ------
-    ArgumentError
-        For a shard that is none, negative retries, or fewer than one in flight.
+    options:
+        How definitions are compiled, which part of them, and what is asked of workers; None: the defaults.
     """
     began = time.perf_counter()
-    if retries < 0 or in_flight < 1:
-        raise ArgumentError(f"retries is {retries!r} and in_flight {in_flight!r}: at least 0 and 1")
+    options = options or WarmOptions()
     given = [vocabularies] if isinstance(vocabularies, Vocabulary) else vocabularies
     by_fingerprint = {vocabulary.fingerprint: vocabulary for vocabulary in given}
-    planned = plan(list(definitions), by_fingerprint.values(), shard)
+    planned = plan(list(definitions), by_fingerprint.values(), options.shard)
     report = _Ledger(planned.failed, len(planned.tasks), progress or silent)
-    missing = _missing(planned.tasks, cache, eager, report)
+    missing = _missing(planned.tasks, cache, options.eager, report)
     if missing:
-        lane = Lane(executor, cache, Terms(eager, budget, threads), hand_back)
-        _Run(lane, missing, cache, report, retries, in_flight).work()
+        _Run(Lane(executor, cache, options), missing, cache, report, options).work()
     order = {fingerprint: number for number, fingerprint in enumerate(by_fingerprint)}
     outcomes = sorted(report.outcomes, key=lambda each: (order[each.vocabulary], each.position))
     return Report(tuple(outcomes), time.perf_counter() - began)
@@ -129,18 +107,26 @@ def _missing(tasks: list[Task], cache: Cache, eager: bool, ledger: _Ledger) -> l
     return missing
 
 
+class _Underway(NamedTuple):
+    """A task that the executor has."""
+
+    task: Task
+    since: float
+    has_vocabulary: bool
+    meant_for: str
+    """The process that lacked the vocabulary which goes with it."""
+
+
 class _Run:
     """Brings tasks to an end, whatever happens to those who work at them."""
 
-    def __init__(
-        self, lane: Lane, tasks: list[Task], cache: Cache, ledger: _Ledger, retries: int, in_flight: int
-    ) -> None:
-        self._lane, self._cache, self._ledger = lane, cache, ledger
-        self._retries, self._in_flight = retries, in_flight
+    def __init__(self, lane: Lane, tasks: list[Task], cache: Cache, ledger: _Ledger, options: WarmOptions) -> None:
+        self._lane, self._cache, self._ledger, self._options = lane, cache, ledger, options
         self._waiting = deque(tasks)
-        self._suspects: deque[Task] = deque()  # under way when an executor broke
+        self._suspects: deque[Task] = deque()  # under way when a worker died
         self._tried_alone: Task | None = None
-        self._running: dict[Future[Reply], tuple[Task, bool]] = {}  # and whether the vocabulary went with it
+        self._running: dict[Future[Reply], _Underway] = {}
+        self._awaiting: set[tuple[str, str]] = set()  # processes, and vocabularies that are on their way to them
         self._broken: Exception | None = None
 
     def work(self) -> None:
@@ -164,38 +150,55 @@ class _Run:
             if self._suspects and not self._running:
                 self._tried_alone = self._suspects.popleft()
                 self._submit(self._tried_alone)
-            elif not self._suspects and self._waiting and len(self._running) < self._in_flight:
+            elif not self._suspects and self._waiting and len(self._running) < self._options.in_flight:
                 self._submit(self._waiting.popleft())
             else:
                 return
 
-    def _submit(self, task: Task, *, with_vocabulary: bool = False) -> None:
+    def _submit(self, task: Task, *, with_vocabulary: bool = False, meant_for: str = "") -> None:
+        underway = _Underway(task, time.monotonic(), with_vocabulary, meant_for)
         try:
             future = self._lane.submit(task, with_vocabulary=with_vocabulary)
         except Exception as error:  # it broke meanwhile, or was shut down
-            self._broke(task, error)
+            self._broken = error
+            self._fell(underway, error)
         else:
-            self._running[future] = task, with_vocabulary
+            self._running[future] = underway
+            self._awaiting.add((meant_for, task.vocabulary.fingerprint))
 
     def _take(self, future: Future[Reply]) -> None:
-        task, had_vocabulary = self._running.pop(future)
+        underway = self._running.pop(future)
+        task = underway.task
+        self._awaiting.discard((underway.meant_for, task.vocabulary.fingerprint))
         try:
             reply = future.result()
             for key, value, tag in reply.values:
                 check_value(memoryview(value), key)
                 self._cache.put(key, value, label=tag.label, kind=tag.kind, rank=tag.rank)
         except BrokenExecutor as error:
-            self._broke(task, error)
-        except Exception as error:  # of the executor: it could not send it, say, or gave it up
-            self._crashed(task, crashed(error, task.key, task.vocabulary.fingerprint))
+            self._broken = error
+            self._fell(underway, error)
+        except Exception as error:  # a worker died, and was replaced; or the task could not be sent, or was given up
+            self._fell(underway, error)
         else:
-            if reply.made is None and not had_vocabulary:
-                self._submit(task, with_vocabulary=True)
+            if reply.made is None and not underway.has_vocabulary:
+                self._send_vocabulary(task, reply.process)
             elif reply.made is None or reply.is_crash:
                 lacking = FormatError("the vocabulary did not arrive")
                 self._crashed(task, reply.made or crashed(lacking, task.key, task.vocabulary.fingerprint))
             else:
                 self._finish(task, self._checked(task, reply.made))
+
+    def _send_vocabulary(self, task: Task, process: str) -> None:
+        """Have a task done again whose worker lacked the vocabulary, which goes to each process once.
+
+        An executor sends what it is given where it likes. So the vocabulary is sent again when a process says that
+        it lacks it and none is on its way there; what comes before it is asked for once more.
+        """
+        if (process, task.vocabulary.fingerprint) in self._awaiting:
+            self._submit(task)
+        else:
+            self._submit(task, with_vocabulary=True, meant_for=process)
 
     def _checked(self, task: Task, made: Outcome) -> Outcome:
         """What a worker says, unless this cache knows better."""
@@ -204,7 +207,7 @@ class _Run:
         return Outcome(
             0, "", made.vocabulary, "failed", key=task.key, seconds=made.seconds,
             what="a worker kept it, but not in this cache",
-            remedy="Where workers do not share the folder, pass hand_back=True, or have an object store.",
+            remedy="Where workers do not share the folder, hand_back=True, or have an object store.",
         )  # fmt: skip
 
     def _finish(self, task: Task, made: Outcome) -> None:
@@ -213,23 +216,27 @@ class _Run:
         self._ledger.note(task, made)
 
     def _crashed(self, task: Task, made: Outcome) -> None:
-        if task.attempts < self._retries:
+        if task.attempts < self._options.retries:
             task.attempts += 1
             self._end_trial(task)
             self._waiting.append(task)
         else:
             self._finish(task, made)
 
-    def _broke(self, task: Task, error: Exception) -> None:
-        self._broken = error
+    def _fell(self, underway: _Underway, error: Exception) -> None:
+        """Nothing came of a task but what the executor says: it is tried alone, and counts when it was."""
+        task = underway.task
         if self._tried_alone is not task:
             self._suspects.append(task)
-        elif task.attempts < self._retries:
+        elif task.attempts < self._options.retries:
             task.attempts += 1
             self._end_trial(task)
             self._suspects.append(task)
         else:
-            self._finish(task, self._lost("whoever worked at it died", error, task))
+            patience, took = self._options.patience, time.monotonic() - underway.since
+            has_stalled = patience is not None and took >= patience
+            what = f"not done after {patience:g} s" if has_stalled else "whoever worked at it died"
+            self._finish(task, self._lost(what, error, task))
 
     def _end_trial(self, task: Task) -> None:
         if self._tried_alone is task:

@@ -8,7 +8,10 @@ caller have no folder and no store in common.
 from __future__ import annotations
 
 import dataclasses
+import os
+import threading
 import time
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,25 +22,19 @@ from ..progress import Progress
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .values import Outcome, Status
+from .watch import Watch
 
 if TYPE_CHECKING:
-    from ..budget import Budget
     from ..cache.entry import Tag
     from ..cache.remote.values import ObjectStore
     from ..definitions import Definition
     from ..runtime.index.index import Index
+    from .options import WarmOptions
 
 #: Vocabularies that a worker holds: tasks come grouped by theirs.
 _MOST_VOCABULARIES = 2
 
-
-@dataclass(frozen=True)
-class Terms:
-    """How definitions are compiled: arguments of `structgen.compile`."""
-
-    eager: bool
-    budget: Budget | None
-    threads: int | None
+_LOADED = uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
@@ -63,22 +60,45 @@ class CacheAddress:
 
 
 class Request(NamedTuple):
-    """A task as it is sent. ``address`` is None where values are to be handed back."""
+    """A task as it is sent.
 
+    Parameters
+    ----------
+    run, number:
+        Of the caller's call, and of the request in it, so that no two are equal: some executors take what looks the
+        same for the same work.
+    caller:
+        The process that sends it.
+    address:
+        None where values are to be handed back.
+    """
+
+    run: str
+    number: int
+    caller: str
     definition: Definition
     key: str
     fingerprint: str
-    terms: Terms
+    options: WarmOptions
     address: CacheAddress | None
     vocabulary: bytes | None = None
 
 
 class Reply(NamedTuple):
-    """What comes back: what became of it, and the values to be kept. No outcome: the worker lacks the vocabulary."""
+    """What comes back: what became of it, the values to be kept, and from which process.
+
+    No outcome: that process lacks the vocabulary.
+    """
 
     made: Outcome | None
     values: list[tuple[str, bytes, Tag]]
     is_crash: bool = False
+    process: str = ""
+
+
+def this_process() -> str:
+    """A name that no other process has, on no machine: forks have the same memory, containers the same numbers."""
+    return f"{_LOADED} {os.getpid()}"
 
 
 def present(index: Index, key: str, nbytes: int, seconds: float, status: Status = "present") -> Outcome:
@@ -96,8 +116,9 @@ def crashed(error: BaseException, key: str, fingerprint: str) -> Outcome:
 
 
 def compile_into(
-    definition: Definition, key: str, vocabulary: Vocabulary, cache: Cache, terms: Terms, progress: Progress | None
-) -> Reply:
+    definition: Definition, key: str, vocabulary: Vocabulary, cache: Cache, options: WarmOptions,
+    progress: Progress | None,
+) -> Reply:  # fmt: skip
     """Compile a definition into a cache, in this process, if it is not there. Raises nothing but interrupts."""
     from ..api import compile
 
@@ -105,7 +126,7 @@ def compile_into(
     fingerprint = vocabulary.fingerprint
     try:
         index = compile(
-            definition, vocabulary, cache=cache, eager=terms.eager, budget=terms.budget, threads=terms.threads,
+            definition, vocabulary, cache=cache, eager=options.eager, budget=options.budget, threads=options.threads,
             progress=progress,
         )  # fmt: skip
     except StructgenError as error:
@@ -126,32 +147,46 @@ def compile_into(
 
 
 class _Worker:
-    """What a process that works for others keeps from one request to the next."""
+    """What a process that works for others keeps from one request to the next; its threads share it."""
 
     def __init__(self) -> None:
         self._vocabularies: Memo[str, Vocabulary] = Memo(_MOST_VOCABULARIES)
-        self._memory = InMemory()
+        self._of_thread = threading.local()  # values that are handed back go with the definition they are of
         self._opened: tuple[CacheAddress, Cache] | None = None
+        self._watch = Watch()
 
     def answer(self, request: Request) -> Reply:
+        # The caller's own process, which is a worker of some executors, is not to end.
+        patience = None if request.caller == this_process() else request.options.patience
+        with self._watch.limit(patience):
+            return self._answer(request)
+
+    def _answer(self, request: Request) -> Reply:
         vocabulary = self._vocabularies.get(request.fingerprint)
         if vocabulary is None:
             if request.vocabulary is None:
                 return Reply(None, [])
             vocabulary = Vocabulary.from_buffer(request.vocabulary, "a vocabulary that was sent")
             self._vocabularies[request.fingerprint] = vocabulary
-        cache = self._cache(request.address)
+        memory = self._memory(request.run)
+        memory.discard(request.key)  # asked for again: the answer got lost
+        cache = memory if request.address is None else self._open(request.address)
         dropped = cache.metrics().store_dropped
-        made, _, is_crash = compile_into(request.definition, request.key, vocabulary, cache, request.terms, None)
+        made, _, is_crash, _ = compile_into(request.definition, request.key, vocabulary, cache, request.options, None)
         if made is not None and made.is_kept and cache.metrics().store_dropped > dropped:
             # Nobody else may see the folder of this machine.
             remedy = "Where the folder is shared, `structgen cache push` writes it."
             made = dataclasses.replace(made, status="failed", what="the object store did not take it", remedy=remedy)
-        return Reply(made, self._memory.take(), is_crash)
+        return Reply(made, memory.take(), is_crash)
 
-    def _cache(self, address: CacheAddress | None) -> Cache:
-        if address is None:
-            return self._memory
+    def _memory(self, run: str) -> InMemory:
+        """Of what was handed back in one run: the caller of another one, or after an interrupt, has none of it."""
+        if getattr(self._of_thread, "run", None) != run:
+            self._of_thread.run, self._of_thread.memory = run, InMemory()
+        memory: InMemory = self._of_thread.memory
+        return memory
+
+    def _open(self, address: CacheAddress) -> Cache:
         opened = self._opened
         if opened is None or opened[0] != address:
             opened = self._opened = address, address.open()
@@ -164,6 +199,7 @@ _worker = _Worker()
 def answer(request: Request) -> Reply:
     """Do what a request says; what goes wrong is said in the reply."""
     try:
-        return _worker.answer(request)
+        reply = _worker.answer(request)
     except Exception as error:
-        return Reply(crashed(error, request.key, request.fingerprint), [], is_crash=True)
+        reply = Reply(crashed(error, request.key, request.fingerprint), [], is_crash=True)
+    return reply._replace(process=this_process())

@@ -24,6 +24,7 @@ import pytest
 from structgen.cache import folder as cache_folder
 from structgen.cache.cache import Cache
 from structgen.cache.entry import Entry
+from structgen.cache.front import FolderFront
 from structgen.cache.reader import Reader
 from structgen.errors import CacheError, CacheWarning, FormatError
 from structgen.storage.container import pack, unpack
@@ -718,8 +719,10 @@ def test_text_that_is_not_utf_8_is_one_foreign_row(cache: Cache) -> None:
 def test_a_row_of_another_key_is_a_miss(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     """What SQLite may return from a read-only folder that changes under it all the same."""
     cache.put("key", container(1))
-    row = cache._front.reader.find("key")
-    monkeypatch.setattr(cache._front.reader, "find", lambda key, *, anew: row)
+    front = cache._front
+    assert isinstance(front, FolderFront)
+    row = front.reader.find("key")
+    monkeypatch.setattr(front.reader, "find", lambda key, *, anew: row)
     assert content(cache, "key") == container(1)
     assert cache.get("other") is None
     assert "other" not in cache

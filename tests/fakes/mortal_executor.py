@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import random
@@ -10,6 +11,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from multiprocessing import parent_process
+from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
 
@@ -25,6 +27,39 @@ class Deadly(sg.Regex):
     def canonical(self) -> str:
         if parent_process() is not None:
             os._exit(9)
+        return super().canonical()
+
+
+@dataclass(frozen=True)
+class DeadlyOnce(sg.Regex):
+    """The first process that works at it ends; those after it find the mark that it left."""
+
+    mark: Path = Path()
+
+    def canonical(self) -> str:
+        if parent_process() is not None and not self.mark.exists():
+            self.mark.touch()
+            os._exit(9)
+        return super().canonical()
+
+
+@dataclass(frozen=True)
+class Stuck(sg.Regex):
+    """A definition that never ends in a process that works for another one, and lets nothing else run in it."""
+
+    def canonical(self) -> str:
+        if parent_process() is not None:
+            ctypes.PyDLL(None).pause()  # which keeps the interpreter's lock
+        return super().canonical()
+
+
+@dataclass(frozen=True)
+class Gluttonous(sg.Regex):
+    """A definition for which no other process's memory suffices."""
+
+    def canonical(self) -> str:
+        if parent_process() is not None:
+            raise MemoryError
         return super().canonical()
 
 

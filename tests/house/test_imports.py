@@ -82,8 +82,9 @@ ROOMS = {
         " compiler.grammar.parser compiler.patterns grammars runtime.core runtime.grammar"
     ),
     "compiler.grammar": (
-        "compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.load"
-        " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
+        "compiler.automata compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer"
+        " compiler.grammar.load compiler.grammar.parser compiler.patterns definitions grammars runtime.automaton"
+        " runtime.core runtime.grammar vocabulary"
     ),
     "compiler.scannerless": (
         "compiler.gbnf compiler.grammar compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.parser"
@@ -158,7 +159,7 @@ THIRD_PARTY = {
     "explanations": {"rich"},
     "certificates": {"numpy", "rich"},
     "doctor": {"torch"},
-    "cli": {"typer", "rich"},
+    "cli": {"typer", "rich", "distributed"},  # the latter for a cluster that is named
     # each module its own engine, when it is used
     "integrations": {
         "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
