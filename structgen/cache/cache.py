@@ -11,7 +11,7 @@ docs/guide/cache.md tells the rest, docs/guide/fleet.md of stores and bundles.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -24,6 +24,8 @@ from .front import FAILURES, FolderFront, Front
 from .metrics import Counters
 
 if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+
     from .audit import Problem
     from .metrics import Metrics
     from .remote.remote import Remote
@@ -183,6 +185,24 @@ class Cache:
     def metrics(self) -> Metrics:
         """What this cache did so far, as plain counters; `Metrics.openmetrics` makes a text of them."""
         return self.counters.snapshot()
+
+    def instrument(self, meter: Meter | None = None, *, attributes: Mapping[str, str] | None = None) -> None:
+        """Have OpenTelemetry observe the counters of `metrics`, as ``structgen.cache.hits_folder`` and so on.
+
+        Parameters
+        ----------
+        meter:
+            An OpenTelemetry ``Meter``; None: the global provider's.
+        attributes:
+            Of each observation, to tell caches of one process apart.
+
+        Raises `ArgumentError` where ``opentelemetry-api`` is not installed.
+        """
+        self.counters.instrument(meter, attributes or {})
+
+    def ready(self, keys: Iterable[str]) -> bool:
+        """Whether all of these are near at hand, for a server's readiness probe. No store is asked, no value read."""
+        return all(check_key(key) in self for key in keys)
 
     def discard(self, key: str) -> None:
         """Remove an entry from the folder, if it is there.

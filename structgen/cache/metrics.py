@@ -1,13 +1,20 @@
-"""`Metrics`: what a cache has done, as plain counters, with an OpenMetrics text."""
+"""`Metrics`: what a cache has done, as plain counters, as OpenMetrics text, and as OpenTelemetry's instruments."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING
 
+from ..errors import ArgumentError
 from ..system.locks import Lock, Rank
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
 _PREFIX = "structgen_cache_"
 
@@ -88,3 +95,30 @@ class Counters:
         """What was counted so far."""
         with self._lock:
             return Metrics(**self._counts)  # type: ignore[arg-type]
+
+    def instrument(self, meter: Meter | None, attributes: Mapping[str, str]) -> None:
+        """Make an observable counter of each. Raises `ArgumentError` without ``opentelemetry-api``."""
+        try:
+            from opentelemetry.metrics import Observation, get_meter
+        except ImportError as error:
+            raise ArgumentError(
+                "instruments need the package opentelemetry-api", remedy="pip install 'structgen[opentelemetry]'"
+            ) from error
+
+        meter = meter or get_meter("structgen")
+        is_first = meter not in _observed
+        caches = _observed.setdefault(meter, weakref.WeakKeyDictionary())
+        caches[self] = dict(attributes)
+
+        def observe(name: str, _: CallbackOptions) -> Iterable[Observation]:
+            for counters, its in list(caches.items()):
+                yield Observation(getattr(counters.snapshot(), name), its)
+
+        for name in self._counts if is_first else ():  # a meter has one instrument of a name
+            unit = "s" if name.endswith("_seconds") else "By" if "_bytes_" in name else "1"
+            meter.create_observable_counter(f"structgen.cache.{name}", [partial(observe, name)], unit=unit)
+
+
+_observed: weakref.WeakKeyDictionary[Meter, weakref.WeakKeyDictionary[Counters, dict[str, str]]] = (
+    weakref.WeakKeyDictionary()
+)

@@ -2,7 +2,8 @@
 
 ====  =================================================================================================
 0     done; ``check``, ``explain``: accepted; ``cache verify``: sound; ``diff``: equal
-1     the command ran to its end with a negative answer: not accepted, definitions failed, damage found, findings of
+1     the command ran to its end with a negative answer: not accepted, definitions failed, damage found (or, by
+      ``doctor``, what is refused on this machine), findings of
       the severity that ``certify`` fails on, a difference, what ``lint`` can't read
 2     bad usage or bad input: the command could not run
 3     ``diff``: not decided within the budget
@@ -91,7 +92,7 @@ def structgen(
     [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one, [bold]explain[/] says
     why it refuses a text; [bold]certify[/] and [bold]diff[/] look at definitions, [bold]lint[/] at those
     that were written for other engines;
-    [bold]cache[/] keeps house.
+    [bold]cache[/] keeps house; [bold]doctor[/] looks at this machine.
     """
 
 
@@ -105,4 +106,5 @@ app.command()(explain.explain)
 app.command()(certify.certify)
 app.command()(certify.diff)
 app.command()(lint.lint)
+app.command()(inspect.doctor)
 app.add_typer(cache.app, name="cache")

@@ -1,14 +1,22 @@
-"""``structgen inspect``: what an index file holds."""
+"""``structgen inspect``: what an index file holds. ``structgen doctor``: what this machine has."""
 
 from __future__ import annotations
 
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..certificates.values import printable
+from ..errors import StructgenError
 from . import options
 from .console import format_bytes
+
+if TYPE_CHECKING:
+    from ..doctor import Diagnosis
 
 #: Characters of a definition that a terminal gets to see; ``--json`` has all.
 _SHOWN = 300
@@ -62,3 +70,71 @@ def inspect(
     }
     for name, value in [*lines.items(), *(("relaxed", each) for each in index.relaxations)]:
         typer.echo(f"{name:<12} {value}")
+
+
+# -- this machine ------------------------------------------------------------------------------------------
+
+_COLORS = {"fine": "green", "slow": "yellow", "refused": "red", "absent": "bright_black"}
+
+
+def doctor(
+    cache: Annotated[
+        Path | None,
+        typer.Option("--cache", metavar="DIR", help="The cache's folder, or a bundle.", show_default="the user's"),
+    ] = None,
+    store_url: Annotated[
+        str | None, typer.Option("--store", metavar="URL", help="An object store: its speed, rights and clock.")
+    ] = None,
+    tokenizer: Annotated[
+        list[str] | None, typer.Option("--tokenizer", "-t", metavar="T", help="As for [bold]warm[/]; or several.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say what would be slow or refused on this machine.
+
+    Exit code 0: nothing is refused; 1: something is. Packages that are not installed,
+    and rights that a server does not need, are no fault.
+
+    \b
+    [bold]Examples[/]
+      structgen doctor
+      structgen doctor -t ./llama-3 --cache masks.sgb
+      structgen doctor --store s3://bucket/masks --json
+    """
+    found = list(_diagnoses(cache, store_url, tokenizer or ()))
+    if as_json:
+        options.print_json([dataclasses.asdict(each) for each in found])
+    else:
+        for each in found:
+            state = typer.style(f"{each.state:<8}", fg=_COLORS[each.state])
+            typer.echo(f"{state} {printable(each.subject)}: {printable(each.says)}")
+            if each.remedy and each.state != "fine":
+                typer.echo(f"{'':<8} {printable(each.remedy)}")
+    if any(each.state == "refused" for each in found):
+        raise typer.Exit(1)
+
+
+def _diagnoses(cache: Path | None, store_url: str | None, tokenizers: Sequence[str]) -> Iterator[Diagnosis]:
+    from ..doctor import Diagnosis, examine, platform
+
+    yield platform()
+    opened = None
+    try:
+        opened = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url)
+    except (StructgenError, OSError) as error:
+        yield Diagnosis("cache", "refused", *_parts(error))
+    yield from examine(opened)
+    for name in tokenizers:
+        began = time.perf_counter()
+        try:
+            vocabulary = options.load_vocabulary(name)
+        except (StructgenError, OSError, ImportError) as error:
+            yield Diagnosis(f"tokenizer {name}", "refused", *_parts(error))
+        else:
+            says = f"{vocabulary.size:,} ids, read in {time.perf_counter() - began:.1f} s"
+            yield Diagnosis(f"tokenizer {name}", "fine", says)
+
+
+def _parts(error: Exception) -> tuple[str, str]:
+    """What is wrong, and what can be done."""
+    return (error.what, error.remedy) if isinstance(error, StructgenError) else (str(error), "")

@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -531,6 +531,45 @@ def test_metrics_as_text(opened: Open) -> None:
     text = cache.metrics().openmetrics()
     assert "# TYPE structgen_cache_store_written counter\nstructgen_cache_store_written_total 1\n" in text
     assert text.endswith("# EOF\n")
+
+
+def test_metrics_as_instruments(opened: Open) -> None:
+    """What OpenTelemetry's own reader sees is what the counters say."""
+    export = pytest.importorskip("opentelemetry.sdk.metrics.export")
+    from opentelemetry.sdk.metrics import MeterProvider
+
+    reader = export.InMemoryMetricReader()
+    meter = MeterProvider([reader]).get_meter("test")
+    caches = [opened(name) for name in "ab"]
+    for cache, name in zip(caches, "ab", strict=True):
+        cache.instrument(meter, attributes={"cache": name})
+
+    def seen() -> dict[tuple[str, str], float]:
+        [scope] = reader.get_metrics_data().resource_metrics[0].scope_metrics
+        return {
+            (metric.name, point.attributes["cache"]): point.value
+            for metric in scope.metrics for point in metric.data.data_points
+        }  # fmt: skip
+
+    for _ in range(2):
+        caches[0].put("key", container(1))
+        assert caches[1].get("key") is not None
+        assert seen() == {
+            (f"structgen.cache.{field}", name): value
+            for cache, name in zip(caches, "ab", strict=True) for field, value in asdict(cache.metrics()).items()
+        }  # fmt: skip
+    assert seen()["structgen.cache.hits_store", "b"] == 1
+
+
+def test_a_server_is_ready_when_all_is_near(opened: Open, server: ObjectServer) -> None:
+    opened("builder").put("key", container(1))
+    cache, before = opened("server"), dict(server.requests)
+    assert cache.ready([])
+    assert not cache.ready(["key"])
+    assert server.requests == before
+    assert cache.prefetch(["key"]) == []
+    assert cache.ready(["key"])
+    assert not cache.ready(["key", "other"])
 
 
 # -- upkeep ----------------------------------------------------------------------------------------------

@@ -130,8 +130,9 @@ ROOMS = {
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
     "migrate": "definitions",
+    "doctor": "cache",
     "cli": (
-        "api cache certificates compiler.grammar.load definitions explanations index_store pages runtime.core"
+        "api cache certificates compiler.grammar.load definitions doctor explanations index_store pages runtime.core"
         " runtime.graphs runtime.index storage traces vocabulary warming"
     ),
     "integrations": (
@@ -145,7 +146,8 @@ THIRD_PARTY = {
     "system": {"numpy", "platformdirs"},
     "storage": {"numpy"},
     "kernels": {"numpy", "numba"},
-    "cache": {"diskcache", "obstore", "cryptography"},  # the latter two where an object store, and keys, are named
+    # the latter where an object store, keys, and instruments are asked for
+    "cache": {"diskcache", "obstore", "cryptography", "opentelemetry"},
     "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
     "definitions": {"numpy", "pydantic", "pydantic_core", "lark", "tomli", "tomllib"},
     "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
@@ -156,6 +158,7 @@ THIRD_PARTY = {
     "correction": {"rich", "typing_extensions"},  # the latter for the type checker alone
     "explanations": {"rich"},
     "certificates": {"numpy", "rich"},
+    "doctor": {"torch"},
     "cli": {"typer", "rich", "distributed"},  # the latter for a cluster that is named
     # each module its own engine, when it is used
     "integrations": {
