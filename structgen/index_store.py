@@ -43,11 +43,16 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     return key_of("structgen-index", *parts)
 
 
-def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
-    """The index in the cache, None where there is none."""
-    index = cache.read(
+def read(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
+    """The index in the cache, None where there is none. The rows that it shares with others are not looked for."""
+    return cache.read(
         key, lambda buffer: Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
     )
+
+
+def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
+    """The index in the cache, None where there is none."""
+    index = read(cache, key, vocabulary)
     if index is not None:
         share_rows(cache, index)
     return index
