@@ -83,7 +83,7 @@ def compile(
     report = progress or silent
     index_store.WriteBack.flush_waiting()
     key = index_store.cache_key(definition, vocabulary) if cache is not None else ""
-    index = index_store.fetch(cache, key, vocabulary) if cache is not None else None
+    index = index_store.fetch(cache, key, definition, vocabulary) if cache is not None else None
     if index is None and not compile_missing:
         raise MissingIndexError(
             "the definition is not in the cache" if cache is not None else "there is no cache to take indexes from",
@@ -99,7 +99,7 @@ def compile(
             provide(vocabulary, cache, base_rows)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
-        with paused(settles=eager):
+        with paused(settles=True):
             if index is None:
                 report("automaton", 0, 1)
                 on_demand = not eager and cache is None  # what is kept is all of it
@@ -116,7 +116,7 @@ def compile(
             cache.counters.add("compiles")
             cache.counters.add("compile_seconds", seconds)
             index_store.keep(cache, key, index)
-    if cache is not None and not index.complete:
+    if cache is not None and not index.complete and not cache.is_read_only:
         index.machine.tell(index_store.WriteBack(cache, key, index))
     return index
 

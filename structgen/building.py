@@ -13,7 +13,7 @@ from .definitions.token_sets import tokens_of
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
 from .runtime.core.machine import CompiledMachine
-from .runtime.grammar.embedded import Embedded, TokenRange
+from .runtime.grammar.embedded import Embedded, InnerMachine, TokenRange
 from .runtime.grammar.machine import GrammarMachine
 from .runtime.grammar.tables import GrammarTables
 from .runtime.pushdown.machine import PushdownMachine
@@ -231,6 +231,8 @@ def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...]]:
     """What a grammar holds besides terminals that are lexed, and what was relaxed in it."""
+    from .compiler.grammar.token_budgets import budgeted_lexemes
+
     marked = definition.marked
     number = {name: t for t, name in enumerate(tables.terminals)}
     for name, _ in definition.definitions:
@@ -239,7 +241,8 @@ def _embedded(
     inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
     inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
     inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
-    machines, relaxed = [], []
+    machines: list[tuple[int, InnerMachine]] = []
+    relaxed: list[str] = []
     for name, each in (inner | dict(definition.definitions)).items():
         machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
         if machine.is_accepting(machine.start):
@@ -248,6 +251,7 @@ def _embedded(
             )
         machines.append((number[name], machine))
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
+    machines += [(number[name], each) for name, each in budgeted_lexemes(definition, vocabulary, meter).items()]
     tokens = (
         TokenRange(*each, number[name])
         for name, mark in marked.tokens.items() if name in number

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
+from .errors import FormatError
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
 from .system.background import Background
@@ -38,21 +39,27 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     elif isinstance(definition, Grammar):
         from .definitions.token_sets import special_names
 
-        named = special_names(definition.marked, vocabulary)
+        named = special_names(definition.marked.tokens.values(), vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
     return key_of("structgen-index", *parts)
 
 
-def read(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
-    """The index in the cache, None where there is none. The rows that it shares with others are not looked for."""
-    return cache.read(
-        key, lambda buffer: Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
-    )
+def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
+    """As `fetch`; the rows that the index shares with others are not looked for."""
+    where = f"cache entry {key}"
+
+    def opened(buffer: memoryview) -> Index:
+        index = Index.from_buffer(buffer, vocabulary, origin="cache", where=where)
+        if index.definition != definition.canonical():
+            raise FormatError("the index is that of another definition", where=where)
+        return index
+
+    return cache.read(key, opened)
 
 
-def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
-    """The index in the cache, None where there is none."""
-    index = read(cache, key, vocabulary)
+def fetch(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
+    """The index in the cache, None where there is none, or that of another definition under its key."""
+    index = read(cache, key, definition, vocabulary)
     if index is not None:
         share_rows(cache, index)
     return index
@@ -63,10 +70,24 @@ def keep(cache: Cache, key: str, index: Index) -> None:
 
     The rows that it shares with others of its vocabulary are, under names of their own.
     """
+    if cache.is_read_only:
+        return
     index.machine.keep_shared_rows()
     rank = 1 + index.machine.known_rows
     value = index.to_bytes(with_vocabulary=False)
     cache.put(key, value, label=index.definition[:200], kind=index.kind, rank=rank)
+
+
+def keys_of(cache: Cache, definition: Definition, vocabulary: Vocabulary) -> set[str]:
+    """The keys of an index in the cache, and of the rows in it that it shares; empty where it is not there."""
+    key = cache_key(definition, vocabulary)
+    index = fetch(cache, key, definition, vocabulary)
+    if index is None:
+        return set()
+    named = _NamedRows(cache, vocabulary)
+    index.machine.share_rows(named)
+    keys = {key, _base_key(vocabulary), *map(named._key, named.names)}
+    return {each for each in keys if each in cache}
 
 
 def share_rows(cache: Cache | None, index: Index) -> None:
@@ -76,7 +97,7 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     index.machine.share_rows(_SharedRows(cache, index.vocabulary))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _SharedRows:
     """The rows of a vocabulary in a cache, by name."""
 
@@ -112,6 +133,17 @@ class _SharedRows:
 
     def _key(self, name: bytes) -> str:
         return key_of("structgen-shared", self.vocabulary.fingerprint, name, str(FORMAT_VERSION), __version__)
+
+
+class _NamedRows(_SharedRows):
+    """The same; what is expected is only remembered."""
+
+    def __init__(self, cache: Cache, vocabulary: Vocabulary) -> None:
+        super().__init__(cache, vocabulary)
+        self.names: set[bytes] = set()
+
+    def expect(self, names: Collection[bytes]) -> None:
+        self.names.update(names)
 
 
 def _base_key(vocabulary: Vocabulary) -> str:

@@ -24,6 +24,7 @@ from .definitions import (
     StructuralTag,
     as_definition,
 )
+from .definitions.grammar_marks import read_marks
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
 from .system.types import Foreign
@@ -49,9 +50,20 @@ _EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes
 _ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".'
 
 
-def _lark(text: str) -> Migrated:
+def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
+    """A grammar in Lark's syntax, with those that it holds by ``@name``; `UnsupportedError` where these hold more."""
     text = re.sub(r"\A%llguidance\s*\{\s*\}", "", text)  # without an option it says whose the grammar is
-    return Migrated(Grammar(text, ambiguity="all"), (_EARLEY,))
+    held: dict[str, Definition] = {}
+    for terminal, reference in read_marks(text).references.items() if named else ():
+        inner = named.get(reference[1:]) if named else None
+        if isinstance(inner, str):
+            if more := read_marks(inner).references:
+                what = f"the grammar {reference} holds {min(more.values())}, and only the first one may hold others"
+                raise UnsupportedError(what, remedy="Write their rules into one grammar.")
+            inner = Grammar(inner, ambiguity="all")
+        if inner is not None:
+            held[terminal] = inner
+    return Migrated(Grammar(text, ambiguity="all", definitions=held), (_EARLEY,))
 
 
 def _rules(text: str) -> Migrated:
@@ -82,20 +94,27 @@ def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> M
     return _LLGUIDANCE[format](text)
 
 
+#: What llguidance has strings escape with, if nothing is said: short escapes, and ``\\u00XX`` for controls.
+_LETTERS = '"\\\\bfnrtu'
+
+
 def _llguidance(text: str) -> Migrated:
     whole: Foreign = loads(text)
     grammars = whole.get("grammars") if isinstance(whole, dict) else None
     if not isinstance(grammars, list) or not grammars or not all(isinstance(each, dict) for each in grammars):
         raise DefinitionError("this is no grammar of llguidance's", remedy='It is {"grammars": [{...}]}.')
-    if len(grammars) > 1:
-        raise UnsupportedError("grammars within grammars are not read", remedy="Put them together by sg.sequence.")
     if whole.get("max_tokens") is not None:
         raise UnsupportedError("max_tokens of a grammar is not read", remedy="Use sg.Guide(max_tokens=...).")
     if isinstance(lark := grammars[0].get("lark_grammar"), str):
         if grammars[0].get("json_schema") is not None:
             raise DefinitionError("a grammar of llguidance's is both a schema and Lark's syntax", where="/grammars/0")
-        return _lark(lark)
+        return _lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
     return _llguidance_schema(dumps(grammars[0].get("json_schema")))
+
+
+def _named(grammar: Mapping[str, Foreign]) -> Definition | str:
+    lark = grammar.get("lark_grammar")
+    return lark if isinstance(lark, str) else _llguidance_schema(dumps(grammar.get("json_schema"))).definition
 
 
 def _llguidance_schema(text: str) -> Migrated:
@@ -104,7 +123,7 @@ def _llguidance_schema(text: str) -> Migrated:
     if not isinstance(given, dict):
         raise DefinitionError("x-guidance is no object", where="/x-guidance", remedy="Write its options into one.")
     given = {name: value for name, value in given.items() if value is not None}
-    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None}
+    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None, "escapes": _LETTERS}
     if not given.pop("whitespace_flexible", True):
         options |= {"whitespace": "compact"}
     if "whitespace_pattern" in given:
@@ -118,6 +137,9 @@ def _llguidance_schema(text: str) -> Migrated:
             options[name] = given.pop(name)
     if "json_allowed_escapes" in given:
         options["escapes"] = given.pop("json_allowed_escapes")
+    if given.pop("json_allow_general_unicode_escapes", False) and options["escapes"] == _LETTERS:
+        options["escapes"] = "any"
+        changes.append(_ANY_ESCAPE)
     if given:
         what = f"the option {min(given)} of x-guidance is not read"
         raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
@@ -218,6 +240,15 @@ def _xgrammar_schema(
     return Migrated(JsonSchema(schema, **options), tuple(changes))
 
 
+def _xgrammar_lark(
+    text: str, *, named_grammars: Mapping[str, object] | None = None, tokenizer_info: object = None
+) -> Migrated:
+    named = {} if named_grammars is None else named_grammars
+    if not isinstance(named, Mapping):
+        raise DefinitionError(f"named_grammars is a {type(named).__name__}", remedy="Use a dict, by name.")
+    return _lark(text, {name: each if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()})
+
+
 def _xgrammar_regex(pattern: Foreign) -> Migrated:
     if not isinstance(pattern, str):
         raise DefinitionError(f"a {type(pattern).__name__} is no regex", remedy="Pass its text.")
@@ -229,7 +260,7 @@ _XGRAMMAR: dict[str, Callable[..., Migrated]] = {
     "ebnf": _xgrammar_ebnf,
     "json_schema": _xgrammar_schema,
     "regex": _xgrammar_regex,
-    "lark": lambda text: _lark(text),
+    "lark": _xgrammar_lark,
     "structural_tag": lambda tag: Migrated(StructuralTag(tag, whitespace="any")),
 }
 

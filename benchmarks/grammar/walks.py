@@ -1,10 +1,11 @@
 """Any grammars: what compiling takes, the first mask, and the slowest steps along random walks, by name.
 
-    python -m benchmarks.grammar.walks ~/src/syncode/grammars/*.lark
+    python -m benchmarks.grammar.walks ~/src/syncode/grammars ~/src/llama.cpp/grammars/*.gbnf
     python -m benchmarks.grammar.walks python2.lark:file_input --complete
 
-A path may name the rule that a text is, else it is ``start``. Seconds are the processor's. A walk says which bytes
-came before a slow step.
+A path is a file in Lark's notation, in GBNF or in EBNF, or a folder, which stands for all that it holds of these,
+however deep. It may name the rule that a text is, else it is ``start``, or ``root`` in GBNF and EBNF. Seconds are the
+processor's. A walk says which bytes came before a slow step, and how many steps were slow.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -20,11 +22,15 @@ import typer
 from rich.table import Table
 
 import structgen as sg
+from structgen import api
 from structgen.runtime import ids_of
 from structgen.system.visible import visible
 
 from .. import run, vocabularies
 from ..regex.walks import NO_BYTE, draw, first_bytes
+
+#: Seconds from which a step is slow.
+_SLOW = 0.02
 
 #: Read before anything is timed, so that kernels are there.
 _OTHER = 'start: ("a" | "b")* NAME\nNAME: /[a-z]+/\n%ignore " "\n'
@@ -41,9 +47,10 @@ class Step(NamedTuple):
 
 
 def main(
-    paths: Annotated[list[str], typer.Argument(help="PATH or PATH:RULE")],
+    paths: Annotated[list[str], typer.Argument(help="PATH, PATH:RULE, or a folder")],
     vocab: Annotated[str, typer.Option(help="a tokenizer")] = "llama3",
-    lexers: Annotated[str, typer.Option(help="lexers, with commas")] = "contextual,basic",
+    lexers: Annotated[str, typer.Option(help="lexers of Lark's grammars, with commas")] = "contextual,basic",
+    dialect: Annotated[str, typer.Option(help="of EBNF")] = "transformers-cfg",
     complete: Annotated[bool, typer.Option("-c", "--complete", help="compile all ahead of time")] = False,
     walks: Annotated[int, typer.Option(help="walks through each")] = 4,
     tokens: Annotated[int, typer.Option(help="tokens of a walk at most")] = 150,
@@ -58,57 +65,75 @@ def main(
         vocabulary = vocabularies.read(named.path)
     for note in notes:
         console.print(f"note: {note}")
+    api.compile_kernels()
     _timed(sg.Grammar(_OTHER), vocabulary, sg.Budget(), complete, 1, 20)
-    table = Table("grammar", "lexer", "compile, s", "first mask, s", "slowest step, ms", "behind", title=named.name)
-    for path in paths:
-        for lexer in lexers.split(","):
-            name, _, rule = path.partition(":")
+    columns = "grammar", "lexer", "compile, s", "first mask, s", "slowest step, ms", "slow", "behind"
+    table = Table(*columns, title=named.name)
+    for path, rule in _files(paths):
+        for lexer in lexers.split(",") if path.suffix == ".lark" else [""]:
             try:
-                definition = _grammar(Path(name), rule or "start", lexer)
-                compiled, first, worst = _timed(
+                definition = _definition(path, rule, lexer, dialect)
+                compiled, first, slow, worst = _timed(
                     definition, vocabulary, sg.Budget(seconds=seconds), complete, walks, tokens
                 )
             except sg.Error as error:
-                table.add_row(Path(name).name, lexer, "", "", "", f"{type(error).__name__}: {error}"[:100])
+                table.add_row(path.name, lexer, "", "", "", "", f"{type(error).__name__}: {error}"[:100])
                 continue
             behind = visible(worst.text[-_SHOWN:]).replace("\n", "")
             table.add_row(
-                Path(name).name, lexer, f"{compiled:.2f}", f"{first:.3f}", f"{1000 * worst.seconds:.1f}", behind
+                path.name, lexer, f"{compiled:.2f}", f"{first:.3f}", f"{1000 * worst.seconds:.1f}", str(slow), behind
             )
     console.print(table)
 
 
-def _grammar(path: Path, rule: str, lexer: str) -> sg.Grammar:
-    text = path.read_text()
+def _files(paths: list[str]) -> Iterator[tuple[Path, str]]:
+    """Files and the rule that a text of each is, empty for the usual one."""
+    for path in paths:
+        name, _, rule = path.partition(":")
+        here = Path(name)
+        if here.is_dir():
+            found = sorted(each for suffix in ("lark", "gbnf", "ebnf") for each in here.rglob(f"*.{suffix}"))
+        else:
+            found = [here]
+        yield from ((each, rule) for each in found)
+
+
+def _definition(path: Path, rule: str, lexer: str, dialect: str = "transformers-cfg") -> sg.Definition:
+    if path.suffix == ".gbnf":
+        return sg.Gbnf(path, start=rule or "root")
+    if path.suffix == ".ebnf":
+        return sg.Ebnf(path, start=rule or "root", dialect=dialect)
+    text, start = path.read_text(), rule or "start"
     if "%declare _INDENT" not in text:
-        return sg.Grammar(path, start=rule, lexer=lexer)
+        return sg.Grammar(path, start=start, lexer=lexer)
     layout = sg.Indentation() if "_NEWLINE" in text else sg.Indentation(newline="_NL")
-    return sg.Grammar(path, start=rule, lexer=lexer, postlex=layout)
+    return sg.Grammar(path, start=start, lexer=lexer, postlex=layout)
 
 
 def _timed(
-    definition: sg.Grammar, vocabulary: sg.Vocabulary, budget: sg.Budget, complete: bool, walks: int, tokens: int
-) -> tuple[float, float, Step]:
+    definition: sg.Definition, vocabulary: sg.Vocabulary, budget: sg.Budget, complete: bool, walks: int, tokens: int
+) -> tuple[float, float, int, Step]:
+    """Seconds of the compile and of the first mask, how many steps were slow, and the slowest one."""
     begun = time.process_time()
     index = sg.compile(definition, vocabulary, eager=complete, base_rows=False, budget=budget)
     compiled = time.process_time()
     sg.Guide(index).bitmask()
     asked = time.process_time()
-    rng, first, worst = np.random.default_rng(0), first_bytes(vocabulary), Step(0.0, b"")
+    rng, first, steps = np.random.default_rng(0), first_bytes(vocabulary), [Step(0.0, b"")]
     for _ in range(walks):
         guide, text = sg.Guide(index), b""
         for _ in range(tokens):
             before = time.process_time()
             mask = guide.bitmask()
-            worst = max(worst, Step(time.process_time() - before, text))
+            steps.append(Step(time.process_time() - before, text))
             token = draw(ids_of(mask), first, rng)
             if first[token] == NO_BYTE:
                 break
             before = time.process_time()
             guide.advance(token)
-            worst = max(worst, Step(time.process_time() - before, text))
+            steps.append(Step(time.process_time() - before, text))
             text += vocabulary.token(token) or b""
-    return compiled - begun, asked - compiled, worst
+    return compiled - begun, asked - compiled, sum(step.seconds > _SLOW for step in steps), max(steps)
 
 
 if __name__ == "__main__":

@@ -1,49 +1,54 @@
 """`Cache`: compiled indexes and vocabularies, kept on disk for every process of this user.
 
 The cache is there to save time, so it never costs a result: a folder that is missing, read-only, full, busy
-or damaged, or that other users can write, means one `CacheWarning` and working without it. Everything in the
-folder is taken for hostile; the database is used only as `structgen.cache.database` allows, what a row says is
-believed only after `structgen.cache.entry` and `structgen.cache.folder` checked it, and a value's content is for
-the caller to check (`structgen.storage.container.unpack`), who discards what is damaged.
+or damaged, or that other users can write, means one `CacheWarning` and working without it. What lies near is a
+`Front` (`structgen.cache.front`): a folder's, or a bundle's; behind it there may be an object store
+(`structgen.cache.remote`), whose values are kept in the folder by a thread, so that nobody waits for that.
 
-diskcache does the writing, with a disk of our own; look-ups have a shorter way (`structgen.cache.reader`).
-docs/guide/cache.md tells the rest.
+docs/guide/cache.md tells the rest, docs/guide/fleet.md of stores and bundles.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
-import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..errors import CacheError, CacheWarning, FormatError
-from . import database, folder, fork
-from .entry import Entry, Tag, check_key, check_place, check_row, evictable
+from ..errors import CacheError, FormatError
+from ..system.background import WorkQueue
+from . import folder
+from .entry import Entry, Tag, check_key
+from .front import FAILURES, FolderFront, Front
 from .metrics import Counters
-from .reader import Reader
 
 if TYPE_CHECKING:
-    from .audit import Problem, Repair
+    from .audit import Problem
     from .metrics import Metrics
     from .remote.remote import Remote
     from .remote.values import ObjectStore
-    from .store import Store
 
 T = TypeVar("T")
 
 #: Requests for objects on their way together.
 _PREFETCHED_AT_ONCE = 8
 
+#: Bytes of values from the store that wait to be kept in the folder.
+_KEPT_BEHIND = 64 << 20
+
+#: Seconds before they are: the first mask of what they are comes first.
+_DELAY = 0.05
+
 PathLike = str | os.PathLike[str]
 
-_FAILURES = (CacheError, OSError, sqlite3.Error)
-_START_OVER = "Delete the folder, or name another one with STRUCTGEN_CACHE_DIR."
+
+class _Fetched(NamedTuple):
+    """A value of the store that the folder does not have yet."""
+
+    key: str
+    value: bytes
+    tag: Tag
 
 
 class Cache:
@@ -54,7 +59,8 @@ class Cache:
     directory:
         The folder; made with mode 0700 on the first `put`. None means ``$STRUCTGEN_CACHE_DIR`` or the
         platform's folder for a user's caches. Nothing is opened before it is needed, so that making a `Cache`
-        costs nothing and cannot fail.
+        costs nothing and cannot fail. Or a *bundle*, a file that `export` wrote: that is mapped at once, and nothing
+        is kept; `FormatError` if it is none, `CacheError` if other users can write it, `OSError` if it can't be read.
     size_limit:
         Bytes of values to keep. A `put` that exceeds it evicts the least recently used entries until nine
         tenths of it are left.
@@ -77,11 +83,14 @@ class Cache:
         self.directory: Path = folder.locate(directory)
         self.size_limit = size_limit
         self.timeout = timeout
-        self._reader = Reader(self.directory)
-        self._store: Store | None = None
-        self._warned = False
+        self._front = self._front_of(self.directory, is_named=directory is not None)
         self.counters = Counters()
         self.remote = None if store is None else self._remote_of(store)  # the object store
+        self._behind: WorkQueue[str, _Fetched] = WorkQueue(
+            "structgen-cache-writer", self._keep_fetched, lambda each: len(each.value),
+            most=_KEPT_BEHIND, patience=timeout, delay=_DELAY,
+        )  # fmt: skip
+        self._failed: Exception | None = None  # to be said in a caller's thread
 
     # -- values ----------------------------------------------------------------------------------------
 
@@ -98,19 +107,9 @@ class Cache:
         return buffer
 
     def _look_up(self, key: str) -> memoryview | None:
-        """The value of a key in the folder."""
-        check_key(key)
-        # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
-        # database, before its file was read.
-        for look in (self._named, self._stored, partial(self._stored, anew=True)):
-            try:
-                return look(key)
-            except FileNotFoundError:
-                continue
-            except _FAILURES as error:
-                self._warn(error, 4)
-                break
-        return None
+        """The value of a key in the folder, or on its way there."""
+        found = self._behind.get(key)
+        return self._front.look_up(key) if found is None else memoryview(found.value)
 
     def read(self, key: str, parse: Callable[[memoryview], T], *, in_folder: bool = False) -> T | None:
         """What ``parse`` makes of the value of a key, or None on a miss.
@@ -146,6 +145,8 @@ class Cache:
         if not isinstance(value, bytes):
             raise CacheError(f"a value of type {type(value).__name__}, the cache keeps bytes only")
         tag = Tag(label, kind, rank)
+        if self._behind.get(key) is not None:
+            self._settle()  # what came from the store is the older one
         is_kept = self._keep(key, value, tag)
         return (self.remote is None or self.remote.put(key, value, tag)) and is_kept
 
@@ -166,13 +167,18 @@ class Cache:
         from .audit import check_value
 
         def bring(key: str) -> None:
-            self._fetch(key, partial(check_value, where=key), anew=patient)
+            self._fetch(key, partial(check_value, where=key), is_patient=patient)
 
         missing = [key for key in dict.fromkeys(keys) if check_key(key) not in self]
         if self.remote is not None and missing:
             with ThreadPoolExecutor(_PREFETCHED_AT_ONCE) as pool:
                 list(pool.map(bring, missing))
         return [key for key in missing if key not in self]
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing that is put would be kept anywhere: a bundle, without a store that is written."""
+        return self._front.is_read_only and (self.remote is None or self.remote.settings.writes == "never")
 
     def metrics(self) -> Metrics:
         """What this cache did so far, as plain counters; `Metrics.openmetrics` makes a text of them."""
@@ -183,21 +189,13 @@ class Cache:
 
         Raises `CacheError` for a malformed key, and for nothing else.
         """
-        check_key(key)
-        try:
-            if self._has_database():
-                with self._writing() as store:
-                    store.remove(key)
-        except _FAILURES as error:
-            self._warn(error)
+        self._settle()
+        self._front.discard(key)
 
     def size_of(self, key: object) -> int | None:
         """Bytes of a key's value in the folder, None where it is not there whole. No use of it is counted."""
-        try:
-            place = self._find(check_key(key), anew=True)
-            return place[1] if place is not None and folder.status(place[0]).st_size == place[1] else None
-        except _FAILURES:
-            return None
+        found = self._behind.get(key) if isinstance(key, str) else None
+        return self._front.size_of(key) if found is None else len(found.value)
 
     def __contains__(self, key: object) -> bool:
         return self.size_of(key) is not None
@@ -213,18 +211,8 @@ class Cache:
 
     def entries(self) -> list[Entry]:
         """All entries, the least recently used first. Rows that cannot be used are left out."""
-        found = []
-        try:
-            rows = self._reader.rows()
-        except _FAILURES as error:
-            self._warn(error)
-            return []
-        for row in rows:
-            try:
-                found.append(check_row(self.directory, row)[0])
-            except (CacheError, OSError):
-                continue
-        return sorted(found, key=lambda entry: (entry.used, entry.stored))
+        self._settle()
+        return self._front.entries()
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Check every row, every file and every value's checksum, and return what is wrong.
@@ -233,22 +221,8 @@ class Cache:
         without a row are left alone for an hour, for a writer may be at work on them. Raises `CacheError` if
         the repair fails.
         """
-        from .audit import Problem, findings
-
-        try:
-            damage = "; ".join(self._reader.integrity())
-            found = [] if damage else list(findings(self.directory, self._reader))
-        except _FAILURES as error:
-            damage, found = str(error), []
-            if not _is_damaged(error):
-                return [Problem("database", str(self.directory), damage)]
-        if damage:
-            if repair:
-                self._wipe()
-            return [Problem("database", str(self.directory), damage)]
-        if found and repair:
-            self._mend([mend for _, mend in found])
-        return [problem for problem, _ in found]
+        self._settle()
+        return self._front.verify(repair=repair)
 
     def prune(self, max_bytes: int) -> list[Entry]:
         """Evict the least recently used entries until at most ``max_bytes`` are left, and return them.
@@ -256,42 +230,23 @@ class Cache:
         Also removes rows and files that serve nobody: rows without a file at once, files without a row when they are
         older than an hour. Works on a full disk, too. Raises `CacheError` if it fails.
         """
-        if not self._has_database():
-            return []
-        try:
-            return self._evict(max_bytes)
-        except CacheError as error:
-            if not folder.is_full(error.__cause__):
-                raise
-            try:
-                rows = self._reader.rows()
-            except _FAILURES:
-                raise error from error.__cause__
-        # SQLite has no room to write down what it deletes. So the files go first, which makes room and their rows
-        # misses; then the rows, now or when somebody evicts next.
-        _, victims = evictable(self.directory, rows, max_bytes)
-        for row, _ in victims:
-            folder.remove(folder.value_path(self.directory, row.filename))
-        with suppress(CacheError):
-            self._evict(max_bytes)
-        return [entry for _, entry in victims]
+        self._settle()
+        return self._front.prune(max_bytes)
 
     def clear(self) -> int:
         """Remove everything and return the number of entries; a damaged database is made anew.
 
         Raises `CacheError` if that fails.
         """
-        if not self._has_database():
-            return 0
-        try:
-            with self._writing() as store:
-                count = store.remove_all()
-                store.sweep()
-                return count
-        except CacheError as error:
-            if not _is_damaged(error.__cause__) and not folder.is_full(error.__cause__):
-                raise
-            return self._wipe()
+        self._settle()
+        return self._front.clear()
+
+    def load(self, key: str) -> memoryview | None:
+        """A value's buffer from the folder, without counting as a use.
+
+        Raises `CacheError`, `OSError` and `sqlite3.Error`.
+        """
+        return self._front.load(key)
 
     def export(self, path: PathLike, keys: Iterable[str] | None = None) -> int:
         """Write entries into one tar file, and return how many.
@@ -320,7 +275,7 @@ class Cache:
                 if key not in by_key:
                     raise CacheError("there is no such entry")
                 check_value(self.load(key), key)
-            except (FormatError, *_FAILURES) as error:
+            except (FormatError, *FAILURES) as error:
                 if keys is not None:
                     raise CacheError(f"{key!r} cannot be exported: {error}", where=str(self.directory)) from error
                 continue
@@ -351,7 +306,7 @@ class Cache:
         try:
             for item, value in archive.read(Path(path), self.size_limit):
                 check_value(memoryview(value), f"{item.key} in {os.fspath(path)}")
-                evicted = self._put(item.key, value, Tag(item.label, item.kind, item.rank))
+                evicted = self._front.put(item.key, value, item.tag, self.size_limit)
                 stored.add(item.key)
                 stored.difference_update(entry.key for entry in evicted)
         except (FormatError, CacheError) as error:
@@ -364,14 +319,10 @@ class Cache:
 
         Buffers from `get` stay valid.
         """
+        self._settle()
         if self.remote is not None:
             self.remote.close()
-        self._reader.close()
-        if self._store is not None and self._has_database():
-            # The last writer to close folds SQLite's log into the database: one file to ship.
-            with suppress(CacheError), self._writing() as store:
-                store.total()
-        self._store = None
+        self._front.close()
 
     def __enter__(self) -> Cache:
         return self
@@ -382,6 +333,13 @@ class Cache:
     def __repr__(self) -> str:
         return f"Cache({str(self.directory)!r})"
 
+    def _front_of(self, directory: Path, *, is_named: bool) -> Front:
+        if is_named and directory.is_file():
+            from .bundle import BundleFront
+
+            return BundleFront(directory)
+        return FolderFront(directory, self.timeout)
+
     # -- the object store ------------------------------------------------------------------------------
 
     def _remote_of(self, store: str | ObjectStore) -> Remote:
@@ -391,11 +349,12 @@ class Cache:
         return Remote(ObjectStore(store) if isinstance(store, str) else store, self.counters)
 
     def _fetch(
-        self, key: str, parse: Callable[[memoryview], T], *, asks: bool = True, anew: bool = False
+        self, key: str, parse: Callable[[memoryview], T], *, asks: bool = True, is_patient: bool = False
     ) -> T | None:
         """What ``parse`` makes of the value of a key in the object store, which the folder has from then on."""
+        self._say()
         remote = self.remote if asks else None
-        found = None if remote is None else remote.fetch(key, self.size_limit, anew=anew)
+        found = None if remote is None else remote.fetch(key, self.size_limit, anew=is_patient)
         if remote is None or found is None:
             self.counters.add("misses")
             return None
@@ -407,121 +366,36 @@ class Cache:
             remote.reject(key, error)
             return None
         self.counters.add("hits_store")
-        self._keep(key, value, header.tag)
+        if is_patient or self._front.is_read_only or not self._behind.add(key, _Fetched(key, value, header.tag)):
+            self._keep(key, value, header.tag)
         return parsed
 
     def _keep(self, key: str, value: bytes, tag: Tag) -> bool:
         """Put a value into the folder; False, and a warning, where it can't be."""
+        if self._front.is_read_only:
+            return False  # as it is meant to be
         try:
-            self._put(key, value, tag)
+            self._front.put(key, value, tag, self.size_limit)
         except CacheError as error:
-            self._warn(error, 4)
+            self._front.warn(error, 4)
             return False
         return True
 
-    # -- ways in ---------------------------------------------------------------------------------------
-
-    def _find(self, key: str, *, anew: bool) -> tuple[str, int] | None:
-        """Path and size of a key's value file. Raises `_FAILURES`; `CacheError` for a foreign row."""
-        row = self._reader.find(key, anew=anew)
-        if row is None:
-            return None
-        found, mode, name, size = row
-        # A read-only folder may change under an SQLite that was told it cannot: the row of another key.
-        return check_place(self.directory, mode, name, size) if found == key else None
-
-    def _named(self, key: str) -> memoryview | None:
-        """A value's buffer by the name of its file. Raises as `_find`, and where the folder was not checked yet."""
-        if not self._reader.is_open:
-            raise FileNotFoundError
-        return folder.read(folder.value_path(self.directory, folder.name_of(key)), None, mark=True)
-
-    def _stored(self, key: str, anew: bool = False) -> memoryview | None:
-        """A value's buffer by its row. Raises as `_find`."""
-        place = self._find(key, anew=anew)
-        return None if place is None else folder.read(*place, mark=True)
-
-    def load(self, key: str) -> memoryview | None:
-        """A value's buffer from the folder, without counting as a use.
-
-        Raises `CacheError`, `OSError` and `sqlite3.Error`.
-        """
-        place = self._find(key, anew=True)
-        return None if place is None else folder.read(*place, mark=False)
-
-    def _has_database(self) -> bool:
-        return os.path.lexists(self.directory / folder.DATABASE)
-
-    def _put(self, key: str, value: bytes, tag: Tag) -> list[Entry]:
-        """Store a value, and return what was evicted for it. Raises `CacheError`."""
-        if len(value) > self.size_limit:
-            raise CacheError(f"a value of {len(value)} bytes exceeds the limit of {self.size_limit}")
-        with self._writing() as store:
-            store.put(key, value, tag)
-            if store.total() <= self.size_limit:
-                return []
-            evicted = store.evict(self.size_limit * 9 // 10, keep=key)
-            store.sweep()
-        return evicted
-
-    def _evict(self, max_bytes: int) -> list[Entry]:
-        with self._writing() as store:
-            evicted = store.evict(max_bytes)
-            store.sweep()
-        return evicted
-
-    @contextmanager
-    def _writing(self) -> Iterator[Store]:
-        """diskcache on this folder, made if needed, its connection closed afterwards. Raises `CacheError`."""
-        until = time.monotonic() + self.timeout
-        with fork.WRITING:
-            # Inside the lock: a child that is forked in the middle of an import waits for its end for ever.
-            from .store import Store, failures
-
-            with failures(self.directory):
-                anew = self._store is None or not self._has_database()
-                database.create(self.directory)
-                if self._store is None or anew:
-                    self._store = Store(self.directory, until)
-                store = self._store
-                store.until = until
-                try:
-                    yield store
-                except BaseException:
-                    self._store = None  # its tables may be gone: somebody deleted the folder
-                    raise
-                finally:
-                    store.close()
-
-    def _mend(self, repairs: Iterable[Repair]) -> None:
-        """Remove what is wrong; everything, where SQLite can't even delete it."""
+    def _keep_fetched(self, fetched: _Fetched) -> bool:
+        """The same, in a thread of the cache's own."""
         try:
-            with self._writing() as store:
-                for mend in repairs:
-                    mend(store)
+            self._front.put(*fetched, self.size_limit)
         except CacheError as error:
-            if not _is_damaged(error.__cause__):
-                raise
-            self._wipe()
+            self._failed = error
+        return True
 
-    def _wipe(self) -> int:
-        with fork.WRITING, fork.READING:
-            self.close()
-            self._store = None
-            count = folder.wipe(self.directory)
-        if self._has_database():
-            raise CacheError("the damaged database cannot be removed", where=str(self.directory), remedy=_START_OVER)
-        return count
+    def _settle(self) -> None:
+        """Have everything in the folder that came from the store."""
+        self._behind.close()
+        self._say()
 
-    def _warn(self, reason: Exception, level: int = 3) -> None:
-        """Say once for each `Cache` why it does not work, in the caller's line, so many calls up."""
-        if not self._warned:
-            self._warned = True
-            what = reason.what if isinstance(reason, CacheError) else f"{type(reason).__name__}: {reason}"
-            text = f"the cache {self.directory} is not used: {what}. Work goes on without it. {_START_OVER}"
-            warnings.warn(CacheWarning(text), stacklevel=level)
-
-
-def _is_damaged(error: BaseException | None) -> bool:
-    """Whether SQLite says that the file is not a database, rather than locked, full or out of reach."""
-    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+    def _say(self) -> None:
+        """Warn of what went wrong in the thread."""
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            self._front.warn(failed, 5)

@@ -133,7 +133,7 @@ def read(path: str, nbytes: int | None, *, mark: bool) -> memoryview | None:
             with suppress(OSError):  # root's file, or a read-only one
                 os.utime(descriptor if os.utime in os.supports_fd else path)
         if nbytes >= MAPPED_FROM:
-            return memoryview(_map(descriptor, nbytes))
+            return memoryview(map_file(descriptor, nbytes))
         value = os.read(descriptor, nbytes)
         return memoryview(value) if len(value) == nbytes else None
     finally:
@@ -156,7 +156,8 @@ def open_value(path: str) -> tuple[int, os.stat_result]:
     return descriptor, status
 
 
-def _map(descriptor: int, nbytes: int) -> mmap.mmap:
+def map_file(descriptor: int, nbytes: int) -> mmap.mmap:
+    """A file of so many bytes, read-only; it stays mapped when the descriptor is closed."""
     if sys.version_info >= (3, 13):
         return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ, trackfd=False)
     return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ)

@@ -86,7 +86,8 @@ def structgen(
 ) -> None:
     """Compile definitions into token masks ahead of time.
 
-    [bold]warm[/] fills the cache that servers read; [bold]compile[/] writes a single index file;
+    [bold]warm[/] fills the cache that servers read, [bold]bundle[/] makes one file of it;
+    [bold]compile[/] writes a single index file;
     [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one, [bold]explain[/] says
     why it refuses a text; [bold]certify[/] and [bold]diff[/] look at definitions, [bold]lint[/] at those
     that were written for other engines;
@@ -95,6 +96,7 @@ def structgen(
 
 
 app.command()(warm.warm)
+app.command()(warm.bundle)
 app.command()(compile.compile)
 app.command()(inspect.inspect)
 app.command()(check.check)

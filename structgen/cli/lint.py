@@ -189,7 +189,8 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
         if more is None:
             break
         problem = _problem(more)
-        if problem != first:
+        # Where the first is another kind of problem, this may be about the same thing.
+        if problem.line != first.line or (problem.what == first.what and problem != first):
             yield problem
         lines = rest.splitlines(keepends=True)
         read = sum(map(len, lines[: problem.line - 1])) + problem.column

@@ -205,6 +205,69 @@ def warm(
         raise typer.Exit(1)
 
 
+def bundle(
+    file: Annotated[Path, typer.Argument(show_default=False, help="The file to write.")],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(show_default="all that is in the cache", help="Definitions, as [bold]warm[/] takes them."),
+    ] = None,
+    tokenizer: Annotated[
+        list[str] | None, typer.Option("--tokenizer", "-t", metavar="T", help="As for [bold]warm[/]; or several.")
+    ] = None,
+    cache: options.CacheFolder = None,
+    store_url: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="An object store that is asked for what the folder lacks."),
+    ] = None,
+    verify_key: options.VerifyKeys = None,
+    dialect: options.Dialect = "",
+) -> None:
+    """Write indexes into one file, which servers map: structgen.Cache(FILE), or --cache FILE.
+
+    What is not in the cache is compiled first. Where a definition fails nothing is
+    written, with exit code 1. The same entries give the same bytes.
+
+    \b
+    [bold]Examples[/]
+      structgen bundle masks.sgb schemas/ -t ./llama-3
+      structgen bundle masks.sgb schemas/ -t ./llama-3 -t tekken --store s3://bucket/masks
+      structgen bundle masks.sgb --cache ./built
+    """
+    if bool(paths) != bool(tokenizer):
+        raise typer.BadParameter("Definitions and --tokenizer go together.")
+    opened = options.open_cache(cache)
+    if store_url is not None:
+        opened = options.open_store(cache, store_url, verify=verify_key or ())
+    keys = _bundled(opened, paths, tokenizer or [], dialect) if paths else None
+    count = opened.export(file, keys)
+    typer.echo(f"wrote {count} entries, {format_bytes(file.stat().st_size)}, to {file}")
+
+
+def _bundled(opened: Cache, paths: Sequence[Path], tokenizers: Sequence[str], dialect: str) -> set[str]:
+    """The keys of what definitions need, which the cache has then. Exit code 1 where one fails."""
+    from ..index_store import keys_of
+    from ..warming import warm as warming
+    from ..warming.options import WarmOptions
+
+    reading = _read(paths, dialect)
+    vocabularies = [options.load_vocabulary(each) for each in tokenizers]
+    failed: list[object] = [*map(_unreadable, reading.failures)]
+    with Display() as display:
+        display.compile_kernels()
+        with Workers("threads").open(core_count()) as (made, many), display.count("all definitions") as progress:
+            report = warming.warm(
+                reading.definitions, vocabularies, opened, executor=made, progress=progress,
+                options=WarmOptions(threads=1, in_flight=2 * many),
+            )  # fmt: skip
+    failed += report.failed
+    for failure in failed:
+        typer.echo(f"failed: {failure}", err=True)
+    if failed:
+        raise typer.Exit(1)
+    pairs = [(each.definition, vocabulary) for each in reading.definitions for vocabulary in vocabularies]
+    return {key for definition, vocabulary in pairs for key in keys_of(opened, definition, vocabulary)}
+
+
 def _push(store: Cache) -> int:
     """Write to the object store, if there is one, what it lacks. Returns how many entries it did not take."""
     if store.remote is None:

@@ -13,11 +13,12 @@ import re
 from typing import NamedTuple
 
 from ..errors import BudgetExceededError, DefinitionError
+from .token_sets import ids_of
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
     r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
-    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%(?:json|regex|llguidance)\b\s*)|(?P<lark>%lark\s*\{)|@(?P<name>[A-Za-z_][\w-]*)|(?P<unclosed>["/])"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%(?:json|regex|llguidance|grammar_options)\b\s*)|(?P<lark>%lark\s*\{)|@(?P<name>[A-Za-z_][\w-]*)|(?P<unclosed>["/])"""
 )
 
 #: How a string, a regex, and a count in braces are written.
@@ -31,7 +32,7 @@ _BRACES = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}|[{{}}\"/]")
 _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
 
 #: A mark, or what looks like one within a string or a comment.
-_MARK = re.compile(r'<[^<>\s"/]+>|%(?:json|regex|llguidance|lark)\b|@\w')
+_MARK = re.compile(r'<[^<>\s"/]+>|%(?:json|regex|llguidance|grammar_options|lark)\b|@\w')
 
 #: A count, or the empty string, or what looks like one of these.
 _SPELLED = re.compile(rf'{COUNT}|(?<![\\"])""(?!")')
@@ -48,6 +49,9 @@ MARKED = frozenset(MARKS)
 
 #: Characters that are written for counts, those of counts within counts each time.
 _MOST_WRITTEN = 1 << 23
+
+#: Where `json` found an error, counted from where nobody sees.
+_JSON_PLACE = re.compile(r": line \d+ column \d+ \(char \d+\)$")
 
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
@@ -114,6 +118,7 @@ def read_marks(text: str) -> MarkedText:
             raise _too_large()
         names = names or _Names(text)
         if found["token"] is not None:
+            _check_token(found[0], text, found.start())
             name = names.of("TOKEN_" + (_UNNAMED.sub("_", found[0]).strip("_").upper() or "ANY"), found[0])
             tokens[name] = found[0]
             parts.append(name)
@@ -126,8 +131,8 @@ def read_marks(text: str) -> MarkedText:
             name = names.of("LARK", inner)
             grammars[name] = inner
             parts.append(f" {name} {_lines(inner)}")
-        elif found["json"].startswith("%llguidance"):
-            value, at = _json(text, at, "%llguidance")
+        elif found["json"].startswith(("%llguidance", "%grammar_options")):
+            value, at = _json(text, at, found["json"].strip())
             options.append(value)
             parts.append("\n" * value.count("\n"))
         elif found["json"].startswith("%regex"):
@@ -203,13 +208,24 @@ def _lines(text: str) -> str:
     return "\\\n" * text.count("\n")
 
 
+def _check_token(mark: str, text: str, at: int) -> None:
+    """Raise `DefinitionError` for a set of ids that can't be read."""
+    try:
+        ids_of(mark)
+    except DefinitionError as error:
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        raise DefinitionError(error.what, where=f"line {line}, column {column}", remedy=error.remedy) from error
+
+
 def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
     """The text of what stands behind a keyword, a schema or an object of options, and where it ends."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
         line = text.count("\n", 0, at) + 1
-        raise DefinitionError(f"{keyword} is followed by no JSON: {error}", where=f"line {line}") from error
+        what = f"{keyword} is followed by no JSON: {_JSON_PLACE.sub('', str(error))}"
+        remedy = f"Write {keyword} {{...}}, as JSON has it."
+        raise DefinitionError(what, where=f"line {line}", remedy=remedy) from error
     if not isinstance(value, dict | bool):
         line = text.count("\n", 0, at) + 1
         what = "schema" if keyword == "%json" else "object"

@@ -12,7 +12,8 @@ KEY = "x-guidance"
 
 #: Options that come to nothing here, with the values by which they do: ``oneOf`` is honoured as it is.
 _NOTHING: dict[str, tuple[object, ...]] = {
-    "coerce_one_of": (True, False), "json_allowed_escapes": (None,), "json_allow_general_unicode_escapes": (False,),
+    "coerce_one_of": (True, False), "json_allowed_escapes": (None,),
+    "json_allow_general_unicode_escapes": (False, None),
 }  # fmt: skip
 
 #: The marks of separators, which there are regexes: those that stand for themselves are read.
@@ -40,6 +41,8 @@ def options_of(text: str) -> dict[str, Foreign]:
     found: dict[str, Foreign] = {}
     for name, value in given.items():
         found |= _option(name, value)
+    if given.get("json_allow_general_unicode_escapes") and given.get("json_allowed_escapes") is not None:
+        raise _unhonoured("json_allow_general_unicode_escapes", "json_allowed_escapes beside it")
     if given.get("whitespace_pattern") is not None:
         found |= {"whitespace": given["whitespace_pattern"]}
     return found
@@ -58,8 +61,14 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {name: value} if value != _SEPARATORS[name] else {}
     if name == "json_allowed_escapes" and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
         return {"escapes": value}
-    raise UnsupportedError(
-        f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
+    if name == "json_allow_general_unicode_escapes" and value is True:
+        return {"escapes": "any"}
+    raise _unhonoured(name, json.dumps(value)[:40])
+
+
+def _unhonoured(name: str, value: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"llguidance's option {name!r} with {value} is not honoured",
         where=f"/{KEY}",
         remedy="Say how values are written as arguments of sg.JsonSchema: whitespace=, item_separator=, escapes=.",
     )

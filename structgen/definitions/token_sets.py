@@ -8,14 +8,13 @@ is in no set.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, VocabularyError
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
-    from .grammar_marks import MarkedText
 
 #: How a token, or a set of them, is written in GBNF.
 MARK = re.compile(r"!?<[^>\r\n]+>")
@@ -134,9 +133,9 @@ def _pieces(text: str) -> Iterator[tuple[str | None, str]]:
         yield found.lastgroup, found[0]
 
 
-def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
+def special_names(marks: Iterable[str], vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
     """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
-    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marked.tokens.values()))]
+    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marks))]
 
 
 def _named(mark: str, vocabulary: Vocabulary) -> int | None:

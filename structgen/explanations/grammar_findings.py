@@ -8,7 +8,6 @@ are kept beside its tables (`structgen.runtime.grammar.parser.provenance`), and 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -128,16 +127,15 @@ def _load(machine: GrammarMachine, text: str) -> _Names:
 
 
 #: Where a rule or a terminal is defined.
-_DEFINED = re.compile(r"^[ \t]*[?!]*(\w+)[ \t]*(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.M)
+_DEFINED = re.compile(r"[ \t]*[?!]*(\w+)[ \t]*(?:\{[^}]*\})?(?:\.-?\d+)?[ \t]*:")
 
 
 def _places(text: str) -> dict[str, tuple[int, int]]:
     """Line and column of each definition in a grammar's text."""
-    lines = [0, *(found.end() for found in re.finditer("\n", text))]
     places: dict[str, tuple[int, int]] = {}
-    for found in _DEFINED.finditer(text):
-        line = bisect_right(lines, found.start(1))
-        places.setdefault(found[1], (line, found.start(1) - lines[line - 1] + 1))
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := _DEFINED.match(line):
+            places.setdefault(found[1], (number, found.start(1) + 1))
     return places
 
 

@@ -39,6 +39,7 @@ from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
+    from ..cache.remote.values import Write
 
 #: Bytes of indexes that are kept, least recently used first to go, and how many.
 MEMORY, MOST_INDEXES = 1 << 30, 1024
@@ -70,7 +71,10 @@ OPTIONS["tools"] = ("style", "tool_choice", "parallel", "reasoning", *OPTIONS["s
 
 #: What an operator may set, by name.
 SETTINGS = {
-    "cache": "the folder of the cache; True for the default one (which is the default), False for none",
+    "cache": "the folder of the cache, or a bundle; True, the default, for the default folder; False for none",
+    "store": "the URL of an object store behind the cache",
+    "store_writes": "true where what is compiled goes to the store; false is the default",
+    "verify_keys": "files of Ed25519 public keys: what none of them signed is not taken from the store",
     "indexes": "the folder of indexes that requests may name",
     "on_miss": '"compile" or "refuse" what is not in the cache',
     "seconds": "how long one compile may take",
@@ -245,6 +249,9 @@ class Settings:
     """What an operator has set; see `SETTINGS`. Raises `DefinitionError` for what means nothing."""
 
     cache: bool | str = True
+    store: str = ""
+    store_writes: bool = False
+    verify_keys: tuple[str, ...] | list[str] = ()
     indexes: str = ""
     on_miss: str = "compile"
     seconds: float = Budget.request.seconds
@@ -254,6 +261,10 @@ class Settings:
     def __post_init__(self) -> None:
         is_right = {
             "cache": isinstance(self.cache, bool | str),
+            "store": isinstance(self.store, str) and bool(self.cache or not self.store),
+            "store_writes": isinstance(self.store_writes, bool),
+            "verify_keys": isinstance(self.verify_keys, list | tuple)
+            and all(isinstance(path, str) for path in self.verify_keys),
             "indexes": isinstance(self.indexes, str),
             "on_miss": self.on_miss in ("compile", "refuse"),
             "seconds": isinstance(self.seconds, int | float) and self.seconds is not True and self.seconds > 0,
@@ -262,6 +273,28 @@ class Settings:
         }
         for name in (name for name in SETTINGS if not is_right[name]):
             raise DefinitionError(f"{name} is {getattr(self, name)!r}", remedy=f"It is {SETTINGS[name]}.")
+
+    def open_cache(self) -> Cache | None:
+        """The cache, with its store; None where there is to be none.
+
+        Raises `CacheError` for a store, a key or a bundle that cannot be used.
+        """
+        from ..cache.cache import Cache
+
+        if not self.cache:
+            return None
+        folder = None if self.cache is True else self.cache
+        if not self.store:
+            return Cache(folder)
+        from ..cache.remote.values import ObjectStore
+
+        try:
+            keys = tuple(Path(path).read_bytes() for path in self.verify_keys)
+        except OSError as error:
+            what = f"a key cannot be read: {error.strerror or error}"
+            raise CacheError(what, where="verify_keys", remedy="Name files of public keys, in PEM.") from error
+        write: Write = "behind" if self.store_writes else "never"
+        return Cache(folder, store=ObjectStore(self.store, write=write, verify_keys=keys))
 
     @classmethod
     def read(cls, settings: object) -> Settings:
@@ -278,12 +311,10 @@ class Settings:
 
 def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object]) -> Indexes:
     """`Indexes` with an operator's settings. Raises `DefinitionError` for wrong ones."""
-    from ..cache.cache import Cache
-
     given = Settings.read(settings)
     return Indexes(
         vocabulary,
-        cache=Cache(None if given.cache is True else given.cache) if given.cache else None,
+        cache=given.open_cache(),
         budget=replace(Budget.request, seconds=given.seconds),
         folder=given.indexes or None,
         on_miss=given.on_miss,

@@ -11,7 +11,7 @@ import json
 import math
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import FormatError
@@ -26,6 +26,9 @@ _DEEPEST = 8
 
 #: What an annotation is.
 _Hint = Any
+
+#: By annotation: the types of values that need no further look, as most are.
+_PLAIN: dict[_Hint, tuple[type, ...]] = {str: (str,), str | None: (str, NoneType)}
 
 
 def written(record: Any) -> JsonMap:
@@ -68,10 +71,13 @@ def read(cls: type[T], data: JsonValue, where: str) -> T:
 
 
 @cache
-def _fields(cls: Any) -> dict[str, tuple[_Hint, bool]]:
-    """By name of a field: what it may hold, and whether it may be missing."""
+def _fields(cls: Any) -> dict[str, tuple[_Hint, tuple[type, ...], bool]]:
+    """By name of a field: what it may hold, the types of values that are plain, and whether it may be missing."""
     hints = get_type_hints(cls, include_extras=True)
-    return {field.name: (hints[field.name], field.default is not MISSING) for field in fields(cls)}
+    return {
+        field.name: (hint := hints[field.name], _PLAIN.get(hint, ()), field.default is not MISSING)
+        for field in fields(cls)
+    }
 
 
 def _record(cls: Any, data: JsonValue, where: str, path: str, left: int) -> Any:
@@ -83,9 +89,10 @@ def _record(cls: Any, data: JsonValue, where: str, path: str, left: int) -> Any:
     for name in data:
         if name not in wanted:
             raise FormatError(f"{name!r} is no field of a {cls.__name__}", where=f"{where}, {path or '/'}")
-    for name, (hint, may_miss) in wanted.items():
+    for name, (hint, plain, may_miss) in wanted.items():
         if name in data:
-            found[name] = _value(hint, data[name], where, f"{path}/{name}", left)
+            value = data[name]
+            found[name] = value if type(value) in plain else _value(hint, value, where, f"{path}/{name}", left)
         elif not may_miss:
             raise FormatError(f"the field {name!r} is missing", where=f"{where}, {path or '/'}")
     return cls(**found)

@@ -4,8 +4,8 @@ A compile makes a great many small objects that all live until it is done. Pytho
 object of the process again and again meanwhile, in vain: half of the time for a large schema in a process that holds
 much else.
 
-A long compile leaves so much that a full collection is due, which the first steps would have to wait for. It is made
-at the end of the compile, where nobody expects an answer within microseconds.
+A long compile may leave so much that a full collection is due, which the first steps would have to wait for. It is
+then made at the end of the compile, where nobody expects an answer within microseconds.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _lock = Lock(Rank.LEAF)
 PAUSES: Counter[int] = Counter()
 _was_enabled = False
 
-#: Objects made since the last collection, after which a full one is about to be due.
-_MANY = 10_000
+#: Objects made since the last collection, after which a full one may be about to be due. Python makes one past a
+#: quarter of those that are there; some of that may have been made before.
+_MANY, _SHARE = 10_000, 8
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def paused(*, settles: bool = False) -> Iterator[None]:
             PAUSES[get_ident()] -= 1
             left, _, _ = gc.get_count()
             _go_on()
-        if settles and left >= _MANY and gc.isenabled():
+        if settles and left >= _MANY and gc.isenabled() and _SHARE * left >= len(gc.get_objects(generation=2)):
             gc.collect()
 
 

@@ -115,7 +115,7 @@ def _missing(tasks: list[Task], cache: Cache, eager: bool, ledger: _Ledger) -> l
         start = time.perf_counter()
         # Where the folder lacks it, the store was asked just now, or the worker asks it.
         nbytes = cache.size_of(task.key)
-        index = None if nbytes is None else read(cache, task.key, task.vocabulary)
+        index = None if nbytes is None else read(cache, task.key, task.definition, task.vocabulary)
         if nbytes is None or index is None or (eager and not index.machine.is_filled()):
             missing.append(task)
         else:

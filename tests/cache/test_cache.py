@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import os
@@ -23,6 +24,7 @@ import pytest
 from structgen.cache import folder as cache_folder
 from structgen.cache.cache import Cache
 from structgen.cache.entry import Entry
+from structgen.cache.front import FolderFront
 from structgen.cache.reader import Reader
 from structgen.errors import CacheError, CacheWarning, FormatError
 from structgen.storage.container import pack, unpack
@@ -452,10 +454,6 @@ def folder_for_database(directory: Path) -> None:
     (directory / "cache.db").mkdir(parents=True)
 
 
-def file_for_folder(directory: Path) -> None:
-    directory.write_bytes(b"a file")
-
-
 def overwritten(directory: Path) -> None:
     Cache(directory).put("other", b"value")
     with open(directory / "cache.db", "r+b") as file:
@@ -468,7 +466,7 @@ def other_tables(directory: Path) -> None:
     sql(directory, "CREATE TABLE Cache (key)")
 
 
-@pytest.mark.parametrize("ruin", [garbage, folder_for_database, file_for_folder, overwritten, other_tables])
+@pytest.mark.parametrize("ruin", [garbage, folder_for_database, overwritten, other_tables])
 def test_an_unusable_folder_means_one_warning(tmp_path: Path, ruin: Callable[[Path], None]) -> None:
     ruin(tmp_path / "cache")
     cache = Cache(tmp_path / "cache")
@@ -721,8 +719,10 @@ def test_text_that_is_not_utf_8_is_one_foreign_row(cache: Cache) -> None:
 def test_a_row_of_another_key_is_a_miss(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     """What SQLite may return from a read-only folder that changes under it all the same."""
     cache.put("key", container(1))
-    row = cache._reader.find("key")
-    monkeypatch.setattr(cache._reader, "find", lambda key, *, anew: row)
+    front = cache._front
+    assert isinstance(front, FolderFront)
+    row = front.reader.find("key")
+    monkeypatch.setattr(front.reader, "find", lambda key, *, anew: row)
     assert content(cache, "key") == container(1)
     assert cache.get("other") is None
     assert "other" not in cache
@@ -846,12 +846,14 @@ def member(name: str, data: bytes = b"", **fields: Any) -> tuple[tarfile.TarInfo
 
 
 def manifest(*lines: object, **header: Any) -> tuple[tarfile.TarInfo, bytes]:
-    first = {"format": "structgen cache", "version": 2, **header}
+    first = {"format": "structgen cache", "version": 3, **header}
     return member("manifest.jsonl", "".join(json.dumps(each) + "\n" for each in (first, *lines)).encode())
 
 
 def line(**fields: Any) -> dict[str, Any]:
-    return {"key": "key", "kind": "", "label": "", "nbytes": len(container(1)), "rank": 0, **fields}
+    found: dict[str, Any] = {"key": "key", "kind": "", "label": "", "nbytes": len(container(1)), "rank": 0, **fields}
+    head = "".join(f"{found[name]}\n" for name in ("key", "label", "kind", "nbytes", "rank")).encode()
+    return {"digest": hashlib.blake2b(head + container(1), digest_size=32).hexdigest(), **found}
 
 
 FIRST = "values/000000.sgx"
@@ -865,7 +867,7 @@ HOSTILE = {
     "huge number": [member("manifest.jsonl", b"9" * 7_000 + b"\n")],
     "one line": [member("manifest.jsonl", b'{"entries": [' + b"[]," * 100_000 + b"[]]}\n")],
     "one document": [member("manifest.json", b'{"format": "structgen cache", "version": 1, "entries": []}')],
-    "another version": [manifest(version=3)],
+    "another version": [manifest(version=2)],
     "more in the first line": [manifest(entries=[])],
     "a line is no object": [manifest("entry")],
     "a line is empty": [member("manifest.jsonl", manifest()[1] + b"\n" + json.dumps(line()).encode() + b"\n")],
@@ -887,6 +889,9 @@ HOSTILE = {
     "a size is true": [manifest(line(nbytes=True)), member(FIRST, container(1))],
     "a size is negative": [manifest(line(nbytes=-5)), member(FIRST, container(1))],
     "a size of 400 digits": [manifest(line(nbytes=10**400)), member(FIRST, container(1))],
+    "a digest is a number": [manifest(line(digest=7)), member(FIRST, container(1))],
+    "another digest": [manifest(line(digest="0" * 64)), member(FIRST, container(1))],
+    "another value": [manifest(line()), member(FIRST, container(2))],
     "a rank is infinite": [manifest(line(rank=float("inf"))), member(FIRST, container(1))],
     "no values": [manifest(line())],
     "climbing": [manifest(line()), member("../../values/000000.sgx", container(1))],
@@ -1013,7 +1018,7 @@ def test_an_import_that_stops_says_where_and_why(
 def test_an_import_into_an_unusable_folder_says_so(cache: Cache, tmp_path: Path) -> None:
     cache.put("key", container(1))
     cache.export(tmp_path / "archive.tar")
-    file_for_folder(tmp_path / "other")
+    garbage(tmp_path / "other")
     with pytest.raises(CacheError, match=r"cannot be written.*0 of the archive's entries"):
         Cache(tmp_path / "other").import_(tmp_path / "archive.tar")
 

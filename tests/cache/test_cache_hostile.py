@@ -16,8 +16,7 @@ import pytest
 from test_cache import container, content, file_of, plant, recorded, sql, values_in
 from test_cache_processes import run
 
-from structgen.cache import cache as cache_module
-from structgen.cache import database, store
+from structgen.cache import database, front, store
 from structgen.cache.cache import Cache
 from structgen.cache.store import Store
 from structgen.errors import CacheError
@@ -231,7 +230,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    for module in (store, cache_module):
+    for module in (store, front):
         monkeypatch.setattr(module, "time", found)
     return found
 

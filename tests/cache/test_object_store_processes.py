@@ -220,14 +220,16 @@ def test_a_child_has_an_empty_queue_and_a_thread_of_its_own(tmp_path: Path) -> N
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", category=DeprecationWarning)  # of forks beside threads
     cache = opened("a", write="behind")
-    cache.remote._queue.append(Waiting("parents", container(1), Tag()))  # as if it waited
+    parents = Waiting("parents", container(1), Tag())
+    queue = cache.remote._queue
+    queue._items["parents", 0], queue._bytes = parents, len(parents.value)  # as if it waited
 
     def child():
         cache.put("childs", container(2))
         cache.close()
 
     in_child(child)
-    assert cache.remote.write_next()
+    assert queue.work_next()
     assert {each.key for each in upkeep.listing(cache)} == {"childs", "parents"}
 
     def grandchild():

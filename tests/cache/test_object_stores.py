@@ -35,6 +35,7 @@ from structgen.cache.remote.breaker import Breaker
 from structgen.cache.remote.objects import MAGIC, name_of
 from structgen.errors import ArgumentError, CacheWarning, MissingIndexError, StoreError
 from structgen.storage.container import pack
+from structgen.system import background
 from structgen.system.background import PATIENCE
 
 pytest.importorskip("obstore")
@@ -230,7 +231,7 @@ def test_close_drops_nothing_that_another_thread_puts_meanwhile(
                 cache.put(f"late{number}", container(number))
 
     server.fault = slow
-    monkeypatch.setattr(remote._StoreWriter, "join", joined)
+    monkeypatch.setattr(background._Worker, "join", joined)
     cache.put("key", container(1))
     cache.close()
     let_go.set()
@@ -238,6 +239,60 @@ def test_close_drops_nothing_that_another_thread_puts_meanwhile(
     assert cache.metrics().store_dropped == 0
     if is_late.is_set():  # the first was not written before it was waited for
         assert {name(f"late{number}") for number in range(3)} <= set(objects.objects)
+
+
+def test_what_the_store_had_is_at_hand_and_kept_by_a_thread(opened: Open, tmp_path: Path) -> None:
+    builder = opened("builder")
+    for number in range(5):
+        builder.put(f"key{number}", container(number), label=f"{number}", rank=1 + number)
+    cache = opened("server", write="never")
+    waiting = threading.Event()
+    cache._behind.rest = waiting.wait  # type: ignore[method-assign,assignment]
+    for number in range(5):
+        assert bytes(cache.get(f"key{number}") or b"") == container(number)
+    assert not (tmp_path / "server").exists()
+    for number in range(5):
+        assert bytes(cache.get(f"key{number}") or b"") == container(number)
+        assert cache.size_of(f"key{number}") == len(container(number))
+    assert cache.metrics().hits_folder == 5
+    waiting.set()
+    assert [(each.key, each.label, each.rank) for each in cache.entries()] == [
+        (f"key{number}", f"{number}", 1 + number) for number in range(5)
+    ]
+    assert bytes(sg.Cache(tmp_path / "server").get("key3") or b"") == container(3)
+    assert cache.put("key3", container(7), rank=9)
+    assert bytes(cache.get("key3") or b"") == container(7)
+
+
+def test_what_a_thread_cannot_keep_is_said(opened: Open, tmp_path: Path) -> None:
+    opened("builder").put("key", container(1))
+    (tmp_path / "server").mkdir(mode=0o700)
+    (tmp_path / "server" / "cache.db").mkdir()
+    cache = opened("server", write="never")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the look-up, which fails as well
+        assert bytes(cache.get("key") or b"") == container(1)
+    cache._front._warned = False  # type: ignore[attr-defined]
+    with pytest.warns(CacheWarning, match="is not used"):
+        cache.close()
+
+
+def test_at_the_end_of_the_interpreter_one_failure_is_enough(
+    opened: Open, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket, "_RETRIES", 0)
+    server.fault = lambda request, serve: error(500, "InternalError")
+    cache = opened("a", write="behind")
+    assert cache.remote is not None
+    cache.remote.close_for_good()
+    with pytest.warns(CacheWarning):
+        cache.put("key", container(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(4):
+            cache.put(f"key{number}", container(number))
+    assert server.requests == {"PUT": 1}
+    assert cache.metrics().store_dropped == 5
 
 
 def test_a_value_larger_than_the_queue_is_written_alone(
@@ -469,6 +524,25 @@ def test_no_more_is_read_than_was_said(opened: Open, server: ObjectServer) -> No
     assert len(peeked.data) == 9999
     assert got is not None
     assert len(got.data) < len(body) // 2
+
+
+@pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")
+def test_what_is_not_signed_is_not_loaded(opened: Open, objects: Objects) -> None:
+    assert opened("builder").put("key", container(1, 32 << 20))
+    private, public = key_pair()
+    cache = opened("server", verify_keys=(public,))
+    assert cache.get("key") is None
+    counts = cache.metrics()
+    assert (counts.store_requests, counts.store_failures, counts.store_rejected) == (1, 0, 1)
+    assert counts.store_bytes_read < 8 << 20
+    assert opened("signer", sign_key=private).put("key", container(1, 32 << 20))
+    assert len(opened("other", verify_keys=(public,)).get("key") or b"") == len(container(1, 32 << 20))
+    # Nor what a head does not announce.
+    data, when = objects.objects[name("key")]
+    objects.objects[name("key")] = data + bytes(32 << 20), when
+    third = opened("third")
+    assert third.get("key") is None
+    assert third.metrics().store_bytes_read < 8 << 20
 
 
 def test_a_store_that_is_down_is_left_alone(opened: Open, server: ObjectServer, quick: None) -> None:

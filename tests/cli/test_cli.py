@@ -274,10 +274,12 @@ class TestJsonSchema:
         Path("point.json").write_text(json.dumps({"properties": {"x": {"type": "integer"}}, "required": ["x"]}))
         Path("some.toml").write_text(
             "[definitions.point]\nfile = 'point.json'\nwhitespace = 'compact'\nadditional_properties = false\n"
-            '[definitions.set]\njson_schema = \'{"type": "array", "uniqueItems": true}\'\nlenient = true\n'
+            "[definitions.set]\nlenient = true\n"
+            'json_schema = \'{"type": "array", "uniqueItems": true, "contains": {"const": 1}}\'\n'
         )
         Path("loose.toml").write_text(
-            '[definitions.set]\njson_schema = \'{"type": "array", "uniqueItems": true}\'\nlenient = true\n'
+            "[definitions.set]\nlenient = true\n"
+            'json_schema = \'{"type": "array", "uniqueItems": true, "contains": {"const": 1}}\'\n'
         )
         Path("cli_models.py").write_text("class Model:\n    schema = {'enum': ['a', 'b']}\n")
 

@@ -43,6 +43,18 @@ def test_llguidance_writes_values_alike(options: dict[str, object]) -> None:
         assert inner.match(text.encode()).accepted is expected, text
 
 
+def test_general_escapes_are_read_as_by_llguidance() -> None:
+    llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
+    schema = {"type": "string", "maxLength": 2, KEY: {"json_allow_general_unicode_escapes": True}}
+    index = sg.compile(sg.JsonSchema(schema), BYTES, eager=False)
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
+    texts = ["é", r"\u00e9", r"\u0041b", r"\u0041bc", r"\ud83d\ude00", r"\ud83d", r"\u0009", r"\t", r"\x41", r"\u004"]
+    for text in (f'"{each}"' for each in texts):
+        matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar, log_level=0)
+        expected = matcher.try_consume_tokens([*text.encode()]) == len(text.encode()) and matcher.is_accepting()
+        assert index.match(text.encode()).accepted is expected, text
+
+
 def test_lenient() -> None:
     schema = {"type": "string", "format": "other", KEY: {"lenient": True}}
     assert sg.JsonSchema(schema) == sg.JsonSchema(schema, lenient=True)
@@ -54,7 +66,8 @@ def test_lenient() -> None:
         ({"item_separator": "[ ]?,"}, "'item_separator' with .*is not honoured"),
         ({"key_separator": " : "}, "where whitespace may stand anyway"),
         ({"json_allowed_escapes": "nx"}, "'json_allowed_escapes' with"),
-        ({"json_allow_general_unicode_escapes": True}, "'json_allow_general_unicode_escapes' with true"),
+        ({"json_allow_general_unicode_escapes": 1}, "'json_allow_general_unicode_escapes' with 1"),
+        ({"json_allow_general_unicode_escapes": True, "json_allowed_escapes": "n"}, "json_allowed_escapes beside"),
         ({"other": 1}, "'other' with 1 is not honoured"),
         ({"lenient": "yes"}, "'lenient' with"),
         ({"whitespace_pattern": 5}, "'whitespace_pattern' with 5"),

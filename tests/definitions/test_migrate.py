@@ -80,6 +80,17 @@ def test_grammars_and_regexes_of_xgrammar() -> None:
         migrate.from_xgrammar("a", "yacc")
 
 
+def test_grammars_of_xgrammar_in_larks_syntax() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    named = {"pair": 'start: /[a-z]+/ ":" /[a-z]+/', "n": xgrammar.Grammar.from_regex("[0-9]+")}
+    text, texts = 'start: "(" @pair ")" @n', ["(a:b)1", "(a:)1", "(ab:c)12", "(a:b)"]
+    judge = xgrammar.Grammar.from_lark(text, named_grammars=named)
+    found = migrate.from_xgrammar(text, "lark", named_grammars=named, tokenizer_info=None)
+    assert accepted(found, texts) == by_xgrammar(judge, texts)
+    with pytest.raises(DefinitionError, match="named_grammars is a list"):
+        migrate.from_xgrammar(text, "lark", named_grammars=["a"])
+
+
 def test_what_xgrammar_writes_down_is_read() -> None:
     xgrammar = pytest.importorskip("xgrammar")
     draw = random.Random(4)
@@ -133,16 +144,36 @@ def test_options_of_llguidance() -> None:
     escaped = {**PERSON, "x-guidance": {"json_allowed_escapes": '"'}}
     texts = [r'{"name":"\""}', r'{"name":"\n"}']
     assert accepted(migrate.from_llguidance(json.dumps(escaped), "json"), texts) == [True, False]
-    with pytest.raises(UnsupportedError, match="json_allow_general_unicode_escapes of x-guidance"):
-        migrate.from_llguidance(json.dumps({"x-guidance": {"json_allow_general_unicode_escapes": True}}), "json")
-    with pytest.raises(UnsupportedError, match="grammars within grammars"):
-        migrate.from_llguidance({"grammars": [{"lark_grammar": "start: @b"}, {"lark_grammar": "start: /b/"}]})
+    general = {"x-guidance": {"json_allow_general_unicode_escapes": True}}
+    assert accepted(migrate.from_llguidance(json.dumps(general), "json"), [r'"\u0041"', r'"\u00"']) == [True, False]
     with pytest.raises(UnsupportedError, match="max_tokens"):
         migrate.from_llguidance({"grammars": [{"lark_grammar": "start: /b/"}], "max_tokens": 3})
     with pytest.raises(DefinitionError, match="no format"):
         migrate.from_llguidance("a", "yacc")
     with pytest.raises(DefinitionError, match="no grammar of llguidance"):
         migrate.from_llguidance("{}")
+
+
+def test_strings_are_escaped_as_by_llguidance() -> None:
+    texts = [r'"\t"', r'"\u0009"', r'"\u001f"', r'"\u0041"', r'"\/"', r'"\""', r'"\u0022"', '"é"', r'"\u00e9"']
+    for schema in ({"type": "string"}, {"type": "string", "pattern": "^.$"}, {"enum": ["\t", "é"]}):
+        grammar = pytest.importorskip("llguidance").grammar_from("json_schema", json.dumps(schema))
+        judged = by_llguidance(grammar, texts)
+        assert accepted(migrate.from_llguidance(json.dumps(schema), "json_schema"), texts) == judged, schema
+
+
+def test_grammars_of_llguidance_that_hold_others() -> None:
+    grammars: list[dict[str, object]] = [
+        {"lark_grammar": 'start: "<" @pair ">" @num'},
+        {"name": "pair", "lark_grammar": 'start: A ":" A\nA: /-?[0-9]+/'},
+        {"name": "num", "json_schema": {"type": "integer", "x-guidance": {"whitespace_flexible": False}}},
+    ]
+    texts = ["<1:2>3", "<1:>3", "<1:2>", "<-1:20>0", "<1: 2>3"]
+    whole = {"grammars": grammars, "max_tokens": None}
+    assert accepted(migrate.from_llguidance(whole), texts) == by_llguidance(json.dumps(whole), texts)
+    grammars[1]["lark_grammar"] = 'start: @num ":" @num'
+    with pytest.raises(UnsupportedError, match="the grammar @pair holds @num"):
+        migrate.from_llguidance(whole)
 
 
 class GrammarNode:

@@ -100,6 +100,7 @@ DEFINITIONS: dict[str, sg.Definition | Program] = {
     "blocks": sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(6)),
     "ambiguous": sg.Grammar('start: a+\na: "a" | "a" "a" | "(" a ")"\n%ignore " "', ambiguity="all"),
     "definitions": sg.Grammar(REPLY, definitions={"PERSON": PERSON, "DATE": sg.Regex(r"\d{4}-\d\d(-\d\d)?")}),
+    "budgets": sg.Grammar('start: a "c" b\na[max_tokens=3, suffix=";"]: /[ab;]*/\nb[max_tokens=2]: /[^n]+/'),
     "tokens": of_tokens(),
 }
 
@@ -338,7 +339,11 @@ def rows(index: sg.Index, random: Random) -> None:
                     allowed(places.pool.dense(row), index.vocabulary.size)
                 places.decide(residual, state, (random.choice(states),))
         for _, inner in machine.embedded.definitions:
-            _decide(inner, random)
+            if isinstance(inner, PushdownMachine):
+                _decide(inner, random)
+            for residual in pick(range(len(inner.rows.residuals)), k=4):
+                for row in inner.decide(inner.start_threads, residual)[0]:
+                    allowed(inner.pool.dense(row), index.vocabulary.size)
     machine.fill(threads=1, meter=None)
 
 

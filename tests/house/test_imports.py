@@ -82,8 +82,9 @@ ROOMS = {
         " compiler.grammar.parser compiler.patterns grammars runtime.core runtime.grammar"
     ),
     "compiler.grammar": (
-        "compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.load"
-        " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
+        "compiler.automata compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer"
+        " compiler.grammar.load compiler.grammar.parser compiler.patterns definitions grammars runtime.automaton"
+        " runtime.core runtime.grammar vocabulary"
     ),
     "compiler.scannerless": (
         "compiler.gbnf compiler.grammar compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.parser"

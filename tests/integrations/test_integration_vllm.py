@@ -280,8 +280,12 @@ def test_requests_are_checked_where_they_are_admitted(config: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [[], {"seconds": 0}, {"seconds": True}, {"on_miss": "x"}, {"cache": 3}, {"indexes": 3}]
-)
+    "settings",
+    [
+        [], {"seconds": 0}, {"seconds": True}, {"on_miss": "x"}, {"cache": 3}, {"indexes": 3}, {"store": 3},
+        {"store": "s3://bucket", "cache": False}, {"verify_keys": "key.pem"}, {"store_writes": "yes"},
+    ],
+)  # fmt: skip
 def test_wrong_settings_are_refused(settings: Any) -> None:
     from structgen.integrations.requests import indexes_with
 

@@ -299,6 +299,38 @@ def test_what_was_asked_for_longest_ago_goes(monkeypatch: pytest.MonkeyPatch) ->
     assert indexes.of(sg.Regex("b")) is not second
 
 
+def test_a_server_s_settings_name_a_store_and_a_bundle(tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    how = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    keys = [Ed25519PrivateKey.generate() for _ in range(2)]
+    private = keys[0].private_bytes(how.Encoding.PEM, how.PrivateFormat.PKCS8, how.NoEncryption())
+    public = []
+    for number, key in enumerate(keys):
+        public.append(str(tmp_path / f"{number}.pub"))
+        pem = key.public_key().public_bytes(how.Encoding.PEM, how.PublicFormat.SubjectPublicKeyInfo)
+        Path(public[-1]).write_bytes(pem)
+    url = (tmp_path / "store").as_uri()
+    with sg.Cache(tmp_path / "a", store=sg.ObjectStore(url, write="now", sign_key=private)) as builder:
+        sg.compile(sg.Regex("built"), VOCABULARY, cache=builder)
+        builder.export(tmp_path / "masks.sgb")
+    settings = {"store": url, "on_miss": "refuse", "cache": str(tmp_path / "b"), "verify_keys": public[:1]}
+    assert requests_module.indexes_with(VOCABULARY, settings).of(sg.Regex("built")).origin == "cache"
+    bundle = {"cache": str(tmp_path / "masks.sgb"), "on_miss": "refuse"}
+    assert requests_module.indexes_with(VOCABULARY, bundle).of(sg.Regex("built")).origin == "cache"
+    settings |= {"cache": str(tmp_path / "c"), "verify_keys": public[1:]}
+    refusing = requests_module.indexes_with(VOCABULARY, settings)
+    with pytest.warns(errors.CacheWarning, match="not trusted"), pytest.raises(errors.MissingIndexError):
+        refusing.of(sg.Regex("built"))
+    before = sorted((tmp_path / "store").rglob("*"))
+    writer = requests_module.indexes_with(VOCABULARY, {**settings, "on_miss": "compile", "verify_keys": []})
+    writer.of(sg.Regex("new"))
+    assert sorted((tmp_path / "store").rglob("*")) == before
+    with pytest.raises(errors.CacheError, match="verify_keys"):
+        requests_module.indexes_with(VOCABULARY, {**settings, "verify_keys": ["none.pub"]})
+
+
 def test_misses_can_be_refused(tmp_path: Path) -> None:
     cache = sg.Cache(tmp_path)
     sg.compile(sg.Regex("warm"), VOCABULARY, cache=cache)

@@ -30,6 +30,7 @@ from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
+from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -609,6 +610,62 @@ def matches(random: Random) -> None:
                 assert matched(found, text.encode()) == expected(pattern, text), (pattern, text)
 
 
+def lexemes_under_obligations(random: Random) -> None:
+    """What a lexeme can become while an earlier one is watched: a search through pairs of states, byte by byte."""
+    for definition in (STATEMENTS, INDENTED, WORDS_APART):
+        machine = sg.compile(definition, small_vocabulary(), eager=False).machine
+        assert isinstance(machine, GrammarMachine)
+        tables, future, own = machine.tables, machine._reader.futures.plain, machine._reader.futures._under._own
+        table, beats = tables.table.tolist(), tables.beats.tolist()
+        for most_pairs, most_known in (1 << 14, 1 << 19), (1 << 14, 8), (4, 1 << 19):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(watched_futures, "_MOST_PAIRS", most_pairs)
+                patch.setattr(watched_futures, "_MOST_KNOWN", most_known)
+                found = watched_futures.WatchedFutures(tables, future.__getitem__, own)
+                for _ in range(40):
+                    state = random.randrange(len(table))
+                    watch = random.choice([each for each, is_longer in enumerate(beats) if not is_longer])
+                    expected, seen = 0, {(state, watch)}
+                    for here, there in (todo := [(state, watch)]):  # grows as it goes
+                        expected |= own(here, (there,))
+                        for s, w in zip(table[here], table[there], strict=True):
+                            if s < 0 or (w >= 0 and beats[w]):
+                                continue
+                            if w < 0:
+                                expected |= future[s]
+                            elif (s, w) not in seen:
+                                seen.add((s, w))
+                                todo.append((s, w))
+                    assert found(state, (watch,)) == expected
+
+
+def obligations_of_lexers(random: Random) -> None:
+    """Whether a state forbids all that another one does: a search through pairs of states, byte by byte."""
+    for definition in (STATEMENTS, INDENTED, WORDS_APART):
+        machine = sg.compile(definition, small_vocabulary(), eager=False).machine
+        assert isinstance(machine, GrammarMachine)
+        tables = machine.tables
+        table, beats, lapses = tables.table.tolist(), tables.beats.tolist(), tables.lapses.tolist()
+        for few, most in (0, 1 << 12), (0, 5), (2, 1 << 12):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(obligations, "_FEW_PAIRS", few)
+                patch.setattr(obligations, "_MOST_PAIRS", most)
+                found = obligations.Obligations(tables.rows, tables.beats, tables.lapses, tables.table)
+                for _ in range(60):
+                    a, b = random.randrange(len(table)), random.randrange(len(table))
+                    is_less, todo = False, [(a, b)]
+                    for here, there in todo:  # grows as it goes
+                        is_less |= bool(lapses[there] and not lapses[here])
+                        for first, second in zip(table[here], table[there], strict=True):
+                            if second < 0 or first == second or (first >= 0 and beats[first]):
+                                continue
+                            if first < 0 or beats[second]:
+                                is_less = True
+                            elif (first, second) not in todo[1:]:
+                                todo.append((first, second))
+                    assert found._find(a, b) == (not is_less and len(todo) - 1 <= most)
+
+
 #: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     "determinize": automata,
@@ -646,7 +703,11 @@ ORACLES: Mapping[str, Oracle] = {
     "spread_counts": masks(sg.JsonSchema(OBJECT), eager=True),
     "looping_kinds": masks(STATEMENTS, INDENTED),
     "walk_lexer": masks(STATEMENTS, INDENTED),
-    "follow_watched": masks(STATEMENTS, INDENTED, WORDS_APART),
+    "follow_watched": lexemes_under_obligations,
+    "solve_watched": lexemes_under_obligations,
+    "keep_watched": lexemes_under_obligations,
+    "find_watched": lexemes_under_obligations,
+    "is_subsumed": obligations_of_lexers,
     "rows_of_runs": masks(STATEMENTS, INDENTED),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),

@@ -14,9 +14,16 @@ def full_collections() -> int:
 
 
 @pytest.mark.parametrize(
-    ("settles", "objects", "collected"), [(True, 20_000, 1), (True, 100, 0), (False, 20_000, 0)]
-)
-def test_work_that_leaves_many_objects_collects_at_its_end(settles: bool, objects: int, collected: int) -> None:
+    ("settles", "objects", "others", "collected"),
+    [
+        (True, 20_000, 100_000, 1), (True, 100, 100, 0), (False, 20_000, 100_000, 0),
+        (True, 20_000, 1_000_000, 0),  # Python would not collect soon, either
+    ],
+)  # fmt: skip
+def test_work_that_leaves_many_objects_collects_at_its_end(
+    settles: bool, objects: int, others: int, collected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc, "get_objects", lambda generation: [None] * others)
     gc.collect()
     before = full_collections()
     with paused(settles=settles):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import StoreError
+from .objects import LARGEST_HEAD
 
 if TYPE_CHECKING:
     from .values import ObjectStore
@@ -85,8 +86,12 @@ class Bucket:
             raise StoreError(f"the store cannot be used: {_first_line(error)}", where=store.url) from error
         self._is_local = is_local
 
-    def get(self, name: str, most: int) -> Found | None:
-        """An object, None where there is none. Of one of more than ``most`` bytes no byte is loaded."""
+    def get(self, name: str, most: int, accepts: Callable[[memoryview, int], bool] | None = None) -> Found | None:
+        """An object, None where there is none. Of one of more than ``most`` bytes no byte is loaded.
+
+        ``accepts`` is asked what it thinks of the first `LARGEST_HEAD` bytes, and of the object's size; where that is
+        no, little more than these is loaded.
+        """
         import obstore
 
         with self._failures():
@@ -95,7 +100,7 @@ class Bucket:
             except FileNotFoundError:
                 return None
             size = result.meta["size"]
-            data = memoryview(b"") if size > most else _read(result, size)
+            data = memoryview(b"") if size > most else _read(result, size, accepts)
             return Found(data, size, result.meta.get("e_tag"))
 
     def peek(self, name: str, count: int) -> Found | None:
@@ -173,13 +178,17 @@ class Bucket:
             raise StoreError(_first_line(error), where=self.url) from error
 
 
-def _read(result: Any, most: int) -> memoryview:
+def _read(result: Any, most: int, accepts: Callable[[memoryview, int], bool] | None = None) -> memoryview:
     """The bytes of an answer; where it has more than it said, more than ``most``, but not all of them."""
     data = bytearray()
     for chunk in result.stream(min_chunk_size=_CHUNK):
         data += chunk
         if len(data) > most:
             break
+        if accepts is not None and len(data) >= min(LARGEST_HEAD, most):
+            if not accepts(memoryview(bytes(data[:LARGEST_HEAD])), most):
+                break
+            accepts = None
     return memoryview(data)
 
 

@@ -8,8 +8,8 @@ of the key, with the right digest and signature, is rejected: a miss, whose plac
 lower rank): then it is replaced, if it is still that version. So builders need not know of each other, and whatever
 comes of a race is one of the values that were written.
 
-*Behind.* Values wait in a queue of so many bytes, which a thread empties; the thread ends when nothing waits. After a
-fork the child's queue is empty, for the parent writes what was in it, and its thread is one of its own.
+*Behind.* Values wait in a queue of so many bytes, which a thread empties (`structgen.system.background`). `close` and
+the end of the interpreter wait for it, for one time-out after the last value that was written.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import atexit
 import time
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ...errors import CacheWarning, FormatError, StoreError, StructgenError
-from ...system.background import Background
+from ...system.background import WorkQueue
 from ...system.locks import Lock, Rank, at_fork
 from ...system.memo import Memo
 from ..entry import Tag
@@ -81,12 +80,14 @@ class Remote:
         self._reads, self._writes = Breaker(), Breaker()
         self._absent: Memo[str, float] = Memo(_MOST_KEYS)  # until when, by the monotonic clock
         self._rejected: Memo[str, bool] = Memo(_MOST_KEYS)
-        self._lock = Lock(Rank.LEAF)  # guards the four below
-        self._queue: deque[Waiting] = deque()
-        self._queued_bytes = 0
-        self._writer: _StoreWriter | None = None
+        self._lock = Lock(Rank.LEAF)  # guards what follows
         self._unsaid: dict[str, str] = {}  # warnings by subject, once each
+        self._queue: WorkQueue[tuple[str, int], Waiting] = WorkQueue(
+            "structgen-store-writer", self._write_directly, lambda each: len(each.value),
+            most=QUEUE_BYTES, patience=store.timeout, dropped=self._note_dropped,
+        )  # fmt: skip
         self._is_ending = False
+        self._is_given_up = False  # nothing was written since somebody waited for that in vain
         _remotes.add(self)
 
     # -- reading ---------------------------------------------------------------------------------------
@@ -105,8 +106,11 @@ class Remote:
         if not anew and time.monotonic() < self._absent.get(key, 0.0):
             return None
         seconds = self.settings.timeout if anew else self.settings.wait
+        # A store that lies is not to fill the memory: what the head has no signature for is not loaded.
+        is_sound = partial(self._is_as_good, key=key, rank=0)
+        get = partial(self.bucket.get, name_of(key), most + LARGEST_HEAD, is_sound)
         try:
-            found = self._request(self._reads, seconds, partial(self.bucket.get, name_of(key), most + LARGEST_HEAD))
+            found = self._request(self._reads, seconds, get)
         except StoreError as error:
             self._note("reads", "is not read", error)
             self.say()
@@ -117,7 +121,7 @@ class Remote:
         if found.nbytes > most + LARGEST_HEAD:
             self._leave(key, FormatError(f"an object has {found.nbytes} bytes, and {most} are the cache's limit"))
             return None
-        self._counters.add("store_bytes_read", found.nbytes)
+        self._counters.add("store_bytes_read", len(found.data))
         try:
             return unpack(found.data, key, self.keys)
         except FormatError as error:
@@ -149,8 +153,12 @@ class Remote:
             self.say()
             return stored
         if self._is_ending:
-            return self._write_directly(waiting)
-        self._enqueue(waiting)
+            stored = self._write_at_the_end(waiting)
+            self.say()
+            return stored
+        if not self._queue.add((key, tag.rank), waiting):
+            self._counters.add("store_dropped")
+            self._note("queue", f"is too slow: {QUEUE_BYTES} bytes wait to be written, and what comes is dropped")
         self.say()
         return True
 
@@ -179,39 +187,19 @@ class Remote:
         return self.ask(partial(self.bucket.peek, name_of(key), LARGEST_HEAD))
 
     def close(self) -> None:
-        """Wait until the queue is empty, or nothing of it was written for as long as one write may take."""
-        with self._lock:
-            writer, left = self._writer, len(self._queue) + 1
-        while writer is not None and writer.is_alive() and len(self._queue) < left:
-            left = len(self._queue)
-            writer.join(_ROUNDS * self.settings.timeout)
-        with self._lock:
-            is_another = self._writer is not writer  # another thread wrote meanwhile: that is written, too
-        if not is_another or self._is_ending:
-            self._drop_queue()
+        """Wait until the queue is empty, or nothing of it was written for as long as a request may take."""
+        self._queue.close()
         self.say()
 
     def close_for_good(self) -> None:
         """At the end of the interpreter, when no thread begins any more."""
         self._is_ending = True
-        self.close()
+        self._queue.close_for_good()
+        self.say()
 
     def start_anew(self) -> None:
         """In a child of a fork."""
-        self._queue.clear()
-        self._queued_bytes, self._writer = 0, None
         self._calls.start_anew()
-
-    def write_next(self) -> bool:
-        """Write what waits first; False, and the thread's end, where nothing does."""
-        with self._lock:
-            if not self._queue:
-                self._writer = None
-                return False
-            waiting = self._queue.popleft()
-            self._queued_bytes -= len(waiting.value)
-        self._write_directly(waiting)
-        return True
 
     def say(self) -> None:
         """Warn of what happened since, in a caller's thread: once of each subject."""
@@ -274,6 +262,7 @@ class Remote:
                 break
         else:
             raise StoreError("others keep writing and deleting an object", where=name)
+        self._is_given_up = False
         self._rejected.pop(key, None)
         self._absent.pop(key, None)
         self._counters.add("store_written")
@@ -288,28 +277,19 @@ class Remote:
             return False
         return nbytes == start + header.nbytes and header.rank >= rank
 
-    def _enqueue(self, waiting: Waiting) -> None:
-        with self._lock:
-            has_room = not self._queue or self._queued_bytes + len(waiting.value) <= QUEUE_BYTES
-            if has_room:
-                self._queue.append(waiting)
-                self._queued_bytes += len(waiting.value)
-                if self._writer is None or not self._writer.is_alive():
-                    self._writer = _StoreWriter(self)
-                    if not self._writer.begin():
-                        self._writer = None
-        if not has_room:
-            self._counters.add("store_dropped")
-            self._note("queue", f"is too slow: {QUEUE_BYTES} bytes wait to be written, and what comes is dropped")
+    def _write_at_the_end(self, waiting: Waiting) -> bool:
+        """The same, unless the store let somebody wait in vain: nobody's process stays for that twice."""
+        if self._is_given_up:
+            self._note_dropped(1)
+            return False
+        self._is_given_up = not self._write_directly(waiting)
+        return not self._is_given_up
 
-    def _drop_queue(self) -> None:
-        with self._lock:
-            left = len(self._queue)
-            self._queue.clear()
-            self._queued_bytes = 0
-        if left:
-            self._counters.add("store_dropped", left)
-            self._note("queue", f"does not answer: {left} values that waited to be written are dropped")
+    def _note_dropped(self, count: int) -> None:
+        self._is_given_up = True
+        if count:
+            self._counters.add("store_dropped", count)
+            self._note("queue", f"does not answer: {count} values that waited to be written are dropped")
 
     def _note(self, subject: str, text: str, error: Exception | None = None) -> None:
         what, remedy = "", ""
@@ -320,23 +300,6 @@ class Remote:
         with self._lock:
             text = f"the store {self.settings.url} {text}{what}. Work goes on without it. {remedy}"
             self._unsaid.setdefault(subject, text.rstrip())
-
-
-class _StoreWriter(Background):
-    """Writes what waits, until nothing does."""
-
-    def __init__(self, remote: Remote) -> None:
-        super().__init__("structgen-store-writer")
-        self._remote = remote
-
-    def work(self) -> None:
-        """Write it."""
-        while self._remote.write_next():
-            pass
-
-    def stop(self) -> None:
-        """At the end of the interpreter: what waits is written first."""
-        self._remote.close_for_good()
 
 
 _remotes: weakref.WeakSet[Remote] = weakref.WeakSet()

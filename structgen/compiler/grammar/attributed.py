@@ -50,6 +50,15 @@ def with_attributes(
     return without_stops(found, {rule: end.text for rule, end in ended if end.text and not end.flags}, meter)
 
 
+def without_budgeted(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
+    """The grammar whose lexer knows nothing of terminals that have a budget of tokens."""
+    terminals = (
+        each if each.max_tokens is None else replace(each, pattern=None, text=None, automaton=None)
+        for each in grammar.terminals
+    )
+    return replace(grammar, terminals=tuple(terminals))
+
+
 def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGrammar) -> None:
     """Raise `DefinitionError` for rules that are there twice, and for temperatures of what other rules have, too."""
     uses = Counter(name for rule in grammar.rules for name in rule.expansion)
@@ -91,6 +100,7 @@ def _bounded(terminal: Terminal, attributes: RuleAttributes, by_name: Mapping[st
             most += _characters(end, attributes.rule)
     return replace(
         terminal, pattern=pattern, text=None, flags=frozenset(), is_shortest=attributes.is_shortest, max_chars=most,
+        max_tokens=attributes.max_tokens,
         has_no_width=terminal.has_no_width and (end is None or end.has_no_width), temperature=attributes.temperature,
     )  # fmt: skip
 

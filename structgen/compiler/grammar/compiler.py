@@ -20,7 +20,7 @@ from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttrib
 from ...runtime.grammar.indentation import IndentationTerminals
 from ...runtime.grammar.parser.provenance import LONGEST, Provenance, WrittenTerminal
 from ...runtime.grammar.tables import GrammarTables
-from .attributed import with_attributes
+from .attributed import with_attributes, without_budgeted
 from .completion.endings import with_endings
 from .diagnostics import collisions, preferences
 from .diagnostics.foresight import unforeseen
@@ -269,12 +269,8 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
         ),
         kept=[each.ending for each in attributes if each.ending is not None],
     )  # fmt: skip
-    if (indentation or definition.ambiguity == "all") and any(each.captures for each in attributes):
-        raise UnsupportedError(
-            'captures need one parse of a text: they are not known with indentation and with ambiguity="all"',
-            where=f"rule {next(each.rule for each in attributes if each.captures)}",
-            remedy="Leave the attribute capture out.",
-        )
+    if indentation and (captured := next((each.rule for each in attributes if each.captures), None)):
+        raise _uncaptured("indentation", captured)
     grammar = with_attributes(grammar, attributes, meter)
     if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
@@ -314,11 +310,34 @@ def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> Conte
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
-    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
+    """Load a grammar and build its tables.
+
+    Raises the errors of `load` and `compile_rules`, and `UnsupportedError` for captures where texts may have several
+    parses.
+    """
+    grammar = without_budgeted(read_rules(definition, meter))
+    ambiguity = _ambiguity(definition, grammar, meter)
     return compile_rules(
-        read_rules(definition, meter), meter, lexer=definition.lexer, strict=definition.strict,
-        ambiguity=definition.ambiguity, indentation=definition.postlex, tell=not _is_shipped(definition.path),
+        grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
+        indentation=definition.postlex, tell=not _is_shipped(definition.path),
     )  # fmt: skip
+
+
+def _ambiguity(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> str:
+    """How to decide conflicts; where there are captures and no conflicts, all parses are the one that has them."""
+    if definition.ambiguity == "resolve" or not grammar.captures:
+        return definition.ambiguity
+    if lalr.build(grammar, meter).conflicts:
+        raise _uncaptured('conflicts that ambiguity="all" keeps', grammar.captures[0].rule)
+    return "resolve"
+
+
+def _uncaptured(what: str, rule: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"captures need one parse of a text: they are not known with {what}",
+        where=f"rule {rule}",
+        remedy="Leave the attribute capture out.",
+    )
 
 
 def _is_shipped(path: str) -> bool:

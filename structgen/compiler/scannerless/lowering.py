@@ -76,6 +76,12 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
         )
     grammar = read_rules(definition, meter)
     for terminal in grammar.terminals:
+        if terminal.max_tokens is not None:
+            raise UnsupportedError(
+                "the grammar is part of another definition and has max_tokens, which counts tokens",
+                where=f"terminal {terminal.name}",
+                remedy="Bound the characters, [max_chars=200], or compile it alone, as a Grammar.",
+            )
         if terminal.pattern is None:
             raise UnsupportedError(
                 f"the grammar is part of another definition and has {terminal.name}, which nothing lexes",

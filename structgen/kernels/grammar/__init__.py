@@ -1,7 +1,7 @@
 """Kernels of grammars: leftmost automata, lexers and parsers.
 
-`ordered_subsets` and `stack_pieces` work at compile time, `lexer_walks`, `parser_walks` and `parser_steps` for masks
-and steps. What holds of all kernels holds here (`structgen.kernels`).
+`ordered_subsets` and `stack_pieces` work at compile time, `lexer_walks`, `watched_lexemes`, `parser_walks` and
+`parser_steps` for masks and steps. What holds of all kernels holds here (`structgen.kernels`).
 """
 
 from __future__ import annotations
@@ -11,3 +11,4 @@ from .ordered_subsets import *
 from .parser_steps import *
 from .parser_walks import *
 from .stack_pieces import *
+from .watched_lexemes import *

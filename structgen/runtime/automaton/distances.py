@@ -8,6 +8,7 @@ and one walk does for all counts of a state. A breadth-first search then runs ba
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class AutomatonDistances:
     ----------
     tables, vocabulary:
         The automaton and the vocabulary.
+    look_at:
+        Called between walks with the bytes that were found; may raise.
 
     Raises
     ------
@@ -41,7 +44,9 @@ class AutomatonDistances:
         Where there are too many counts, or the walks take longer than a minute.
     """
 
-    def __init__(self, tables: Tables, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, tables: Tables, vocabulary: Vocabulary, look_at: Callable[[int], object] = lambda _: None
+    ) -> None:
         from ... import kernels
 
         trie = vocabulary.trie
@@ -63,16 +68,18 @@ class AutomatonDistances:
                 f"max_tokens needs {self._offsets[-1]:,} distances, one a count, {_MOST_OFFSETS:,} are possible",
                 remedy="Use smaller bounds in counted repeats.",
             )
-        self._outcomes, self._begins = self._find_outcomes(counts)
+        self._outcomes, self._begins = self._find_outcomes(counts, look_at)
         self._distances = self._search(tables.accepting, counts, int(bool(vocabulary.eos_ids)))
         self._start_of = self._offsets.tolist()
         self._farthest: Memo[int, int] = Memo(MEMO_ENTRIES)
         #: The largest distance of all that tokens lead to.
         self._most = self._largest()
 
-    def _find_outcomes(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _find_outcomes(
+        self, counts: NDArray[np.int64], look_at: Callable[[int], object]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The outcomes of all states, ``int64[*, 4]``, and where those of each begin."""
-        trie, found = self._trie, []
+        trie, found, held = self._trie, [], 0
         deadline = time.monotonic() + _SECONDS
         size = 1 << 10
         for state, most in enumerate((counts - 1).tolist()):
@@ -91,6 +98,8 @@ class AutomatonDistances:
                     break
                 size *= 4
             found.append(outcomes[:n].copy())
+            held += found[-1].nbytes
+            look_at(2 * held)
         lengths = [len(each) for each in found]
         return np.concatenate(found), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 

@@ -28,7 +28,7 @@ _FEW_CELLS, _MOST_CELLS = 1 << 13, 1 << 19
 _SHALLOW = 64
 
 #: Places of a stack that are looked at for one question before Python is asked.
-_WAITING = 64
+_WAITING = 512
 
 #: Bytes of `KernelGss.hits` at most, where there are many sets.
 _MOST_HITS = 1 << 23

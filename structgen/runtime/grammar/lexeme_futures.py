@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from ...system.properties import cached_property
 from ..core.lazy_table import LazyTable
-from .completability.boundaries import Boundaries, WatchedFutures
+from .completability.boundaries import Boundaries
 from .completability.obligations import Watched
+from .completability.watched_futures import WatchedFutures
 from .tables import GrammarTables
 
 #: Bytes of a lexer state with the obligations there, while what it can become is worked out.
@@ -44,8 +45,9 @@ class LexemeFutures:
 
     @cached_property
     def _under(self) -> WatchedFutures:
-        own = self._terminals if self._is_unconstrained else self.boundaries.here
-        return WatchedFutures(self._tables, self.plain.__getitem__, own, self._check)
+        if not self._is_unconstrained:
+            return self.boundaries.under
+        return WatchedFutures(self._tables, self.plain.__getitem__, self._terminals, self._check)
 
     def _terminals(self, state: int, _: Watched) -> int:
         return sum({1 << terminal for terminal, _ in self._tables.ends_of[state]})

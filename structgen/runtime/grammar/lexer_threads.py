@@ -244,6 +244,32 @@ class LexerThreads:
         terminals = self.embedded.terminals_of(token_id)
         return self._over(threads, terminals) if terminals else ()
 
+    def at_token_end(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+        """The threads at the end of a token, which lexemes with a budget count.
+
+        Of those that differ in the tokens that are left alone, the one with most has all possibilities of the others.
+        """
+        if not self.embedded.budgeted:
+            return threads
+        found: dict[Thread, None] = {}
+        most: dict[tuple[Parse, int, int, Watched], int] = {}
+        for parse, at, watched in threads:
+            if isinstance(at, tuple) and at[0] in self.embedded.budgeted:
+                for state, left, _ in self.embedded.definitions[at[0]][1].after_token(at[1]):
+                    key = parse, at[0], state, watched
+                    most[key] = max(left, most.get(key, left))
+            else:
+                found[parse, at, watched] = None
+        for (parse, number, state, watched), left in most.items():
+            found[parse, (number, ((state, left, None),)), watched] = None
+        return tuple(found)
+
+    def counts_tokens(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether some thread is in a lexeme that has tokens of a budget left, or one may begin."""
+        budgeted = self.embedded.budgeted
+        within = (at for _, at, _ in self.closed(threads) if isinstance(at, tuple)) if budgeted else ()
+        return any(number in budgeted and any(left for _, left, _ in inner) for number, inner in within)
+
     def _over(self, threads: tuple[Thread, ...], terminals: int) -> tuple[Thread, ...]:
         """All threads over a token that is some terminals."""
         found: dict[Thread, None] = {}

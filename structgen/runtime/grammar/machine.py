@@ -6,7 +6,7 @@ sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +56,9 @@ _FEW = 16
 #: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
 _MOST_VISITS = 1 << 13
 
+#: Classes of bytes that are followed before the parser is asked which are worth it.
+_UNASKED = 4
+
 #: What the meter is told.
 _DOING = "looking for a text of the grammar"
 
@@ -101,6 +104,8 @@ class GrammarMachine(InternedMachine[Thread]):
         self._inner = [machine for _, machine in self.embedded.definitions]
         if any(vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens):
             self._sees_tokens = True  # tokens by their ids have bytes
+        if self.embedded.budgeted:
+            self._sees_tokens = True
         self._meter: Meter | None = None
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
@@ -124,8 +129,8 @@ class GrammarMachine(InternedMachine[Thread]):
         return LexemeAutomaton(tables.class_of, tables.table, tables.starts, np.unique(tables.ends[:, 0]))
 
     def names_tokens(self) -> bool:
-        """Whether some terminals are tokens."""
-        return bool(self.embedded.tokens)
+        """Whether some terminals are tokens, or have a budget of them."""
+        return bool(self.embedded.tokens or self.embedded.budgeted)
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
@@ -274,7 +279,7 @@ class GrammarMachine(InternedMachine[Thread]):
         return self._reader.take(threads, token_id)
 
     def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
-        read = self._follow(threads, data) if data else ()
+        read = self._reader.at_token_end(self._follow(threads, data)) if data else ()
         return tuple(dict.fromkeys((*read, *self._take(threads, token_id))))
 
     def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
@@ -283,8 +288,11 @@ class GrammarMachine(InternedMachine[Thread]):
     @cached_property
     def _members(self) -> list[list[int]]:
         """By class: its bytes."""
-        class_of = self.tables.class_of
-        return [np.flatnonzero(class_of == c).tolist() for c in range(int(class_of.max()) + 1)]
+        class_of = self.tables.class_of.tolist()
+        members: list[list[int]] = [[] for _ in range(max(class_of) + 1)]
+        for byte, c in enumerate(class_of):
+            members[c].append(byte)
+        return members
 
     @cached_property
     def _largest_first(self) -> list[int]:
@@ -302,16 +310,30 @@ class GrammarMachine(InternedMachine[Thread]):
                 yield (byte,)
 
     def _classes(self, threads: tuple[Thread, ...]) -> Iterator[int]:
-        """The classes that some lexer state that threads can be in goes on with, each once."""
+        """The classes that some lexer state that threads can be in goes on with, each once.
+
+        But for the first few, only those after which a lexeme can still become what the parser accepts. To ask the
+        parser takes longer than to follow some bytes, and who asks what is forced needs no more of them.
+        """
         seen: set[int] = set()
-        for _, at, _ in self._reader.closed(threads):
+        for parse, at, _ in self._reader.closed(threads):
             if isinstance(at, tuple):
                 continue
-            targets = self.tables.rows[at]
-            for c in self._largest_first:
-                if targets[c] >= 0 and c not in seen:
+            targets, known, classes = self.tables.rows[at], parse.accepted, self._largest_first
+            alive = None if known is None else self._alive(targets, known.terminals)
+            for c in classes if alive is None else [c for c in classes if targets[c] in alive]:
+                if targets[c] < 0 or c in seen:
+                    continue
+                if alive is None and len(seen) >= _UNASKED:
+                    alive = self._alive(targets, self.parses.accepted(parse).terminals)
+                if alive is None or targets[c] in alive:
                     seen.add(c)
                     yield c
+
+    def _alive(self, targets: Iterable[int], accepted: int) -> set[int]:
+        """The lexer states, of some, in which a lexeme can still become one of some terminals."""
+        futures = self.tables.futures
+        return {target for target in {*targets} if target >= 0 and futures[target] & accepted}
 
     def _bytes_of(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         for c in self._classes(threads):
@@ -319,6 +341,10 @@ class GrammarMachine(InternedMachine[Thread]):
         for _, at, _ in self._reader.closed(threads):
             if isinstance(at, tuple):
                 yield from self.embedded.definitions[at[0]][1].candidates(at[1])
+
+    def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
+        """Whether something other than a byte may follow; also where it matters how bytes are split into tokens."""
+        return super().may_stop(byte_state) or self._reader.counts_tokens(byte_state)
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete in some thread."""
@@ -330,12 +356,12 @@ class GrammarMachine(InternedMachine[Thread]):
         return self._reader.may_end(threads)
 
     def _is_full(self) -> bool:
-        return super()._is_full() or self._reader.parses.is_full() or any(each._is_full() for each in self._inner)
+        return super()._is_full() or self._reader.parses.is_full() or any(each.is_crowded() for each in self._inner)
 
     def _forget(self) -> None:
         super()._forget()
         for machine in self._inner:
-            machine._forget()
+            machine.forget()
         self._reader.trim()  # stacks that nobody holds can go, too
 
     # -- rows ------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ _RECORDS = 1 << 13
 #: Partial masks that are decided at once.
 _FEW = 64
 
+#: Lexemes that partial masks are decided ahead, when as many lie behind.
+_AHEAD = 64
+
 #: Levels of indentation that the kernel knows, a kilobyte or two each.
 _MOST_LEVELS = 1 << 14
 
@@ -132,7 +135,7 @@ class StackMasks:
         parser = memory.parser
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         cells = memory.stacks(sets=len(graph.tight))
-        least = 0
+        least = ahead = 0
         while True:
             known = len(cells)
             cell = n = cells.cell(parse.stack, least)
@@ -158,8 +161,9 @@ class StackMasks:
                 parser.levels.follow_all([(-1 - number, to) for number, to in wanted if number < 0])
                 following = [(number, to) for number, to in wanted if number >= 0]
                 for done in range(0, len(following), _FEW):
-                    graph.follow(following[done : done + _FEW])
+                    graph.follow(following[done : done + _FEW], ahead)
                     self._pause()
+                ahead = min(2 * ahead + 1, _AHEAD)
                 cells = memory.stacks(sets=len(graph.tight))  # there may be new sets
             else:
                 break

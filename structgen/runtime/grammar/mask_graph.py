@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,12 @@ from .completability.completion_tables import asked_of
 from .mask_table import PartialMaskTable
 from .partial_masks import LexemeMasks, Watched
 from .tables import GrammarTables
+
+#: Partial masks that are decided ahead at once, and nodes of the trie below each.
+_FEW, _NODES = 64, 1 << 11
+
+#: Contexts that a terminal is expected to lead to.
+_CONTEXTS = 4
 
 
 class Growing:
@@ -54,6 +62,9 @@ class PartialMaskGraph:
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._continuation_of: dict[tuple[int, Watched], int] = {}
         self._new_continuations: list[tuple[int, Watched]] = []
+        #: By continuation a terminal that is complete there, and by terminal some contexts that it led to last.
+        self._terminal_of: dict[int, int] = {}
+        self._led: dict[int, tuple[int, ...]] = {}
         self._sets: list[int] | None = None
         self._set_of: dict[int, int] = {}
         self._first_of: dict[int, int] = {}  # by row: where its ids begin, of those that were added
@@ -81,8 +92,36 @@ class PartialMaskGraph:
         """The set with a number, as records have it."""
         return self._all_sets()[number]
 
-    def follow(self, wanted: list[tuple[int, int]]) -> None:
-        """Have the records at hand that go on from continuations in contexts, a pair each."""
+    def follow(self, wanted: list[tuple[int, int]], ahead: int = 0) -> None:
+        """Have the records at hand that go on from continuations in contexts, a pair each.
+
+        And those that may go on from these over ``ahead`` lexemes, where each terminal leads as it did last. Which do
+        is up to the stack; but a token of a hundred dashes asks for a hundred records, one behind the other.
+        """
+        keys = self._follow(wanted)
+        for continuation, context in wanted:
+            if continuation in self._terminal_of:
+                terminal = self._terminal_of[continuation]
+                others = (each for each in self._led.get(terminal, ()) if each != context)
+                self._led[terminal] = context, *islice(others, _CONTEXTS - 1)
+        while ahead and keys:
+            keys = self._follow(self._likely(keys))
+            ahead -= 1
+
+    def _likely(self, keys: list[tuple[int, int, Watched]]) -> list[tuple[int, int]]:
+        """Some of what goes on from partial masks and is not at hand: continuations and contexts."""
+        found: dict[tuple[int, int], None] = {}
+        for key in keys:
+            for end in self._lexeme_masks.decide(*key).ends:
+                contexts = self._led.get(end.terminal)
+                if contexts is None or len(found) >= _FEW or self._lexeme_masks.work(end.residual) > _NODES:
+                    continue
+                continuation = self._continuation(end.residual, end.watched)
+                found.update(((continuation, each), None) for each in contexts if self.target[continuation, each] < 0)
+        return list(found)
+
+    def _follow(self, wanted: list[tuple[int, int]]) -> list[tuple[int, int, Watched]]:
+        """Have the records at hand that go on from continuations in contexts; the partial masks of these."""
         starts, keys = self._lexeme_masks.tables.starts, list[tuple[int, int, Watched]]()
         for continuation, context in wanted:
             new = continuation - len(self._stored.continuations)
@@ -94,12 +133,14 @@ class PartialMaskGraph:
         for (continuation, context), key in zip(wanted, keys, strict=True):
             # In a damaged file two continuations can be the same; the kernel asked for this one.
             self.target[continuation, context] = self.number(*key)
+        return keys
 
     def _add(self, residual: int, state: int, watched: Watched) -> int:
         decided = self._lexeme_masks.decide(residual, state, watched)
         record = [len(decided.ends), len(decided.groups)]
         for end in decided.ends:
-            record += end.terminal, self._continuation(end.residual, end.watched)
+            record += end.terminal, (continuation := self._continuation(end.residual, end.watched))
+            self._terminal_of[continuation] = end.terminal
         for terminals, row in decided.groups:
             record += self._group(self._set(terminals), row)
         at = len(self.records)

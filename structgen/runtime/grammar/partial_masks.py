@@ -275,7 +275,7 @@ class LexemeMasks:
             for terminal, watch in ends_of[state]:
                 nodes.setdefault((number, terminal, with_state(watch, before)), []).append(where)
         for (number, terminal, watched), parts in nodes.items():
-            where = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+            where = parts[0] if len(parts) == 1 else _united(parts, self._nodes)
             found[number].append(LexemeEnd(terminal, self.residuals.add(where), watched))
         return found
 
@@ -328,13 +328,9 @@ class LexemeMasks:
         self._scratch = found
         run_starts, below_starts = np.array(counts, np.int64).T
         runs, below = found[:4, : run_starts[-1]].copy(), found[4:, : below_starts[-1]].copy()
-        names = np.unique(np.concatenate([_distinct(below[2]), _distinct(runs[3]), [-1]]))
-        numbers = [
-            np.searchsorted(names, each) if len(names) > 1 else np.broadcast_to(np.int64(0), each.shape)
-            for each in (runs[3], below[2])
-        ]  # fmt: skip
-        watches = [sets.watched(name) for name in names.tolist()]
-        return _Walks(watches, run_starts, runs, numbers[0], below_starts, below[0], below[1], numbers[1])
+        names, run_watch, below_watch = _numbers(runs[3], below[2])
+        watches = [sets.watched(name) for name in names]
+        return _Walks(watches, run_starts, runs, run_watch, below_starts, below[0], below[1], below_watch)
 
     @cached_property
     def _loops(self) -> NDArray[np.uint64]:
@@ -347,6 +343,16 @@ class LexemeMasks:
 
     def _new_sets(self) -> WatchedSets:
         return WatchedSets(self.tables.obligations, self.tables.rows, self._futures, *self.tables.table.shape)
+
+
+def _numbers(
+    runs: NDArray[np.int32], below: NDArray[np.int32]
+) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
+    """The different values, -1 or more, -1 always among them; and which of them each is."""
+    if max(runs.max(initial=-1), below.max(initial=-1)) < 0:  # mostly nothing is watched
+        return [-1], np.zeros(len(runs), np.int64), np.zeros(len(below), np.int64)
+    names = np.unique(np.concatenate([_distinct(runs), _distinct(below), [-1]]))
+    return names.tolist(), np.searchsorted(names, runs), np.searchsorted(names, below)
 
 
 def _distinct(values: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -362,6 +368,16 @@ def _numbered(values: NDArray[np.int64], end: int) -> tuple[NDArray[np.int64], N
     is_there = np.zeros(end, bool)
     is_there[values] = True
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
+
+
+def _united(parts: list[NDArray[np.int32]], end: int) -> NDArray[np.int32]:
+    """Numbers below ``end`` that some of several lists have, ascending."""
+    found = np.concatenate(parts)
+    if end > _SPARSE * len(found):
+        return np.unique(found)
+    is_there = np.zeros(end, bool)
+    is_there[found] = True
+    return np.flatnonzero(is_there).astype(np.int32)
 
 
 def _by_value(

@@ -181,7 +181,7 @@ class WalkedRows:
                 following = machine.step(inner, byte)
                 if following and not any(tables.beats[w] for w in after):
                     first, last = trie.first_token[node : node + 2].tolist()
-                    row.ids.update(trie.token_ids[first:last].tolist())
+                    row.ids.update(trie.token_ids[first:last].tolist() if machine.after_token(following) else ())
                     below.setdefault((after, following), []).append(node)
                 node = int(trie.skip[node])
         for (after, each), nodes in below.items():

@@ -119,7 +119,7 @@ class GrammarTables:
     @cached_property
     def obligations(self) -> Obligations:
         """What watched states forbid."""
-        return Obligations(self.rows, self.beats, self.lapses)
+        return Obligations(self.rows, self.beats, self.lapses, self.table)
 
     @cached_property
     def rows(self) -> LazyTable[list[int]]:

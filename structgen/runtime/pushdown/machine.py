@@ -192,6 +192,17 @@ class PushdownMachine(InternedMachine[Thread]):
         """Forget what is remembered of texts."""
         self._forget()
 
+    def is_crowded(self) -> bool:
+        """Whether so much is remembered of texts that it is time to `forget`."""
+        return self._is_full()
+
+    #: How many tokens have a byte of a text within a grammar at most: as many as it takes.
+    max_tokens: int | None = None
+
+    def after_token(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+        """Where a text within a grammar is when a token ends in it."""
+        return threads
+
     def _forget(self) -> None:
         super()._forget()
         self.stacks.forget()

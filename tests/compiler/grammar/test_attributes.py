@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from random import Random
 
-import numpy as np
 import pytest
 from judges.guides import BYTES
+from judges.lexemes import Peer, is_shortest, random_regex, walk
 
 import structgen as sg
 from structgen.budget import Budget
@@ -33,25 +33,6 @@ def matching(grammar: str) -> Callable[[str], bool]:
             raise
         return lambda text: False
     return lambda text: index.match(text.encode()).accepted
-
-
-def random_regex(random: Random, depth: int) -> str:
-    kind = random.random()
-    if depth == 0 or kind < 0.3:
-        return random.choice(["a", "b", ";", "[ab]", "[ab;]", "[^a!xyé]"])
-    inner = random_regex(random, depth - 1)
-    if kind < 0.6:
-        return inner + random_regex(random, depth - 1)
-    if kind < 0.75:
-        return f"(?:{inner}|{random_regex(random, depth - 1)})"
-    return f"(?:{inner}){random.choice(['*', '+', '?', '{1,2}', '{2}'])}"
-
-
-def is_shortest(pattern: str, text: str) -> bool:
-    """Whether a text is matched, and nothing is that it begins with, but for the empty text."""
-    return re.fullmatch(pattern, text) is not None and not any(
-        re.fullmatch(pattern, text[:length]) for length in range(1, len(text))
-    )
 
 
 def texts(most: int) -> Iterator[str]:
@@ -160,7 +141,6 @@ def test_grammars(grammar: str, accepted: list[str], refused: list[str]) -> None
 @pytest.mark.parametrize(
     ("rule", "what"),
     [
-        ("a[max_tokens=3]: /x/", "max_tokens"),
         ("a[soft]: /x/", "there is no attribute soft"),
         ("a[lazy=1]: /x/", "lazy is given 1"),
         ("a[stop]: /x/", "stop is given nothing"),
@@ -205,59 +185,8 @@ def test_large_ones_keep_to_the_budget(grammar: str) -> None:
 # -- llguidance ---------------------------------------------------------------------------------------------------
 
 
-@cache
-def llguidance_tokens() -> object:
-    llguidance = pytest.importorskip("llguidance")
-
-    class Tokens:
-        eos_token_id = 256
-        bos_token_id = None
-        tokens = (*(bytes([i]) for i in range(256)), b"\xff<eos>")
-        special_token_ids = (256,)
-
-        def __call__(self, text: str | bytes) -> list[int]:
-            return list(text.encode() if isinstance(text, str) else text)
-
-    return llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokens()))
-
-
-class Peer:
-    """A text in llguidance, over bytes; 256 is the end."""
-
-    def __init__(self, grammar: str) -> None:
-        llguidance = pytest.importorskip("llguidance")
-        made = llguidance.LLMatcher.grammar_from_lark(grammar)
-        self.matcher = llguidance.LLMatcher(llguidance_tokens(), made, log_level=0)
-        assert not self.matcher.is_error(), self.matcher.get_error()
-
-    def allowed(self) -> list[int]:
-        if self.matcher.is_stopped():
-            return [256] if self.matcher.is_accepting() else []
-        bias = np.frombuffer(self.matcher.compute_logit_bias(), np.uint8)
-        # Before a stop the end of the text is allowed as well, and taken back.
-        return [int(i) for i in np.flatnonzero(bias[:257]) if i < 256 or self.matcher.is_accepting()]
-
-    def advance(self, token: int) -> bool:
-        return not self.matcher.is_stopped() and bool(self.matcher.consume_token(token))
-
-
 def allowed(guide: sg.Guide) -> list[int]:
     return [token for token in range(257) if guide.allows(token)]
-
-
-def walk(allowed: Callable[[], list[int]], advance: Callable[[int], bool], random: Random) -> bytes | None:
-    """A random text of some letters that comes to its end; None for one that is long."""
-    text = bytearray()
-    while len(text) < 40:
-        tokens = [token for token in allowed() if token in (256, *b"ab;xy!")]
-        if not tokens:
-            return None
-        token = random.choice(tokens)
-        if token == 256:
-            return bytes(text)
-        assert advance(token)
-        text.append(token)
-    return None
 
 
 def random_grammar(random: Random) -> str:
@@ -289,6 +218,46 @@ def test_texts_are_those_of_llguidance() -> None:
                 assert index.match(theirs).accepted, (grammar, theirs)
             judged += (ours is not None) + (theirs is not None)
     assert judged > 100
+
+
+def random_tags(random: Random) -> str:
+    """Free text up to one of several tags, each with a body, and free text at the end."""
+    tags = random.sample(["ab", "x", "xy", ";;", "ba", "axb"], random.randint(2, 3))
+    rules = [f"start: ({' | '.join(f'f{i}' for i in range(len(tags)))})* (TEXT | \"!\")", "TEXT: /[abxy;]+/"]
+    for i, tag in enumerate(tags):
+        attribute, end = random.choice([("lazy", f' "{tag}"'), (f'suffix="{tag}"', "")])
+        rules.append(f'f{i}: f{i}_head "{random.choice("abxy;")}" "!"\nf{i}_head[{attribute}]: TEXT{end}')
+    return "\n".join(rules)
+
+
+def test_where_a_lazy_lexeme_ends_others_do_as_in_llguidance() -> None:
+    random, judged = Random(6), 0
+    for _ in range(25):
+        grammar = random_tags(random)
+        index = sg.compile(sg.Grammar(grammar, ambiguity="all"), BYTES, eager=False)
+        for _ in range(15):
+            guide, peer = sg.Guide(index), Peer(grammar)
+            for token in random.choices(b"aabxy;!", k=12):
+                assert guide.allows(token) == (token in peer.allowed()), (grammar, token)
+                if guide.advance(token):
+                    assert peer.advance(token)
+                judged += 1
+            assert guide.is_accepting() == peer.matcher.is_accepting(), grammar
+    assert judged > 1000
+
+
+def test_free_text_up_to_one_tag_holds_no_other() -> None:
+    matches = matching("""
+        start: (call | query)* TEXT
+        call: call_head /[a-z]+/ "</call>"
+        call_head[lazy]: TEXT "<call>"
+        query: query_head /[0-9]+/ "</query>"
+        query_head[lazy]: TEXT "<query>"
+        TEXT: /.+/
+    """)
+    assert matches("a<query>1</query>b<call>f</call>c")
+    assert not matches("a<query>f<call>f</call>c")
+    assert not matches("a<call>1<query>1</query>c")
 
 
 def test_regexes_over_several_lines_hold_no_attributes() -> None:

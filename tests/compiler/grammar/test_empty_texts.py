@@ -152,8 +152,8 @@ def test_conflicts_that_lark_has_are_decided_as_before() -> None:
     [
         ("start: FOO\nFOO: %json {}", "the terminal FOO holds JSON, which is no text for a lexer"),
         ("start: FOO\nFOO: <|x|>", "the terminal FOO holds TOKEN_X"),
-        ("start: /a/l", r"has a flag that is none: .* \(/a/l of start\)"),
-        ('start: A\nA: "d".."a"', r"ends before it begins \(A, line 2, column 4\)"),
+        ("start: /a/l", r"has a flag that is none: .* \(line 1, column 8: /a/l of start\)"),
+        ('start: A\nA: "d".."a"', r"ends before it begins \(line 2, column 4: A\)"),
         ("start: X\nX[lazy]: /a+/", r"an attribute of .* is not read \(line 2, column 2\)"),
         ("start: x\nx[max_tokens=5]: /a+/", r"attribute max_tokens is not honoured \(line 2, rule x\)"),
         ('root ::= "a"', r"::= of GBNF and EBNF is not read \(line 1, column 6\)\. Use sg\.Gbnf"),
@@ -161,10 +161,17 @@ def test_conflicts_that_lark_has_are_decided_as_before() -> None:
         ('%llguidance {"allow_invalid_utf8": true}\nstart: "a"', "'allow_invalid_utf8' with true"),
         ('%llguidance {"other": 1}\nstart: "a"', "'other' with 1 is not honoured"),
         ('%llguidance 1\nstart: "a"', "followed by no object"),
-        ('%grammar_options {}\nstart: "a"', "%grammar_options is not read"),
+        ('%grammar_options {"allow_initial_skip": false}\nstart: "a"', "'allow_initial_skip' with false"),
         ('start: "x"{3,2}', "Bad Range"),
     ],
 )
 def test_notations_of_others_are_refused_by_name(grammar: str, says: str) -> None:
     with pytest.raises(sg.Error, match=says):
         sg.compile(sg.Grammar(grammar), BYTES, eager=False)
+
+
+def test_options_of_xgrammar_are_read_as_llguidances() -> None:
+    text = '%grammar_options {"allow_initial_skip": false}\n%grammar_options {"allow_initial_skip": true}\n'
+    index = sg.compile(sg.Grammar(text + 'start: "a" "b"\n%ignore " "'), BYTES, eager=False)
+    assert index.match(b" a b").accepted
+    assert not index.match(b" a").accepted

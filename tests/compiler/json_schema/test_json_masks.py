@@ -488,7 +488,7 @@ class TestOptions:
             assert takes(index, speller(VOCABULARY).spell(b'{"a": {"b": {"c": 1}}}'))
 
     def test_lenient_masks_are_wider_and_say_so(self, tmp_path: Path) -> None:
-        numbers = {"type": "array", "items": {"type": ["integer", "array"], "minimum": 1}, "uniqueItems": True}
+        numbers = {"type": "array", "items": {"minimum": 1}, "contains": {"const": 1}, "uniqueItems": True}
         schema = {"type": "object", "properties": {"a": numbers, "b": {"pattern": r"(a|b)\1", "type": "string"}}}
         index = sg.compile(sg.JsonSchema(schema, lenient=True), VOCABULARY)
         assert ["uniqueItems" in line for line in sorted(index.relaxations)] == [True, False]

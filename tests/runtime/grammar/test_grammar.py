@@ -93,6 +93,24 @@ def test_masks_and_ends_of_random_walks(name: str, lexer: str, seed: int) -> Non
 
 @each_grammar
 @each_lexer
+def test_the_bytes_that_follow_are_those_that_lead_on(name: str, lexer: str) -> None:
+    """Before the parser is asked what it accepts, and after."""
+    random = Random(name)
+    index = compiled(name, lexer, BYTES)
+    machine, seen = index.machine, 0
+    for _ in range(3):
+        for guide, text in walk(index, random, 12):
+            state = machine.byte_state(guide.index_config)
+            wanted = {byte: machine.after(state, byte) for byte in range(256)}
+            alive = {byte: after for byte, after in wanted.items() if after is not None}
+            for _ in range(2):
+                assert dict(machine.following(state)) == alive, text
+            seen += len(alive)
+    assert seen
+
+
+@each_grammar
+@each_lexer
 def test_texts_are_judged_as_lark_does(name: str, lexer: str) -> None:
     random, letters = Random(name + lexer), GRAMMARS[name][1]
     index = compiled(name, lexer, small_vocabulary(name, 0))

@@ -171,9 +171,18 @@ def test_definitions_without_rules_capture_nothing() -> None:
     assert guide.temperature is None
 
 
+def test_texts_with_one_parse_have_captures_with_all_parses_too() -> None:
+    text = 'start: (item ";")+\nitem[capture]: word | "(" item ")"\nword[capture]: /[a-z]+/'
+    found = [sg.Guide(sg.compile(sg.Grammar(text, ambiguity=each), BYTES)) for each in ("all", "resolve")]
+    for guide in found:
+        assert all(map(guide.advance, b"ab;((c));"))
+    assert captured(found[0]) == captured(found[1])
+    assert ("word", 5, 6) in captured(found[0])
+
+
 def test_what_has_several_parses_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="one parse"):
-        sg.compile(sg.Grammar("start[capture]: \"a\"", ambiguity="all"), BYTES)
+        sg.compile(sg.Grammar('start: pair | pair "a"\npair[capture]: "a" | "a" "a"', ambiguity="all"), BYTES)
     with pytest.raises(UnsupportedError, match="part of another"):
         sg.compile(sg.sequence("x", sg.Grammar("start[capture]: \"a\"")), BYTES)
 

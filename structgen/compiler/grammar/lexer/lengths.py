@@ -30,7 +30,7 @@ def bounded(terminal: Terminal, matcher: LeftmostDfa, meter: Meter) -> LeftmostD
     plain = [(state,) if beats else () for state, beats in enumerate(matcher.beats.tolist())]
     if matcher.ends != plain:  # a match is one whatever follows
         raise UnsupportedError(
-            "a lexeme that is lazy or has max_chars looks ahead",
+            "a lexeme that is lazy or has max_chars or max_tokens looks ahead",
             where=f"terminal {terminal.name}",
             remedy="Leave out the look-ahead, or end the lexeme by a suffix.",
         )

@@ -120,11 +120,14 @@ class EmbeddedStrings:
         By string: the regexes beside which it is not tried by itself.
     rivals:
         By terminal with an automaton: those tried later whose match is preferred to its own if it is longer.
+    over:
+        By terminal with the shortest match: those tried earlier that are over where it is, of such ones.
     """
 
     becomes: dict[int, int]
     hidden_by: dict[int, int]
     rivals: dict[int, int]
+    over: dict[int, int]
 
 
 def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None], meter: Meter) -> EmbeddedStrings:
@@ -145,7 +148,7 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
                 becomes[t] = becomes.get(t, 0) | 1 << k
                 if string.flags <= regex.flags:
                     hidden_by[k] = hidden_by.get(k, 0) | 1 << t
-    return EmbeddedStrings(becomes, hidden_by, _rivals(terminals))
+    return EmbeddedStrings(becomes, hidden_by, _rivals(terminals), _over(terminals))
 
 
 def _rivals(terminals: tuple[Terminal, ...]) -> dict[int, int]:
@@ -155,6 +158,17 @@ def _rivals(terminals: tuple[Terminal, ...]) -> dict[int, int]:
         if terminal.automaton is not None:
             same = (1 << k for k, each in enumerate(terminals) if k > t and each.priority == terminal.priority)
             found[t] = sum(same)
+    return found
+
+
+def _over(terminals: tuple[Terminal, ...]) -> dict[int, int]:
+    """By terminal with the shortest match: those of the same priority before it. As llguidance's lazy lexemes."""
+    found: dict[int, int] = {}
+    before: dict[int, int] = {}
+    for t, terminal in enumerate(terminals):
+        if terminal.is_shortest:
+            found[t] = before.get(terminal.priority, 0)
+            before[terminal.priority] = found[t] | 1 << t
     return found
 
 
@@ -337,7 +351,8 @@ class _Builder:
             ending &= (2 << first) - 1
             cut = 0
             for t in bits(beating):
-                cut |= counting & ~((2 << t) - 1 | rivals.get(t, 0)) if not cut >> t & 1 else 0
+                later = ~((2 << t) - 1 | rivals.get(t, 0))
+                cut |= counting & (later | self._words.over.get(t, 0)) if not cut >> t & 1 else 0
             if cut:
                 self._cuts[number] = first, cut, position
             counting &= ~cut

@@ -51,6 +51,7 @@ _KNOWN = {
     "stop": re.compile(_TERMINAL),
     "temperature": re.compile(r"\d{1,9}(?:\.\d{1,9})?"),  # see structgen.system.arguments
     "max_chars": re.compile(r"\d{1,9}"),
+    "max_tokens": re.compile(r"[1-9]\d{0,8}"),
 }
 
 #: Characters of one rule's attributes, and rules that have some.
@@ -82,6 +83,8 @@ class RuleAttributes(NamedTuple):
         At which the lexeme is sampled.
     max_chars:
         How many characters the lexeme has at most, besides the ending.
+    max_tokens:
+        How many tokens have a byte of it at most, of the ending's, too.
     """
 
     rule: str
@@ -94,6 +97,7 @@ class RuleAttributes(NamedTuple):
     is_stop: bool
     temperature: float | None
     max_chars: int | None
+    max_tokens: int | None
 
     @property
     def captures(self) -> bool:
@@ -134,6 +138,12 @@ def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
         said = _read(head["attributes"], f"line {line + 1}, rule {head['name']}")
         rule = f"{head['signs']}{head['name']}{head['priority'] or ''}"
         alone = _ALONE.match(text, at)
+        if alone is not None and alone[1] in given and "max_tokens" in said:
+            raise UnsupportedError(
+                f"max_tokens bounds lexemes, and {alone[1]} is a definition",
+                where=f"line {line + 1}, rule {head['name']}",
+                remedy="Bound the definition itself, or the whole text, sg.Guide(index, max_tokens=...).",
+            )
         body = alone[1] if alone is not None and alone[1] in given and "temperature" in said else None
         if said.keys() - {"temperature"} <= {"capture"} and (body is not None or "temperature" not in said):
             found.append(_of(head["name"], said, body))
@@ -180,7 +190,7 @@ def _of(
     return RuleAttributes(
         rule, lexeme, capture, stop_capture, "lazy" in said or ending is not None, plain, ending, "stop" in said,
         float(said["temperature"]) if "temperature" in said else None,
-        int(said["max_chars"]) if "max_chars" in said else None,
+        *(int(said[key]) if key in said else None for key in ("max_chars", "max_tokens")),
     )  # fmt: skip
 
 
@@ -195,12 +205,6 @@ def _read(attributes: str, where: str) -> dict[str, str]:
             raise DefinitionError(what, where=where, remedy="Write name, or name=value.")
         at = found.end()
         key, value = found["key"], found["value"] or ""
-        if key == "max_tokens":
-            raise UnsupportedError(
-                "llguidance's attribute max_tokens is not honoured",
-                where=where,
-                remedy="Bound the characters, [max_chars=200], or the whole text, sg.Guide(index, max_tokens=...).",
-            )
         if key not in _KNOWN:
             what = f"there is no attribute {key}"
             raise DefinitionError(what, where=where, remedy=f"There are {', '.join(_KNOWN)}.")
@@ -208,7 +212,7 @@ def _read(attributes: str, where: str) -> dict[str, str]:
             what = f"the attribute {key} is given {value}" if value else f"the attribute {key} is given nothing"
             remedy = (
                 "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes, "
-                "temperature a number with nine digits before and behind the point at most."
+                "temperature a number with nine digits before and behind the point at most, max_tokens one from 1 on."
             )
             raise DefinitionError(what, where=where, remedy=remedy)
         if key in said:

@@ -19,7 +19,6 @@ class Notation(NamedTuple):
     remedy: str
 
 
-_OPTIONS = "Say options as arguments of sg.Grammar and sg.JsonSchema."
 _NAME = "Give it a name in capital letters, A: B & ~C, and use that."
 _ATTRIBUTES = (
     r"(?<=[\w}])\[[^\]:\n]{0,80}\b(?:lazy|suffix|stop|max_tokens|max_chars|temperature|capture)\b[^\]:\n]{0,80}\]\s{0,8}:"
@@ -33,7 +32,6 @@ NOTATIONS = (
         "Give attributes to rules of the grammar's own text, not to terminals, templates and what is imported.",
     ),
     Notation(r"%lark\b", "%lark without braces", "Write %lark { start: ... }."),
-    Notation(r"%grammar_options\b", "%grammar_options", _OPTIONS),
     Notation(r"&", "& outside of a terminal", _NAME),
     Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
 )  # fmt: skip
@@ -58,15 +56,25 @@ _INSTEAD = {
 
 
 def check_options(objects: Iterable[str]) -> None:
-    """Refuse what ``%llguidance`` asks for and a grammar here does not keep to. Raises `DefinitionError`."""
+    """Refuse what ``%llguidance`` asks for and a grammar here does not keep to; of an option the last value counts.
+
+    XGrammar calls it ``%grammar_options``. Raises `DefinitionError`.
+    """
+    given: dict[str, object] = {}
     for text in objects:
-        given = json.loads(text)
-        for name, value in given.items() if isinstance(given, dict) else ():
-            if not any(value is each for each in _KEPT.get(name, ())):
-                raise DefinitionError(
-                    f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
-                    where="%llguidance", remedy=_INSTEAD.get(name, "Leave it out."),
-                )  # fmt: skip
+        found = json.loads(text)
+        given |= found if isinstance(found, dict) else {}
+    for name, value in given.items():
+        if not any(value is each for each in _KEPT.get(name, ())):
+            raise DefinitionError(
+                f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
+                where="%llguidance", remedy=_INSTEAD.get(name, "Leave it out."),
+            )  # fmt: skip
+
+
+def blanked(text: str) -> str:
+    """A text with dots in place of its strings, regexes and comments."""
+    return _OTHER.sub(lambda other: "." * len(other[0]), text)
 
 
 def _place(line: int, column: int) -> str:
@@ -78,7 +86,7 @@ def foreign_notation(text: str, place: Callable[[int, int], str] = _place) -> De
 
     ``place`` says where a line and a column are.
     """
-    found = _ANY.search(_OTHER.sub(lambda other: "." * len(other[0]), text))
+    found = _ANY.search(blanked(text))
     if found is None:
         return None
     notation = NOTATIONS[int((found.lastgroup or "")[1:])]

@@ -40,6 +40,8 @@ class Terminal:
         Whether it ends as soon as it may.
     max_chars:
         How many characters it has at most.
+    max_tokens:
+        How many tokens have a byte of it at most. Such a terminal is not lexed.
     temperature:
         At which it is sampled, if the grammar says so.
     """
@@ -54,12 +56,13 @@ class Terminal:
     automaton: Dfa | None = None
     is_shortest: bool = False
     max_chars: int | None = None
+    max_tokens: int | None = None
     temperature: float | None = None
 
     @property
     def is_bounded(self) -> bool:
         """Whether it may end before its pattern's longest match does."""
-        return self.is_shortest or self.max_chars is not None
+        return self.is_shortest or self.max_chars is not None or self.max_tokens is not None
 
 
 class CapturedRule(NamedTuple):

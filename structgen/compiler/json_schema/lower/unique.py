@@ -1,14 +1,13 @@
 """Arrays whose items must differ: each value that an item can have becomes an option of its own.
 
 Which values have been there is then a matter of one bit for each, so this is exact where the values are few. A
-finite memory cannot do more: it would have to tell apart all sets of values. Where they are strings, numbers,
-booleans and null, their set can be part of the configuration (`structgen.runtime.pushdown.distinct`).
+finite memory cannot do more: it would have to tell apart all sets of values. Elsewhere their set is part of the
+configuration (`structgen.runtime.pushdown.distinct`), if enough values are seen to be left for each item.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from math import comb
 from typing import TypeVar
 
@@ -25,6 +24,9 @@ _MAX_SETS = 4096
 
 #: More values than that are never listed.
 _MAX_VALUES = 256
+
+#: Deeper in a value it isn't looked for many.
+_MOST_NESTED = 4
 
 
 def without_repeats(builder: Builder, shape: ArrayShape, pointer: str) -> tuple[ArrayShape, bool]:
@@ -66,8 +68,6 @@ def _obstacle(builder: Builder, shape: ArrayShape) -> str:
     values = [[builder.values[option.value] for option in choice] for choice in (*shape.prefix, shape.rest)]
     if not builder.keeps_sets or shape.contains:
         return "the items have too many different values for all sets of them to be told apart"
-    if any(map(_has_containers, chain(*values))):
-        return "the items have too many different values, arrays or objects among them, for all sets to be told apart"
     for position in range(min(shape.min_items, MAX_COUNT)):
         # So that an item of any value is left, whatever those before it are.
         choice = values[min(position, len(values) - 1)]
@@ -80,19 +80,55 @@ def _obstacle(builder: Builder, shape: ArrayShape) -> str:
     return ""
 
 
-def _has_containers(value: Value) -> bool:
-    return bool(value.arrays or value.objects)
-
-
-def _has_values(value: Value, count: int, builder: Builder) -> bool:
-    """Whether a value without containers is seen to have so many members."""
+def _has_values(value: Value, count: int, builder: Builder, depth: int = 0) -> bool:
+    """Whether a value is seen to have so many members, of which there is always one."""
+    if count <= 1:
+        return True
+    if depth == _MOST_NESTED:
+        return False
     found = value.null + len(value.booleans)
     if value.numbers is not None and found < count:
         numbers = value.numbers.values(count)
         found += count if numbers is None else len(numbers)
     if value.strings is not None and found < count:
         found += value.strings.several(count - found, builder.meter)
-    return found >= count
+    return found + bool(value.arrays) + bool(value.objects) >= count or any(
+        _has_arrays(shape, count, builder, depth + 1) for shape in value.arrays
+    ) or any(_has_objects(shape, count, builder, depth + 1) for shape in value.objects)  # fmt: skip
+
+
+def _some_has(choice: Choice, count: int, builder: Builder, depth: int) -> bool:
+    return any(_has_values(builder.values[option.value], count, builder, depth) for option in choice)
+
+
+def _has_arrays(shape: ArrayShape, count: int, builder: Builder, depth: int) -> bool:
+    """Whether there are so many arrays: of several lengths, or that differ in one item."""
+    if shape.contains or (shape.unique and shape.min_items > 1):
+        return False
+    longest = len(shape.prefix) if not shape.rest else None
+    most = min((n for n in (shape.max_items, longest) if n is not None), default=None)
+    if most == 0:
+        return False
+    first = shape.prefix[0] if shape.prefix else shape.rest
+    if shape.unique:
+        return _some_has(first, count - (shape.min_items == 0), builder, depth)
+    if most is None or most - shape.min_items + 1 >= count:
+        return True
+    positions = [*shape.prefix[:most], *([shape.rest] if most > len(shape.prefix) else [])]
+    return any(_some_has(choice, count, builder, depth) for choice in positions)
+
+
+def _has_objects(shape: ObjectShape, count: int, builder: Builder, depth: int) -> bool:
+    """Whether there are so many objects: that differ in one member."""
+    must = sum(each.required for each in shape.properties)
+    if shape.exists or (shape.max_properties is not None and shape.max_properties <= must):
+        free = [each.choice for each in shape.properties if each.required] if not shape.exists else []
+    else:
+        free = [*shape.choices()]
+        known = len(shape.properties)
+        if any(keys.several(count + known, builder.meter) >= count + known for keys, _ in shape.others):
+            return True
+    return any(_some_has(choice, count, builder, depth) for choice in free)
 
 
 def _split(builder: Builder, choice: Choice, marks: dict[Ref, int], first: int) -> Choice:

@@ -90,6 +90,8 @@ class Recording:
                 self._driver.at += 1
             if not data and token < 0:
                 continue
+            if token >= 0:
+                read = self._reader.at_token_end(read)
             alive: dict[object, Thread] = {}
             for parse, at, watched in (*read, *taken):
                 plain = self._driver.plain(parse), at, watched

@@ -17,131 +17,19 @@ boundary only what the last lexeme could have become is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-import numpy as np
+from itertools import repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 from ....system.memo import Memo
-from ...core.digraph import solve
 from ...core.lazy_table import LazyTable
 from .obligations import Watched
+from .watched_futures import WatchedFutures
 
 if TYPE_CHECKING:
     from ..tables import GrammarTables
 
 #: Answers that are remembered, of each kind.
 MOST_ANSWERS = 1 << 16
-
-#: Lexer states with a watched one each that a kernel follows at once, some ten milliseconds.
-_MOST_PAIRS = 1 << 14
-
-#: Lexer states with obligations; for each the numbers of others that a byte leads to; and lexer states that one leads
-#: to without obligations.
-_Positions: TypeAlias = tuple[list[tuple[int, Watched]], list[list[int]], list[list[int]]]
-
-
-class WatchedFutures:
-    """What lexemes can become under obligations.
-
-    Parameters
-    ----------
-    tables:
-        The lexer.
-    future:
-        By lexer state: what a lexeme can become there without obligations, as a set.
-    own:
-        What ends right in a state, under obligations.
-    check:
-        Called with the number of states that are looked at together; may raise.
-    """
-
-    def __init__(
-        self,
-        tables: GrammarTables,
-        future: Callable[[int], int],
-        own: Callable[[int, Watched], int],
-        check: Callable[[int], object] | None = None,
-    ) -> None:
-        self._future = future
-        self._own = own
-        self._check = check
-        self._tables = tables
-        self._rows = tables.rows
-        self._obligations = tables.obligations
-        self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
-
-    def __call__(self, state: int, watched: Watched) -> int:
-        """What a lexeme can become without violating obligations."""
-        if not watched:
-            return self._future(state)
-        found = self._known.get((state, watched))
-        return self._follow((state, watched)) if found is None else found
-
-    def _follow(self, start: tuple[int, Watched]) -> int:
-        """Work it out for all that a lexeme and its obligations come to together."""
-        todo, related, free = (self._pairs(*start) if len(start[1]) == 1 else None) or self._positions(start)
-        values: list[int] = []
-        for number, position in enumerate(todo):
-            value = self._known.get(position)
-            if value is None:
-                value = self._own(*position)
-                for state in free[number]:
-                    value |= self._future(state)
-            else:
-                related[number] = []
-            values.append(value)
-        solve(values, related, self._check and partial(self._check, len(todo)))
-        for position, value in zip(todo, values, strict=True):
-            self._known[position] = value
-        return values[0]
-
-    def _pairs(self, state: int, watched: Watched) -> _Positions | None:
-        """`_positions` of a single watched state; None where there are too many for a kernel."""
-        from .... import kernels
-
-        tables, moves = self._tables, np.empty(8 * _MOST_PAIRS, np.int32)
-        pairs, begins = np.empty((_MOST_PAIRS, 2), np.int32), np.empty(_MOST_PAIRS + 1, np.int32)
-        slots, seen = np.zeros(2 * _MOST_PAIRS, np.int32), np.zeros(len(tables.table) + _MOST_PAIRS, np.int32)
-        n = kernels.follow_watched(tables.table, tables.beats, state, watched[0], pairs, slots, seen, begins, moves)
-        if n < 0:
-            return None
-        if self._check is not None:
-            self._check(n)
-        after = moves[: begins[n]].tolist()
-        parts = [after[i:j] for i, j in pairwise(begins[: n + 1].tolist())]
-        return (
-            [(state, (watch,)) for state, watch in pairs[:n].tolist()],
-            [[number for number in part if number >= 0] for part in parts],
-            [[-1 - number for number in part if number < 0] for part in parts],
-        )
-
-    def _positions(self, start: tuple[int, Watched]) -> _Positions:
-        """All that a lexeme and its obligations come to together; what is known goes no further."""
-        table, obligations = self._rows, self._obligations
-        number, todo = {start: 0}, [start]
-        related: list[list[int]] = []
-        free: list[list[int]] = []
-        for state, watched in todo:  # grows as it goes
-            if self._check is not None:
-                self._check(len(todo))
-            after: dict[tuple[int, Watched], None] = {}
-            is_known = (state, watched) in self._known
-            moves = () if is_known else {*zip(table[state], *map(table.__getitem__, watched), strict=True)}
-            free.append([])
-            for target, *others in moves:
-                left = obligations.left(others) if target >= 0 else None
-                if left:
-                    after[target, left] = None
-                elif left is not None:
-                    free[-1].append(target)
-            for position in after:
-                if position not in number:
-                    number[position] = len(todo)
-                    todo.append(position)
-            related.append([number[position] for position in after])
-        return todo, related, free
 
 
 class Fate(NamedTuple):
@@ -198,7 +86,8 @@ class Boundaries:
         self._classes = range(tables.table.shape[1])
         #: The classes of bytes that are no character by themselves.
         self._partial = frozenset(tables.class_of[0x80:].tolist()) - frozenset(tables.class_of[:0x80].tolist())
-        self._under = WatchedFutures(tables, future, self.here, check)
+        #: The endings that a lexeme can come to under obligations.
+        self.under = WatchedFutures(tables, future, self.here, check)
         #: By context: what lexemes can become after their first byte, with the classes of such bytes.
         self._first = LazyTable(self._find_first)
         self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
@@ -221,7 +110,7 @@ class Boundaries:
         row = self._rows[self._starts[context]] if fate.stays else ()
         for c, left in fate.stays:
             if row[c] >= 0:
-                found |= self._under(row[c], left)
+                found |= self.under(row[c], left)
         return found
 
     def _find_first(self, context: int) -> list[tuple[int, int]]:

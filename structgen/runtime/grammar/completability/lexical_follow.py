@@ -45,7 +45,9 @@ class LexicalFollow:
         """The endings of definitions, with the classes of bytes that their texts begin with."""
         found = []
         for terminal, machine in self._embedded.definitions:
-            classes = {int(self._tables.class_of[b]) for b in range(256) if machine.step(machine.start_threads, b)}
+            begun = {byte: machine.step(machine.start_threads, byte) for byte in range(256)}
+            bytes_of = [byte for byte, there in begun.items() if there and machine.after_token(there)]
+            classes = {int(self._tables.class_of[byte]) for byte in bytes_of}
             found.append((self._given(terminal), sum(1 << c for c in classes)))
         return found
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....system.memo import Memo
 from ....system.types import Array
@@ -20,8 +21,8 @@ from ...core.lazy_table import LazyTable
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
 
-#: Pairs of states that are looked at for one question; past that neither is left out.
-_MOST_PAIRS = 1 << 12
+#: Pairs of states that are looked at for one question, past which neither is left out; and in Python.
+_MOST_PAIRS, _FEW_PAIRS = 1 << 12, 1 << 6
 
 #: Answers that are remembered, and sets that have numbers; past that these are forgotten.
 _MOST_KNOWN, _MOST_SETS = 1 << 15, 1 << 12
@@ -45,10 +46,16 @@ class Obligations:
         By state and class of bytes: the lexer's next state, -1 for none.
     beats, lapses:
         By state, other than 0: whether a longer lexeme is complete there; whether one is owed if the text ends there.
+    table:
+        ``int32[states, classes]``, the rows of all states, where ``beats`` and ``lapses`` are ``uint8``, too: for
+        kernels. None where states are made as they are come to.
     """
 
-    def __init__(self, rows: LazyTable[list[int]], beats: Array, lapses: Array) -> None:
+    def __init__(
+        self, rows: LazyTable[list[int]], beats: Array, lapses: Array, table: NDArray[np.int32] | None = None
+    ) -> None:
         self._rows = rows
+        self._arrays = None if table is None else (table, beats, lapses)
         self._beats: list[int] = beats.tolist()
         self._lapses: list[int] = lapses.tolist()
         self._subsumed: Memo[tuple[int, int], bool] = Memo(_MOST_KNOWN)
@@ -100,6 +107,18 @@ class Obligations:
         return known
 
     def _find(self, a: int, b: int) -> bool:
+        if self._arrays is None:
+            return bool(self._search(a, b, _MOST_PAIRS))
+        found = self._search(a, b, min(_FEW_PAIRS, _MOST_PAIRS))
+        if found is None and _MOST_PAIRS > _FEW_PAIRS:
+            from .... import kernels
+
+            pairs, slots = np.empty((_MOST_PAIRS + 1, 2), np.int32), np.zeros(4 * _MOST_PAIRS, np.int32)
+            found = bool(kernels.is_subsumed(*self._arrays, a, b, pairs, slots))
+        return bool(found)
+
+    def _search(self, a: int, b: int, most: int) -> bool | None:
+        """Whether ``a`` subsumes ``b``; None where there are more pairs to look at."""
         rows, beats, lapses = self._rows, self._beats, self._lapses
         seen: set[tuple[int, int]] = set()  # without the first, which a byte may lead back to
         for here, there in (todo := [(a, b)]):  # grows as it goes
@@ -109,8 +128,10 @@ class Obligations:
                 first, second = pair
                 if second < 0 or (first >= 0 and beats[first]) or first == second:
                     continue
-                if first < 0 or beats[second] or len(seen) >= _MOST_PAIRS:
+                if first < 0 or beats[second]:
                     return False
+                if len(seen) >= most:
+                    return None
                 seen.add(pair)
                 todo.append(pair)
         return True

@@ -44,9 +44,13 @@ class Keywords:
         for terminal in bits(accepted):
             text = self._spelled(parse.context, terminal)
             names = self._ends(parse.context, text + text) & accepted if text.isalpha() else 0
-            after = self._parses.after(parse, terminal).parses
-            if text and not any(self._parses.after(parse, name).parses == after for name in bits(names)):
+            if text and not (names and self._is_read_as(parse, terminal, names)):
                 yield terminal, text
+
+    def _is_read_as(self, parse: Parse, terminal: int, names: int) -> bool:
+        """Whether the parser does with a terminal what it does with one of some others."""
+        after = self._parses.after(parse, terminal).parses
+        return any(self._parses.after(parse, name).parses == after for name in bits(names))
 
     def _ends(self, context: int, text: bytes) -> int:
         """The terminals that a text is one of, as a set."""
@@ -83,11 +87,15 @@ class Keywords:
         """
         row, futures = self._tables.rows[state], self._tables.futures
         found: tuple[int, int] | None = None
-        for number, letters in self._ascii.items():
-            target = row[number]
-            if target >= 0 and futures[target] >> terminal & 1:
-                before = [] if found is None else [found[0]]
-                if len({*bytes([*before, *letters]).lower()}) > 1 or (found is not None and found[1] != target):
-                    return -1, -1
-                found = min([*before, *letters]), target
+        for target in {*row}:
+            if target < 0 or not futures[target] >> terminal & 1:
+                continue
+            number = -1
+            for _ in range(row.count(target)):
+                number = row.index(target, number + 1)
+                if letters := self._ascii.get(number):
+                    letters = letters if found is None else [found[0], *letters]
+                    if len({*bytes(letters).lower()}) > 1 or (found is not None and found[1] != target):
+                        return -1, -1
+                    found = min(letters), target
         return found

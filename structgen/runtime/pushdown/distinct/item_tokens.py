@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ....system.memo import Memo
 from ....vocabulary.vocabulary import Vocabulary
+from .containers import COLON, Seen
 from .items import COMMA, DELIMITERS, NUMERIC, QUOTE, ItemInProgress, Number, String, begun
 from .value_set import Values, ValueSet, with_value
 
@@ -19,8 +20,9 @@ _REST_OF_STRING = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST_OF_OTHER = re.compile(rb"[^%b]*" % re.escape(DELIMITERS))
 _NO_REST = re.compile(rb"")
 
-#: An array, with an item and a comma.
-_OPENED = re.compile(rb'\[\s*(?:"(?:[^"\\]|\\.)*"|[^][{}",\s]+)\s*,', re.DOTALL)
+#: An array, with an item and a comma; the end of a container, with a comma; a name, and one behind a comma.
+_OPENED = re.compile(rb'\[\s*(?:"(?:[^"\\]|\\.)*"|[^][{}",\s]+|[\[{].*)\s*,', re.DOTALL)
+_CLOSED, _NAMED, _NAMED_LATER = (re.compile(each, re.DOTALL) for each in (rb"[]}].*,", rb'"\s*:', rb',.*"\s*:'))
 
 _SPACES = b" \t\n\r"
 
@@ -110,6 +112,18 @@ class ItemTokens:
         #: Those in which an array begins, with an item and a comma.
         opening = [token for token in outside.tolist() if _OPENED.search(text_of(token) or b"")]
         self.opening = np.array(opening, np.int64)
+
+        def having(ids: NDArray[np.int64], *wanted: re.Pattern[bytes]) -> NDArray[np.int64]:
+            texts = ((token, text_of(token) or b"") for token in ids.tolist())
+            return np.array([token for token, text in texts if any(each.search(text) for each in wanted)], np.int64)
+
+        named = ids_below(trie.byte == COLON)
+        again = np.zeros(0, np.int64), having(named, _NAMED_LATER), having(named, _NAMED)
+        #: Within items, in no string and in one: the tokens in which other items begin, and by `Seen.renaming` those
+        #: with a name that may have been there.
+        self._within = [
+            [np.union1d(having(ids, _OPENED, _CLOSED), more) for more in again] for ids in (outside, in_string)
+        ]
         #: ``bool[nodes]``: whether a token has a quote, or more than spaces, from the node's byte on.
         self.to_quote = _above(trie.byte == QUOTE, trie.skip)
         self.to_item = _above(~np.isin(trie.byte, np.frombuffer(_SPACES, np.uint8)), trie.skip)
@@ -135,6 +149,14 @@ class ItemTokens:
                 by_head[items.head] = ended.value()
             if items.may_repeat(values, by_head.get(items.head)):
                 yield items.token
+
+    def ids(self, seen: Seen | None) -> NDArray[np.int64]:
+        """The tokens in which an item, or a member again, may begin that did not begin before, ``int64[*]``."""
+        if seen is None:
+            return self.opening
+        if seen.known is not None:
+            return self.at(seen.item).ids
+        return self._within[isinstance(seen.item, String)][seen.renaming()]
 
     def at(self, item: ItemInProgress | None) -> TokensAt:
         """Those that matter where an item is in progress, or none."""

@@ -18,17 +18,20 @@ import json
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, Protocol
 
-from .value_set import ValueSet
+from .value_set import Members
 
 QUOTE, BACKSLASH, COMMA = b'"\\,'
 
-#: What may stand in a number, and what ends one in an array.
-NUMERIC, DELIMITERS = frozenset(b"0123456789.eE+-"), b",] \t\n\r"
+#: What may stand in a number, and what ends one.
+NUMERIC, DELIMITERS = frozenset(b"0123456789.eE+-"), b",]} \t\n\r"
 
 #: Bytes of escapes behind the backslash.
 _ESCAPED = b'"\\/bfnrtu0123456789abcdefABCDEF'
 
 _DIGITS = frozenset(b"0123456789")
+
+#: What may follow in any number, whatever its digits are, and in an exponent.
+_NOT_DIGITS, _IN_EXPONENT = b"0.eE+-", b"0123456789+-"
 
 
 class ItemInProgress(Protocol):
@@ -43,13 +46,13 @@ class ItemInProgress(Protocol):
     def value(self) -> bytes | None:
         """The canonical value, None while the text is none."""
 
-    def can_be_in(self, values: ValueSet) -> bool:
+    def can_be_in(self, values: Members) -> bool:
         """Whether it can turn into one of some values; at times True where it can't."""
 
-    def bytes_towards(self, values: ValueSet) -> Iterable[int]:
+    def bytes_towards(self, values: Members) -> Iterable[int]:
         """The bytes after which it can turn into one of some values, or ends as one; perhaps others as well."""
 
-    def key(self, values: ValueSet) -> Hashable:
+    def key(self, values: Members) -> Hashable:
         """Equal for items of which the same follows, as far as values are concerned that are not among some."""
 
 
@@ -70,15 +73,15 @@ class Word(NamedTuple):
         """See `ItemInProgress`."""
         return self.text if self.ends() else None
 
-    def can_be_in(self, values: ValueSet) -> bool:
+    def can_be_in(self, values: Members) -> bool:
         """See `ItemInProgress`."""
         return values.has_prefix(self.text)
 
-    def bytes_towards(self, values: ValueSet) -> Iterable[int]:
+    def bytes_towards(self, values: Members) -> Iterable[int]:
         """See `ItemInProgress`."""
         return values.following(self.text)
 
-    def key(self, values: ValueSet) -> Hashable:
+    def key(self, values: Members) -> Hashable:
         """See `ItemInProgress`."""
         return self
 
@@ -144,18 +147,18 @@ class String(NamedTuple):
             return None
         return self.text.whole() if isinstance(self.text, Rope) else self.text
 
-    def can_be_in(self, values: ValueSet) -> bool:
+    def can_be_in(self, values: Members) -> bool:
         """See `ItemInProgress`."""
         return not isinstance(self.text, Rope) and values.has_prefix(self.text)
 
-    def bytes_towards(self, values: ValueSet) -> Iterable[int]:
+    def bytes_towards(self, values: Members) -> Iterable[int]:
         """See `ItemInProgress`."""
         if self.escape or isinstance(self.text, Rope):
             return _ESCAPED + b"\\"
         ends = (QUOTE,) if self.text in values else ()
         return (*ends, BACKSLASH, *values.following(self.text))
 
-    def key(self, values: ValueSet) -> Hashable:
+    def key(self, values: Members) -> Hashable:
         """See `ItemInProgress`."""
         return self
 
@@ -233,21 +236,28 @@ class Number(NamedTuple):
         begin, exponent = self._significant()
         return b"%be%x" % (begin, exponent) if self.is_whole else None
 
-    def can_be_in(self, values: ValueSet) -> bool:
+    def can_be_in(self, values: Members) -> bool:
         """See `ItemInProgress`."""
         begin, _ = self._significant()
         if values.has_prefix(begin + b"e"):  # zeros may follow
             return True
         if self.exponent is not None:
             return False
-        return values.has_prefix((b"-" if self.is_negative else b"+") + self.digits)
+        return values.has_prefix(self._begin() + self.digits)
 
-    def bytes_towards(self, values: ValueSet) -> Iterable[int]:
+    def bytes_towards(self, values: Members) -> Iterable[int]:
         """See `ItemInProgress`."""
         value = self.value()
-        return (*sorted(NUMERIC), *(DELIMITERS if value is not None and value in values else b""))
+        ends = DELIMITERS if value is not None and value in values else b""
+        if self.exponent is not None:
+            return (*_IN_EXPONENT, *ends)
+        more = [byte for byte in values.following(self._begin() + self.digits) if byte in _DIGITS]
+        return (*_NOT_DIGITS, *more, *ends)
 
-    def key(self, values: ValueSet) -> Hashable:
+    def _begin(self) -> bytes:
+        return b"-" if self.is_negative else b"+"
+
+    def key(self, values: Members) -> Hashable:
         """See `ItemInProgress`: of many zeros behind the point it does not matter how many there are."""
         if self.decimals < 0 and self.exponent is None:
             return self

@@ -1,9 +1,9 @@
-"""`DistinctMachine`: an automaton with a stack, and what the items of its innermost array have been.
+"""`DistinctMachine`: an automaton with a stack, and what the items of arrays have been in which they must differ.
 
 What threads do does not depend on the items' values but in one point: where an item ends, threads in an array whose
 items must differ are dropped if its value has been there. All threads read the same text, so the set of values is
 there once, beside them. It begins at an opening bracket after which some thread is in such an array, and is let go
-where that array ends, or something nested begins in it: items that are told apart are no containers.
+where that array ends, or no thread is in it. What is nested in its items is told apart in the same way.
 
 A text must also be able to go on: where some value of the set can still come of the item in progress, it is looked
 for another one that can, through the automaton. It is found as soon as no value of the set begins like the text.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,37 +31,24 @@ from ...core.machine import CompiledMachine, Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, OPENS_ARRAY
+from .containers import CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, SPACES, Known, Seen, Value
 from .endless import EndlessItems
 from .item_tokens import ItemTokens, is_allowed
-from .items import COMMA, NUMERIC, ItemInProgress, Number, String, begun
-from .value_set import Values, with_value
-
-_OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE = b"[]{"
+from .items import COMMA, NUMERIC, Number, String
 
 #: Beginnings of values that are looked at for one that an array does not have yet.
 _MOST_LOOKED = 1 << 20
 
+#: Beginnings that are looked at before it is remembered which they were, which takes longer than most searches.
+_FEW_LOOKED = 16
+
+#: Bytes that begin nothing.
+_ENDING = b" \t\n\r]}"
+
 #: Items of an ending that are not the automaton's, and places that are looked at for each.
 _MOST_ITEMS, _MOST_NEAR = 1 << 10, 1 << 14
 
-#: The bytes that an item can begin with, or that may stand before it.
-_BEGINNINGS = b' \t\n\r"-0123456789tfn'
-
-_SPACES = frozenset(b" \t\n\r")
-
-
-class Seen(NamedTuple):
-    """The values of an array's items so far, and the item in progress, None between two.
-
-    ``is_due``: an item must follow, since there was a comma.
-    """
-
-    values: Values
-    item: ItemInProgress | None = None
-    is_due: bool = False
-
-
-#: The threads, and the innermost array if items are told apart in it.
+#: The threads, and the innermost container if items are told apart in it or around it.
 Place: TypeAlias = "tuple[tuple[Thread, ...], Seen | None]"
 
 
@@ -91,7 +78,7 @@ class DistinctMachine(InternedMachine[Place]):
 
     def _follow(self, threads: tuple[Place, ...], data: bytes) -> tuple[Place, ...]:
         place = threads[0]
-        if place[1] is None and _OPEN_BRACKET not in data:
+        if place[1] is None and OPEN_BRACKET not in data:
             after = self.inner.follow(place[0], data)
             return ((after, None),) if after else ()
         for byte in data:
@@ -101,15 +88,20 @@ class DistinctMachine(InternedMachine[Place]):
         return (place,) if self.can_go_on(place) else ()
 
     def step(self, place: Place, byte: int) -> Place:
-        """The place after a byte, whether or not the text can go on from there; without threads, where it is dead."""
+        """The place after a byte, whether or not the text can go on from there; without threads, where it is dead.
+
+        What repeated is known then, unless the automaton has no such byte.
+        """
         threads, seen = place
         if seen is None or seen.item is None:
             threads = self.inner.step(threads, byte)
-            return threads, self._between(threads, seen, byte) if threads else None
+            return self._between(threads, seen, byte) if threads else (threads, None)
         item = seen.item
         if isinstance(item, Number) and byte not in NUMERIC:
             value = item.value()
-            place = self._ended(self._left_to(threads), seen, value) if value is not None else ((), None)
+            if value is None:
+                return (), None
+            place = self._ended(self._left_to(threads) if seen.known is not None else threads, seen, value)
             return self.step(place, byte) if place[0] else place
         threads = self.inner.step(threads, byte)
         if not threads:
@@ -117,26 +109,32 @@ class DistinctMachine(InternedMachine[Place]):
         item = item.after(byte)
         if item.ends():
             return self._ended(threads, seen, item.value() or b"")
-        if isinstance(item, String) and (seen.values is None or not item.can_be_in(seen.values)):
-            item = item.apart()
-        return threads, Seen(seen.values, item)
+        return threads, seen.with_scalar(item)
 
-    def _between(self, threads: tuple[Thread, ...], seen: Seen | None, byte: int) -> Seen | None:
-        """What is known of the innermost array after a byte that is in no item of it."""
-        if byte == _OPEN_BRACKET:
-            return Seen(None) if any(state in self._opens for state, _, _ in threads) else None
-        if seen is None or byte in (_CLOSE_BRACKET, _OPEN_BRACE):
-            return None
-        if byte in _SPACES:
-            return seen
-        return Seen(seen.values, None, True) if byte == COMMA else Seen(seen.values, begun(byte))
+    def _between(self, threads: tuple[Thread, ...], seen: Seen | None, byte: int) -> Place:
+        """The place after a byte that is in no scalar of a container that is known."""
+        if byte in SPACES:
+            return threads, seen
+        is_distinct = byte == OPEN_BRACKET and any(state in self._opens for state, _, _ in threads)
+        if seen is None:
+            return threads, Seen(Known()) if is_distinct else None
+        if byte in (OPEN_BRACKET, OPEN_BRACE):
+            return threads, seen.opened(byte, is_distinct=is_distinct)
+        if byte in (CLOSE_BRACKET, CLOSE_BRACE):
+            return self._ended(threads, seen.around.seen, seen.closed()) if seen.around else (threads, None)
+        if byte == COMMA:
+            return threads, seen._replace(is_due=True)
+        return threads, seen if byte == COLON else seen.begun(byte)
 
-    def _ended(self, threads: tuple[Thread, ...], seen: Seen, value: bytes) -> Place:
+    def _ended(self, threads: tuple[Thread, ...], seen: Seen, value: Value) -> Place:
         """The place behind an item, where threads that may not have had its value are dropped."""
-        values = with_value(seen.values, value)
-        if values is seen.values:
+        after = seen.ended(value)
+        if seen.known is None:
+            return threads, after
+        if after.known is seen.known:
             threads = tuple([thread for thread in threads if thread[0] not in self._ends])
-        return threads, Seen(values)
+        is_distinct = not threads or any(thread[0] in self._ends for thread in threads)
+        return threads, after if is_distinct else after.without_set()
 
     def _left_to(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
         """Where the byte behind a number is left to; threads that need not wait for it are there already."""
@@ -149,30 +147,47 @@ class DistinctMachine(InternedMachine[Place]):
 
     def can_go_on(self, place: Place) -> bool:
         """Whether some item can come of what is there that has not been there yet, if one must."""
-        seen = place[1]
-        if seen is None or seen.values is None or not (seen.item or seen.is_due):
+        if self._is_free(place):
             return True
-        if self._endless.follow(place[0], seen.item) or (seen.item and not seen.item.can_be_in(seen.values)):
-            return True
-        todo, known = [place], set[Hashable]()
+        todo, known, looked = [place], set[Hashable](), 0
         while todo:
             here = todo.pop()
-            if len(known) > _MOST_LOOKED:  # more than any array has items, or what no schema says
+            looked += 1
+            if looked > _MOST_LOOKED:  # more than any array has items, or what no schema says
                 raise BudgetExceededError("looking for a value that an array does not have yet")
-            for byte in self.inner.candidates(here[0]):
+            found: list[Place] = []
+            for byte in self._tried(here):
                 after = self.step(here, byte)
                 if not after[0]:
                     continue
-                item = after[1] and after[1].item
-                if after[1] is None or after[1].values is not seen.values or not (item or after[1].is_due):
-                    return True  # an item is over, or is none that is told apart
-                if item and not item.can_be_in(seen.values):
+                if after[1] is None or self._is_free(after):
                     return True
-                key = after[0], item and item.key(seen.values)
+                key = (after[0], after[1].key()) if looked > _FEW_LOOKED else None
                 if key not in known:
-                    known.add(key)
-                    todo.append(after)
+                    found.append(after)
+                    if key is not None:
+                        known.add(key)
+            todo += reversed(found)
         return False
+
+    def _tried(self, place: Place) -> Iterator[int]:
+        """The bytes that may follow: those that lead elsewhere first, last those that only end something."""
+        threads, seen = place
+        towards = seen.bytes_towards() if seen is not None else frozenset()
+        later = []
+        for byte in self.inner.candidates(threads):
+            if byte in towards:
+                later.append(byte)
+            else:
+                yield byte
+        yield from sorted(later, key=_ENDING.__contains__)
+
+    def _is_free(self, place: Place) -> bool:
+        """Whether it is seen that items that have not been there can come of those in progress or due."""
+        threads, seen = place
+        if seen is None or seen.is_other():
+            return True
+        return not seen.levels and self._endless.follow(threads, seen.item)
 
     def completion(self, config: Configuration[Place]) -> bytes | None:
         """Few bytes that complete a text: the automaton's ending, with another item where that repeats one."""
@@ -194,15 +209,14 @@ class DistinctMachine(InternedMachine[Place]):
         return None
 
     def _other_item(self, place: Place) -> tuple[bytes, Place]:
-        """The nearest end of an item that has not been there, breadth first; without bytes, where none is near."""
-        values = place[1] and place[1].values
+        """The nearest place where all items in progress are others, breadth first; without bytes, if none is near."""
         known, todo = {place}, deque([(b"", place)])
         while todo:
             text, here = todo.popleft()
             for byte in sorted((byte for (byte,) in self._candidates((here,))), key=legibility):
                 for after in self._follow((here,), bytes((byte,))):
                     longer = text + bytes((byte,))
-                    if after[1] is None or after[1].values is not values:
+                    if after[1] is None or after[1].is_other():
                         return longer, after
                     if after not in known and len(known) < _MOST_NEAR:
                         known.add(after)
@@ -254,7 +268,7 @@ class DistinctMachine(InternedMachine[Place]):
         trie along the texts that values of the set can still come of. Where it is a later one the token has a comma;
         it is followed, unless its items are seen to be others.
         """
-        repeating: list[int] = []
+        repeating: list[NDArray[np.int64]] = []
         doubtful = self._doubtful(place[1], row)
         for node, may_follow in self._repeating_now(place):
             trie = self.vocabulary.trie
@@ -262,19 +276,19 @@ class DistinctMachine(InternedMachine[Place]):
             if may_follow:
                 doubtful += tokens[is_allowed(tokens, row)].tolist()
             else:
-                repeating += tokens.tolist()
+                repeating.append(tokens)
         text_of = self.vocabulary.token
-        repeating += [token for token in doubtful if not self._follow((place,), text_of(token) or b"")]
-        return np.array(repeating, np.int64)
+        followed = [token for token in doubtful if not self._follow((place,), text_of(token) or b"")]
+        return np.concatenate([np.array(followed, np.int64), *repeating])
 
     def _doubtful(self, seen: Seen | None, row: NDArray[np.int32]) -> list[int]:
         """The tokens of a row with items behind that in progress that may be equal, or lead to no other ones."""
         tokens = self._item_tokens
         item = seen and seen.item
         is_escaped = isinstance(item, String) and bool(item.escape)
-        if seen is not None and self._endless.behind_commas and not is_escaped:
+        if seen is not None and seen.around is None and self._endless.behind_commas and not is_escaped:
             return [*tokens.doubtful(item, seen.values, row)]
-        ids = tokens.opening if seen is None else tokens.at(item).ids
+        ids = tokens.ids(seen)
         found: list[int] = ids[is_allowed(ids, row)].tolist()
         return found
 
@@ -287,31 +301,26 @@ class DistinctMachine(InternedMachine[Place]):
         todo: list[tuple[int, Place]] = [(0, place)]
         while todo:
             node, here = todo.pop()
-            for byte in self._towards(here):
+            for byte in here[1].bytes_towards() if here[1] is not None else ():
                 child = trie.child(node, byte)
                 if child is None:
                     continue
-                item = here[1] and here[1].item
-                if isinstance(item, String) and self._endless.in_strings and not tokens.to_quote[child]:
+                seen = here[1]
+                item = seen and seen.item
+                is_plain = seen is not None and seen.known is not None and not seen.levels
+                if is_plain and isinstance(item, String) and self._endless.in_strings and not tokens.to_quote[child]:
                     continue
-                if item is None and byte in _SPACES and not tokens.to_item[child]:
+                if item is None and byte in SPACES and not tokens.to_item[child]:
                     continue
                 after = self.step(here, byte)
+                if not after[0] and after[1] is None:
+                    continue
                 if not after[0] or not self.can_go_on(after):
                     yield child, False
-                elif item and not (after[1] and after[1].item):
+                elif is_plain and item and not (after[1] and after[1].item):
                     yield child, True
                 else:
                     todo.append((child, after))
-
-    def _towards(self, place: Place) -> Iterable[int]:
-        """The bytes that lead towards a value that has been there, and perhaps others."""
-        seen = place[1]
-        if seen is None or seen.values is None or not (seen.item or seen.is_due):
-            return ()
-        if seen.item is None:
-            return _BEGINNINGS
-        return seen.item.bytes_towards(seen.values) if seen.item.can_be_in(seen.values) else ()
 
     def let_go(self) -> None:
         """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""

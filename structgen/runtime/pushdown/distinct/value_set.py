@@ -7,23 +7,41 @@ choose a deep one. To add a value copies the path to it: a set and the one befor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 #: A set; None for the empty one.
 Values: TypeAlias = "ValueSet | None"
 
 
+class Members(Protocol):
+    """What is asked of values."""
+
+    @property
+    def longest(self) -> int:
+        """No member is longer."""
+
+    def __contains__(self, value: bytes) -> bool: ...
+
+    def has_prefix(self, prefix: bytes) -> bool:
+        """Whether some member begins with a prefix."""
+
+    def following(self, prefix: bytes) -> Iterator[int]:
+        """The bytes that follow a prefix in members, ascending."""
+
+
 class ValueSet:
-    """A set that is not empty. It never changes; `with_value` makes another one.
+    """A set that is not empty. It never changes; `with_value` makes another one."""
 
-    ``longest`` is the length of its longest value.
-    """
-
-    __slots__ = ("_left", "_right", "_value", "longest")
+    __slots__ = ("_left", "_longest", "_right", "_value")
 
     def __init__(self, value: bytes, left: Values = None, right: Values = None) -> None:
         self._value, self._left, self._right = value, left, right
-        self.longest: int = max(len(value), left.longest if left else 0, right.longest if right else 0)
+        self._longest: int = max(len(value), left._longest if left else 0, right._longest if right else 0)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest value."""
+        return self._longest
 
     def __contains__(self, value: bytes) -> bool:
         return self.at_least(value) == value

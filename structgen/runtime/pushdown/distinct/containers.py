@@ -1,0 +1,313 @@
+"""Items that are arrays and objects: what is known of a value while it is being written.
+
+Two arrays are equal where their items are, two objects where their members are, in whatever order (of members of one
+name the last counts). So a value that is over is a `Compound`, whose members are in order of their names.
+
+Whether a value in progress can still turn into one that has been there is seen from its *leaves*: the scalars and
+names in it, each under its path. As soon as one of them is at its path in no value that has been there, it can't.
+Paths are hashes, and combinations of leaves are not looked at, so this says at times that it can where it can't; what
+is over is compared whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from .items import ItemInProgress, String, begun
+from .value_set import Members, Values, ValueSet, with_value
+
+OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE, COLON = b"[]{}:"
+
+SPACES = frozenset(b" \t\n\r")
+
+#: The bytes that an item can begin with, or that may stand before it.
+_BEGINNINGS = b' \t\n\r"-0123456789tfn[{'
+
+_STRUCTURE = _BEGINNINGS + b"]},:"
+
+#: Of a member its name, of an item its number; None for the names themselves.
+_Key: TypeAlias = "bytes | int | None"
+
+#: A value that is over: of a scalar the canonical form (`ItemInProgress.value`).
+Value: TypeAlias = "bytes | Compound"
+
+
+class Compound:
+    """An array or an object that is over, ``members`` in canonical order. Equal ones have one ``digest``."""
+
+    __slots__ = ("digest", "kind", "members")
+
+    def __init__(self, kind: int, members: tuple[tuple[bytes | int, Value], ...]) -> None:
+        self.kind, self.members = kind, members
+        digests = tuple([(key, hash(value) if isinstance(value, bytes) else value.digest) for key, value in members])
+        self.digest: int = hash((kind, digests))
+
+    def flat(self) -> bytes:
+        """Bytes that are the same for equal values, and no others."""
+        found: list[bytes] = []
+        todo: list[Value] = [self]
+        while todo:
+            here = todo.pop()
+            if isinstance(here, bytes):
+                found.append(b"%d:%b" % (len(here), here))
+                continue
+            found.append(b"%c%d:" % (here.kind, len(here.members)))
+            for key, value in reversed(here.members):
+                todo += (value,) if isinstance(key, int) else (value, key)
+        return b"".join(found)
+
+    def leaves(self) -> Iterator[bytes]:
+        """The leaves, each behind its path, and what says which containers there are."""
+        todo: list[tuple[bytes, Value]] = [(b"", self)]
+        while todo:
+            path, here = todo.pop()
+            yield path + _entry(here)
+            if isinstance(here, bytes):
+                continue
+            if here.kind == OPEN_BRACE:
+                names = _path(path, None)
+                yield from (names + key for key, _ in here.members if isinstance(key, bytes))
+            todo += ((_path(path, key), value) for key, value in here.members)
+
+
+def _path(path: bytes, key: _Key) -> bytes:
+    return hash((path, key)).to_bytes(8, "big", signed=True)
+
+
+def _entry(value: Value) -> bytes:
+    """What a value is at its path."""
+    if isinstance(value, bytes):
+        return value
+    return bytes((value.kind,)) + value.digest.to_bytes(8, "big", signed=True)
+
+
+def _flat(value: Value) -> bytes:
+    return value if isinstance(value, bytes) else value.flat()
+
+
+class Level(NamedTuple):
+    """What stands at some path in the items of an array, so far."""
+
+    leaves: ValueSet
+    path: bytes = b""
+
+    @property
+    def longest(self) -> int:
+        """See `Members`."""
+        return self.leaves.longest
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, bytes) and self.path + value in self.leaves
+
+    def has_prefix(self, prefix: bytes) -> bool:
+        """See `Members`."""
+        return self.leaves.has_prefix(self.path + prefix)
+
+    def following(self, prefix: bytes) -> Iterator[int]:
+        """See `Members`."""
+        return self.leaves.following(self.path + prefix)
+
+    def at(self, key: _Key) -> Level:
+        """The same of a member."""
+        return Level(self.leaves, _path(self.path, key))
+
+
+class Known(NamedTuple):
+    """The items of an array so far, and the leaves of those that are containers."""
+
+    values: Values = None
+    leaves: Values = None
+
+    def with_item(self, item: Value) -> Known:
+        """With one more; the same where it is among them."""
+        values = with_value(self.values, _flat(item))
+        if values is self.values:
+            return self
+        leaves = self.leaves
+        for leaf in () if isinstance(item, bytes) else item.leaves():
+            leaves = with_value(leaves, leaf)
+        return Known(values, leaves)
+
+
+class Part:
+    """What is over of a container: a list from its end, whose members are never changed."""
+
+    __slots__ = ("before", "count", "key", "value")
+
+    def __init__(self, before: Part | None, key: bytes | int, value: Value) -> None:
+        self.before, self.key, self.value = before, key, value
+        self.count: int = before.count + 1 if before else 1
+
+
+def _parts(last: Part | None) -> Iterator[Part]:
+    while last is not None:
+        yield last
+        last = last.before
+
+
+class Around:
+    """What is around a container within an item.
+
+    Parameters
+    ----------
+    seen:
+        What was known before it began.
+    kind:
+        Its bracket.
+    levels:
+        The sets that it may be in.
+    """
+
+    __slots__ = ("kind", "levels", "seen")
+
+    def __init__(self, seen: Seen, kind: int, levels: tuple[Level, ...]) -> None:
+        self.seen, self.kind, self.levels = seen, kind, levels
+
+
+class Seen(NamedTuple):
+    """The innermost container, if that is an array whose items are told apart or within an item of such.
+
+    Parameters
+    ----------
+    known:
+        Its items; None where they may be equal, and for objects.
+    item:
+        The scalar in progress, be it an item, a name, or the value of a member; None between two.
+    is_due:
+        Whether an item or a member must follow, since there was a comma.
+    around:
+        What is around it; None for the outermost array.
+    parts:
+        What is over of it, within another item.
+    name:
+        Of the member whose value is in progress or due.
+    levels:
+        Of all arrays around it the leaves, in so far as the items in progress there can turn into such as have been.
+    """
+
+    known: Known | None
+    item: ItemInProgress | None = None
+    is_due: bool = False
+    around: Around | None = None
+    parts: Part | None = None
+    name: bytes | None = None
+    levels: tuple[Level, ...] = ()
+
+    @property
+    def values(self) -> Values:
+        """The values of its items, so far as they are told apart."""
+        return self.known.values if self.known is not None else None
+
+    @property
+    def _here(self) -> _Key:
+        if self.around is None or self.around.kind == OPEN_BRACKET:
+            return self.parts.count if self.parts else 0
+        return self.name
+
+    # -- following a text ------------------------------------------------------------------------------
+
+    def begun(self, byte: int) -> Seen:
+        """With a scalar that begins."""
+        return self.with_scalar(begun(byte))
+
+    def with_scalar(self, item: ItemInProgress) -> Seen:
+        """With a scalar in progress."""
+        levels = self.levels
+        if levels:
+            here = self._here
+            levels = tuple([level for level in levels if item.can_be_in(level.at(here))])
+        if isinstance(item, String) and not levels and (self.values is None or not item.can_be_in(self.values)):
+            item = item.apart()
+        return Seen(self.known, item, False, self.around, self.parts, self.name, levels)
+
+    def ended(self, value: Value) -> Seen:
+        """With the item or member in progress over, or its name."""
+        known, around, here = self.known, self.around, self._here
+        if around is None:
+            return Seen(known.with_item(value) if known is not None else None)
+        levels = self.levels
+        if levels:
+            entry = _entry(value)
+            levels = tuple([level for level in levels if entry in level.at(here)])
+        if here is None:  # a name
+            name = _flat(value)
+            if around.levels and any(part.key == name for part in _parts(self.parts)):
+                levels = around.levels  # what was there does not count
+            return Seen(None, None, False, around, self.parts, name, levels)
+        if known is not None:
+            known = known.with_item(value)
+        return Seen(known, None, False, around, Part(self.parts, here, value), None, levels)
+
+    def opened(self, kind: int, *, is_distinct: bool) -> Seen:
+        """What is within a container that begins."""
+        bracket, here = bytes((kind,)), self._here
+        levels = [level.at(here) for level in self.levels]
+        if self.known is not None and self.known.leaves is not None:
+            levels.append(Level(self.known.leaves))
+        around = Around(self, kind, tuple([level for level in levels if level.has_prefix(bracket)]))
+        return Seen(Known() if is_distinct else None, around=around, levels=around.levels)
+
+    def closed(self) -> Compound:
+        """The value of the container, which is over."""
+        kind = self.around.kind if self.around is not None else OPEN_BRACKET
+        return Compound(kind, self._members())
+
+    def _members(self) -> tuple[tuple[bytes | int, Value], ...]:
+        last: dict[bytes | int, Value] = {}
+        for part in _parts(self.parts):
+            last.setdefault(part.key, part.value)
+        return tuple(sorted(last.items(), key=_by_key))
+
+    def without_set(self) -> Seen | None:
+        """The same where the items may be equal after all; None where that leaves nothing to be known."""
+        return self._replace(known=None) if self.around is not None else None
+
+    # -- what may have been there ----------------------------------------------------------------------
+
+    def is_other(self) -> bool:
+        """Whether all items in progress are seen to differ from those before them, and none is due."""
+        if self.levels or self.values is None:
+            return not self.levels
+        return not self.is_due if self.item is None else not self.item.can_be_in(self.values)
+
+    def _sets(self) -> list[Members]:
+        """Of the scalar in progress, what can make it equal."""
+        here = self._here
+        levels: list[Members] = [level.at(here) for level in self.levels]
+        return levels if self.values is None else [*levels, self.values]
+
+    def bytes_towards(self) -> frozenset[int]:
+        """The bytes after which items in progress can turn into such as have been there, and perhaps others."""
+        if self.item is None:
+            if self.levels:
+                return frozenset(_STRUCTURE)
+            return frozenset(_BEGINNINGS if self.is_due and self.values is not None else b"")
+        found = [self.item.bytes_towards(each) for each in self._sets() if self.item.can_be_in(each)]
+        return frozenset().union(*found)
+
+    def key(self) -> Hashable:
+        """Equal where the same follows, within an item of the outermost array that can have been there."""
+        found: list[Hashable] = []
+        if self.item is not None:
+            found += [self.item.key(each) for each in self._sets()]
+        here = self
+        while here.around is not None:
+            members = tuple([(key, _flat(value)) for key, value in here._members()])
+            found.append((here.item is None, here.is_due, here.name, here.around.kind, members, here.levels))
+            here = here.around.seen
+        return tuple(found), here.is_due, here.item is None
+
+    def renaming(self) -> int:
+        """Whether members of an object can come again, with values that count instead: 2 for the one in progress.
+
+        1 for later ones, 0 where it doesn't matter.
+        """
+        if self.around is None or self.around.kind != OPEN_BRACE or not self.around.levels:
+            return 0
+        return 2 if self.name is None and self.parts is not None and (self.item is not None or self.is_due) else 1
+
+
+def _by_key(member: tuple[bytes | int, Value]) -> tuple[int, bytes]:
+    key = member[0]
+    return (key, b"") if isinstance(key, int) else (0, key)

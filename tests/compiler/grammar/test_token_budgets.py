@@ -1,0 +1,242 @@
+"""Lexemes of so many tokens at most: `re` and a count of tokens judge every mask, llguidance whole texts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from judges.guides import BYTES
+from judges.lexemes import Peer, random_regex
+
+import structgen as sg
+from structgen.budget import Budget
+from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
+
+LETTERS = ("a", "b", ";")
+TOKENS = (*LETTERS, "ab", "b;", ";;", ";a", "a;b", "ba;", "bb", "aab")
+VOCABULARY = sg.Vocabulary.from_bytes([*(token.encode() for token in TOKENS), None], eos_ids=[len(TOKENS)])
+
+
+@dataclass(frozen=True)
+class Part:
+    """A string, or a lexeme with a budget; lazy ones are shortest matches."""
+
+    pattern: str
+    is_lazy: bool = False
+    most: int | None = None
+
+    def goes_on(self, text: str, tokens: int) -> bool:
+        """Whether a string begins with a text; whether a lexeme may have another token."""
+        return self.pattern.startswith(text) if self.most is None else tokens < self.most
+
+    def is_in_time(self, text: str, tokens: int) -> bool:
+        """Whether what tokens are left can complete a beginning, and end no later than that."""
+        return self.most is None or self.needs(text, self.most - tokens) <= self.most - tokens
+
+    @cache  # noqa: B019 - a few hundred short texts
+    def is_whole(self, text: str) -> bool:
+        if re.fullmatch(self.pattern, text) is None:
+            return False
+        return not (self.is_lazy and any(self.is_whole(text[:length]) for length in range(1, len(text))))
+
+    @cache  # noqa: B019
+    def needs(self, text: str, most: int) -> int:
+        """How many tokens complete a beginning, ``most + 1`` for more than that."""
+        if self.is_whole(text) and text:
+            return 0
+        return 1 + min((self.needs(text + token, most - 1) for token in TOKENS), default=0) if most else 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was read of a part, in how many tokens before this one."""
+
+    part: int
+    text: str = ""
+    tokens: int = 0
+
+
+class Reader:
+    """All ways to read tokens as the parts one after the other, by the definition alone."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+
+    def closed(self, places: set[Place]) -> set[Place]:
+        """With those behind parts that are complete, or may be left out."""
+        for place in (todo := [*places]):
+            if place.part < len(self.parts) and self.parts[place.part].is_whole(place.text):
+                todo.append(Place(place.part + 1))
+        return set(todo)
+
+    def over(self, places: set[Place], token: str) -> set[Place]:
+        """The places behind a token from which all lexemes that were begun can be completed in time."""
+        for letter in token:
+            places = {
+                Place(place.part, place.text + letter, place.tokens)
+                for place in self.closed(places)
+                if place.part < len(self.parts) and self.parts[place.part].goes_on(place.text + letter, place.tokens)
+            }
+        found = (Place(place.part, place.text, place.tokens + 1) for place in places)
+        return {place for place in found if self.parts[place.part].is_in_time(place.text, place.tokens)}
+
+    def may_end(self, places: set[Place]) -> bool:
+        return any(place.part == len(self.parts) for place in self.closed(places))
+
+
+def random_parts(random: Random) -> tuple[str, list[Part]]:
+    """A grammar, and what a text of it is."""
+    rules, names, parts = list[str](), list[str](), list[Part]()
+    for number in range(random.randint(1, 3)):
+        if random.random() < 0.6:
+            string = "".join(random.choices(LETTERS, k=random.randint(1, 2)))
+            names.append(f'"{string}"')
+            parts.append(Part(string))
+        pattern, most = random_regex(random, 2).replace("!xyé", ""), random.randint(1, 3)
+        end = random.choice([None, None, "lazy", ";", "ab"])
+        says = "" if end is None else "lazy, " if end == "lazy" else f'suffix="{end}", '
+        names.append(f"p{number}")
+        rules.append(f"p{number}[{says}max_tokens={most}]: /{pattern}/")
+        whole = pattern if end in (None, "lazy") else f"(?:{pattern}){end}"
+        parts.append(Part(whole, is_lazy=end is not None, most=most))
+    return "\n".join([f"start: {' '.join(names)}", *rules]), parts
+
+
+def test_masks_are_those_of_all_ways_to_read_tokens(tmp_path: Path) -> None:
+    random, judged, refused = Random(1), 0, 0
+    while judged < 60:
+        grammar, parts = random_parts(random)
+        budgets = [part for part in parts if part.most is not None]
+        reader = Reader(parts)
+        try:
+            index = sg.compile(sg.Grammar(grammar), VOCABULARY, eager=judged % 2 == 0)
+        except UnsupportedError:
+            assert any(part.needs("", part.most or 0) > (part.most or 0) for part in budgets), grammar
+            refused += 1
+            continue
+        assert all(part.needs("", part.most or 0) <= (part.most or 0) for part in budgets), grammar
+        if judged % 3 == 0:
+            index.save(tmp_path / "index")
+            index = sg.Index.load(tmp_path / "index", VOCABULARY)
+        judged += 1
+        for _ in range(6):
+            guide, places, text = sg.Guide(index), {Place(0)}, list[str]()
+            for _ in range(9):
+                expected = [bool(reader.over(places, token)) for token in TOKENS] + [reader.may_end(places)]
+                assert [guide.allows(token) for token in range(len(TOKENS) + 1)] == expected, (grammar, text)
+                some = [token for token in range(len(TOKENS)) if expected[token]]
+                if not some:
+                    break
+                token = random.choice(some)
+                assert guide.advance(token)
+                text.append(TOKENS[token])
+                places = reader.over(places, TOKENS[token])
+    assert refused < 60
+
+
+#: Lexemes that end with any text of theirs.
+BODIES = ("[ab]*", "(a|b;?){0,4}", "[ab]{0,3}", "(ab?){0,3}")
+
+
+def test_texts_are_those_of_llguidance() -> None:
+    """It cuts lexemes off: so they are such as end with any text of theirs, and go on with nothing that follows."""
+    random, judged = Random(2), 0
+    for _ in range(40):
+        names = random.choices(["p", "q", '"x"'], k=random.randint(1, 3))
+        rules = ["start: " + " ".join(f'{name} "!"' for name in names)]
+        rules += [f"{name}[max_tokens={random.randint(1, 4)}]: /{random.choice(BODIES)}/" for name in "pq"]
+        grammar = "\n".join(rules)
+        index = sg.compile(sg.Grammar(grammar), BYTES, eager=False)
+        guide, peer = sg.Guide(index), Peer(grammar)
+        while (found := [token for token in range(257) if guide.allows(token)]) != [256]:
+            assert found == peer.allowed(), grammar
+            token = random.choice(found)
+            assert guide.advance(token)
+            assert peer.advance(token)
+            judged += 1
+        assert peer.allowed() == [256]
+    assert judged > 150
+
+
+NAMES = r"""
+start: "Name: " name " Height: " height
+name[max_tokens=3, capture, temperature=0.5]: /.*/
+height[max_tokens=2, capture]: /.*/
+"""
+WORDS = sg.Vocabulary.from_bytes(
+    [*(bytes([i]) for i in range(256)), b"Em", b"ily", b" Carter", b" Height", b": ", b"\xc3\xa9", b": \xc3", None],
+    eos_ids=[263],
+)
+
+
+def test_a_lexeme_is_over_when_its_tokens_are() -> None:
+    guide = sg.Guide(sg.compile(sg.Grammar(NAMES), WORDS, eager=False))
+    assert all(map(guide.advance, b"Name: "))
+    assert guide.temperature == 0.5
+    assert guide.forced_bytes() == b""
+    fork = guide.fork()
+    assert all(map(guide.advance, (256, 257, 258)))
+    assert [token for token in range(264) if guide.allows(token)] == [ord(" "), 259]
+    assert guide.forced_bytes() == b" Height: "
+    guide.rollback(1)
+    assert guide.allows(258)
+    assert guide.allows(0xC2) is False  # the last token, and half a character
+    assert guide.allows(261)
+    assert all(map(fork.advance, (*b" H", *b"! Height", 262)))  # " H! Height" is no name: four tokens
+    assert fork.allows(0xA9)
+
+
+def test_what_begins_within_a_token_counts_it() -> None:
+    guide = sg.Guide(sg.compile(sg.Grammar(NAMES), WORDS, eager=False))
+    assert all(map(guide.advance, (*b"Name: A Height", 262, 0xA9)))
+    assert [token for token in range(264) if guide.allows(token)] == [263]
+    assert [(each.name, each.data) for each in guide.captures()] == [("name", b"A"), ("height", "é".encode())]
+
+
+def test_batches_have_the_masks_of_guides() -> None:
+    random, index = Random(3), sg.compile(sg.Grammar(NAMES), WORDS, eager=False)
+    batch, guides = sg.GuideBatch(WORDS), [sg.Guide(index) for _ in range(3)]
+    for _ in guides:
+        batch.add(index)
+    bitmask = np.zeros((3, WORDS.words), np.int32)
+    for _ in range(12):
+        batch.fill_bitmask(bitmask)
+        for row, guide in zip(bitmask, guides, strict=True):
+            assert (row == guide.bitmask()).all()
+        tokens = [random.choice([t for t in range(264) if guide.allows(t)]) for guide in guides]
+        batch.advance(np.array(tokens, np.int32))
+        assert all(guide.advance(token) for guide, token in zip(guides, tokens, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "what"),
+    [
+        ("a[max_tokens=0]: /x/", DefinitionError, "is given 0"),
+        ("a[max_tokens]: /x/", DefinitionError, "is given nothing"),
+        ("a[max_tokens=2]: /xxx/", UnsupportedError, "the shortest text takes 3 tokens"),
+        ("a[max_tokens=2]: /x(?=y)/", UnsupportedError, "looks ahead"),
+        ('a[max_tokens=2]: "x" b\nb: "y"', DefinitionError, "b"),
+        ("a[max_tokens=2]: %json {}", UnsupportedError, "is a definition"),
+    ],
+)
+def test_what_is_refused(rules: str, error: type[Exception], what: str) -> None:
+    with pytest.raises(error) as raised:
+        sg.compile(sg.Grammar(f"start: a\n{rules}"), BYTES, eager=False)
+    assert what in str(raised.value)
+
+
+def test_a_part_of_another_definition_has_no_budgets() -> None:
+    tag = sg.StructuralTag({"type": "grammar", "grammar": "start: a\na[max_tokens=2]: /x/", "syntax": "lark"})
+    with pytest.raises(UnsupportedError, match="max_tokens"):
+        sg.compile(tag, BYTES, eager=False)
+
+
+def test_large_ones_keep_to_the_budget() -> None:
+    grammar = sg.Grammar("start: a\na[max_tokens=9, max_chars=2000]: /.{1,90000}/")
+    with pytest.raises(BudgetExceededError):
+        sg.compile(grammar, BYTES, budget=Budget.request, eager=False)

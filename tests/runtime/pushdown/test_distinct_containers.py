@@ -1,0 +1,251 @@
+"""Arrays whose items must differ where items are arrays and objects.
+
+The judges: of schemas with finitely many texts all are spelled out, and Python's ``json`` says which of them repeat
+an item; then a token is allowed if and only if some text goes on with it. Of others `jsonschema` says which texts are
+valid.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import jsonschema
+import pytest
+from judges.guides import allowed, with_bytes
+
+import structgen as sg
+from structgen.correction.endings import shortest_ending
+from structgen.runtime.pushdown.distinct.machine import DistinctMachine
+
+BYTES = with_bytes()
+
+BOOLEANS = {"type": "boolean"}
+
+
+def array(item: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": item, "uniqueItems": True, **more}
+
+
+def record(required: list[str] | None = None, **members: Any) -> dict[str, Any]:
+    needed = {"required": [*members] if required is None else required}
+    return {"type": "object", "properties": members, "additionalProperties": False, **needed}
+
+
+LISTED = {"additionalProperties": False, "type": "object", "maxProperties": 2}
+
+PAIR = {"prefixItems": [BOOLEANS, {"enum": [1, 1.5]}], "items": False, "type": "array"}
+
+#: Schemas of finitely many texts, and options.
+FINITE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "booleans": (array(record(a=BOOLEANS, b=BOOLEANS), maxItems=3), {}),
+    "optional": (array(record([], a=BOOLEANS, bb={"enum": ["x", "xy"]}), maxItems=2), {}),
+    "any order": (array(record([], a=BOOLEANS, b={"enum": [1, 12]}), maxItems=2), {"property_order": "any"}),
+    "names again": (
+        array({**LISTED, "patternProperties": {"^[ab]$": {"enum": [1, 2]}}, "minProperties": 1}, maxItems=2), {}
+    ),
+    "one name": (array({**LISTED, "patternProperties": {"^a$": {"enum": [1, 2]}}}, maxItems=3), {}),
+    "arrays": (array({"type": "array", "items": {"enum": [1, 12, "a"]}, "maxItems": 2}, maxItems=2), {}),
+    "pairs": (array(PAIR, maxItems=3), {}),
+    "sets of sets": (array(array({"enum": ["a", [1], [2]]}, maxItems=2), maxItems=2), {}),
+    "sets in records": (
+        array(record(a=array(BOOLEANS, maxItems=2), b=array({"enum": [[], {}]}, maxItems=1)), maxItems=2), {}
+    ),
+    "either": (
+        {"type": "array", "maxItems": 3,
+         "anyOf": [array(record(a=BOOLEANS)), {"items": record(a={"const": True})}]},
+        {},
+    ),
+    "mixed": (
+        array({"anyOf": [record([], a={"enum": [1, {"b": None}, {}]}), {"enum": [1, "{", []]}]}, maxItems=3), {}
+    ),
+    "escapes": (array(record(a={"enum": ["a", "b"]}), maxItems=2), {"escapes": "any"}),
+    "at least": (array(record([], a=BOOLEANS), prefixItems=[record(a=BOOLEANS)], minItems=2, maxItems=3), {}),
+    "within": (
+        record(
+            x=array(record(a=BOOLEANS), maxItems=2),
+            y=array({"type": "array", "items": BOOLEANS, "maxItems": 1}, maxItems=2),
+        ),
+        {},
+    ),
+}  # fmt: skip
+
+
+def plain(schema: Any) -> Any:
+    """The schema without ``uniqueItems``."""
+    return json.loads(json.dumps(schema).replace('"uniqueItems": true', '"uniqueItems": false'))
+
+
+def compiled(schema: Any, vocabulary: sg.Vocabulary = BYTES, **options: Any) -> sg.Index:
+    return sg.compile(sg.JsonSchema(schema, **options), vocabulary, eager=False)
+
+
+def texts(index: sg.Index, most: int) -> Iterator[bytes]:
+    """All texts of an index."""
+    machine = index.machine
+    todo = [(b"", machine.byte_state(machine.start))]
+    count = 0
+    while todo:
+        assert len(todo) < most
+        text, state = todo.pop()
+        if machine.may_stop(state):
+            yield text
+            count += 1
+            assert count < most
+        todo += [(text + bytes((byte,)), after) for byte, after in machine.following(state)]
+
+
+def is_valid(schema: Any, text: bytes) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_masks_by_all_texts(name: str) -> None:
+    schema, options = FINITE[name]
+    random = Random(name)
+    options = {"whitespace": "compact", **options}
+    every = sorted(texts(compiled(plain(schema), **options), 40_000))
+    valid = [text for text in every if is_valid(schema, text)]
+    assert len(valid) < len(every)
+    words = set()
+    for _ in range(150):
+        text = random.choice(every)
+        begin = random.randrange(len(text))
+        words.add(text[begin : begin + random.randrange(2, 24)])
+    vocabulary = with_bytes(*sorted(word for word in words if len(word) > 1))
+    index = compiled(schema, vocabulary, **options)
+    assert isinstance(index.machine, DistinctMachine)
+    assert sorted(texts(index, 40_000)) == valid
+    tokens = [(token, vocabulary.token(token) or b"") for token in range(vocabulary.size)]
+    syntax, refused = compiled(plain(schema), vocabulary, **options), 0
+    for _ in range(12):
+        guide, without, text = sg.Guide(index), sg.Guide(syntax), b""
+        target = random.choice(valid)
+        while True:
+            rests = [each[len(text) :] for each in valid if each.startswith(text)]
+            expected = {token for token, data in tokens if data and any(rest.startswith(data) for rest in rests)}
+            found = {token for token in allowed(guide) if vocabulary.token(token)}
+            assert found == expected, (text, [vocabulary.token(each) for each in found ^ expected])
+            assert guide.is_accepting() == (b"" in rests)
+            refused += len([token for token in allowed(without) if vocabulary.token(token)]) - len(found)
+            if text == target:
+                break
+            token = random.choice([token for token, data in tokens if data and target.startswith(data, len(text))])
+            assert guide.advance(token)
+            assert without.advance(token)
+            text += vocabulary.token(token) or b""
+    assert refused
+
+
+#: Schemas of items without end.
+ENDLESS: dict[str, Any] = {
+    "anything": array({}),
+    "objects": array({"type": "object", "properties": {"a": {}, "b": {"type": "number"}}}),
+    "arrays": array({"type": "array"}, minItems=2),
+    "sets": array(array({}), maxItems=40),
+    "pairs": array(record(a={"type": "string"}, b={"type": ["number", "object", "array"]})),
+    "within": {"type": "object", "properties": {"x": array(record(a={}))}, "additionalProperties": array({})},
+}
+
+
+def spelled(value: Any, random: Random) -> str:
+    """A value as JSON, in one of its many spellings."""
+    if isinstance(value, dict):
+        members = [f"{spelled(name, random)}: {spelled(each, random)}" for name, each in value.items()]
+        if members and random.random() < 0.1:
+            members.insert(0, spelled(random.choice([*value]), random) + ": " + random.choice(["1", "[1]", "{}"]))
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + random.choice([",", ", "]).join(spelled(each, random) for each in value) + "]"
+    if isinstance(value, str) and value:
+        return '"' + "".join(random.choice([letter, f"\\u{ord(letter):04x}"]) for letter in value) + '"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return random.choice([f"{value}", f"{value}.0", f"{value}e0", f"{value}0e-1" if value else "-0"])
+    return json.dumps(value)
+
+
+def drawn(random: Random, depth: int) -> Any:
+    """A value of few, so that items are often equal."""
+    kind = random.randrange(3 if depth else 1)
+    if kind == 0:
+        return random.choice([None, True, 0, 1, 12, "", "a", "ab", 0.5])
+    if kind == 1:
+        return [drawn(random, depth - 1) for _ in range(random.randrange(3))]
+    return {name: drawn(random, depth - 1) for name in random.sample("aabc", random.randrange(3))}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_jsonschema_decides_texts(name: str) -> None:
+    schema, random = ENDLESS[name], Random(name)
+    index, syntax = compiled(schema, escapes="any"), compiled(plain(schema), escapes="any")
+    assert isinstance(index.machine, DistinctMachine)
+    seen = {True: 0, False: 0}
+    while min(seen.values()) < 40:
+        items = [drawn(random, 3) for _ in range(random.randrange(2, 5))]
+        if name != "anything":
+            kind: type = {"objects": dict, "pairs": dict, "within": dict}.get(name, list)
+            items = [each if isinstance(each, kind) else kind() for each in items]
+        if name == "pairs":
+            items = [{"a": random.choice("ab"), "b": random.choice([1, 2, {}, [], each])} for each in items]
+        if random.random() < 0.5:
+            items.append(random.choice(items))
+        spelling = spelled(items, random)
+        text = (f'{{"x": {spelling}}}' if name == "within" else spelling).encode()
+        if not syntax.match(text).accepted:
+            continue
+        expected = is_valid(schema, text)
+        assert index.match(text).accepted == expected, text
+        seen[expected] += 1
+
+
+@pytest.mark.parametrize("name", [*FINITE, *ENDLESS])
+def test_endings_repeat_nothing(name: str) -> None:
+    schema, options = FINITE.get(name) or (ENDLESS[name], {})
+    index, random = compiled(schema, **options), Random(name)
+    for _ in range(6):
+        guide, text = sg.Guide(index), b""
+        for _ in range(random.randrange(30)):
+            tokens = [token for token in allowed(guide) if token < 256 and token != ord("e") and token != ord("E")]
+            structure = [token for token in tokens if token in b'[]{},:"abtrue01']
+            if not tokens:
+                break
+            token = random.choice(structure or tokens)
+            assert guide.advance(token)
+            text += bytes((token,))
+        ending = shortest_ending(index, guide.config)
+        assert ending is not None, text
+        assert is_valid(schema, text + ending), (text, ending)
+
+
+def test_long_and_deep_items() -> None:
+    index = compiled(ENDLESS["anything"])
+    items = [{"id": number // 2, "of": ["a", number % 2]} for number in range(120)]
+    text = json.dumps(items).encode()
+    assert index.match(text).accepted
+    assert not index.match(text[:-1] + b"," + json.dumps({"of": ["a", 0], "id": 40}).encode() + b"]").accepted
+    deep = b"[" * 300 + b"]" * 300
+    for other, is_other in ((deep, False), (b"[" * 300 + b"1" + b"]" * 300, True)):
+        both = b"[" + deep + b"," + other + b"]"
+        assert index.match(both).accepted == is_other
+
+
+def test_guides_fork_and_roll_back() -> None:
+    index = compiled(ENDLESS["pairs"])
+    guide = sg.Guide(index)
+    for byte in b'[{"a": "x", "b": 1}, {"a": "x", "b": ':
+        assert guide.advance(byte)
+    fork = guide.fork()
+    assert fork.advance(ord("1"))
+    assert ord("}") not in allowed(fork)
+    for byte in b"2}":
+        assert fork.advance(byte)
+    fork.rollback(2)
+    assert ord("}") not in allowed(fork)
+    assert guide.advance(ord("2"))
+    assert ord("}") in allowed(guide)
