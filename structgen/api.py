@@ -94,7 +94,7 @@ def compile(
         from .base_rows import has_strings, provide
         from .building import build  # with all engines and front ends, which an index in the cache needs one of
 
-        _ready_kernels(definition, report)
+        ready_kernels(definition, report)
         if has_strings(definition):
             provide(vocabulary, cache, base_rows)
         meter = Meter(budget or Budget())
@@ -188,7 +188,7 @@ def compile_base_rows(
     from .base_rows import make_now
 
     began = time.perf_counter()
-    _ready_kernels(JsonSchema({}), progress or silent)
+    ready_kernels(JsonSchema({}), progress or silent)
     make_now(vocabulary, cache, progress or silent)
     return time.perf_counter() - began
 
@@ -214,7 +214,7 @@ _kernels_ready: set[str] = set()  # keys of the samples
 _kernels_lock = Lock(Rank.KERNELS)
 
 
-def _ready_kernels(definition: Definition, report: Progress) -> None:
+def ready_kernels(definition: Definition, report: Progress = silent) -> None:
     """Have the kernels compiled that a definition needs, before the clock of its budget starts."""
     needed = {"automata"}
     if isinstance(definition, Grammar):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..budget import Meter
 from ..compiler.gbnf.compiler import read_gbnf
 from ..compiler.gbnf.syntax import Choice, Node, Reference, Repetition, Rule
+from ..compiler.grammar.attributed import without_budgeted
 from ..compiler.grammar.compiler import read_rules
 from ..compiler.grammar.load.rules import ContextFreeGrammar, Production, Terminal
 from ..compiler.patterns.parser import parse
@@ -27,7 +28,7 @@ def never_lexed(
     definition: Grammar, tables: GrammarTables, meter: Meter
 ) -> tuple[list[str], int, tuple[str, ...]]:
     """The terminals with a pattern that no lexeme ever is, how many there are, and notes of the compiler."""
-    grammar = read_rules(definition, meter)
+    grammar = without_budgeted(read_rules(definition, meter))
     read = {tables.name(terminal) for terminal in set(tables.ends[:, 1].tolist())}
     lexed = [terminal for terminal in grammar.terminals if terminal.pattern is not None]
     return [_written(each) for each in lexed if each.name not in read], len(lexed), tables.notes

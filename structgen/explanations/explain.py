@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..api import ready_kernels
 from ..correction.candidates import following
 from ..correction.endings import near_ending, shortest_ending
 from ..definitions import Definition, as_definition
@@ -242,6 +243,8 @@ def _findings(refused: _Refused) -> Findings:
         notes = (str(error),)
     if known is None and index.kind != "grammar":
         return Findings((_UNKNOWN,), "", notes)
+    if index.kind != "grammar" and known is not None:
+        ready_kernels(known)  # of a process that has not compiled: its first question has a second, too
     data = refused.data[: refused.consumed + 1]
     found = _reader(index.kind)(index, known, data, refused.died_at is None, refused.config)
     return found._replace(reasons=found.reasons or (_UNKNOWN,), notes=(*found.notes, *notes))

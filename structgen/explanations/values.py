@@ -229,7 +229,8 @@ def _lines(explanation: Explanation) -> Iterator[_Line]:
         yield _Line(0, "writing", _shown(explanation.writing))
     for reason in explanation.reasons:
         yield from _of(reason, 0)
-    expected = [*map(_shown, explanation.expected), *(["the end"] if explanation.can_end else [])]
+    following = (repr(each) if each != each.strip() else each for each in explanation.expected)
+    expected = [*map(_shown, following), *(["the end"] if explanation.can_end else [])]
     if expected:
         yield _Line(0, "expected", "  ".join(expected), "green")
     if explanation.completion:

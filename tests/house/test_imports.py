@@ -120,7 +120,7 @@ ROOMS = {
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows storage vocabulary",
     "explanations": (
-        "building compiler.gbnf compiler.json_schema compiler.json_schema.algebra compiler.json_schema.layout"
+        "api building compiler.gbnf compiler.json_schema compiler.json_schema.algebra compiler.json_schema.layout"
         " compiler.json_schema.read compiler.patterns compiler.programs correction definitions replies runtime.core"
         " runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
     ),

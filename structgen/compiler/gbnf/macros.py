@@ -25,7 +25,7 @@ _PART = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\(\?P<|[^.\\\[(]+|.", re.DOTALL)
 
 #: Attributes of rules that say something of a text that was read: of each, where there is such a thing.
 _ATTRIBUTES_ELSEWHERE = {
-    "max_tokens": "Bound the characters, max_chars=200, or the whole text, sg.Guide(index, max_tokens=...).",
+    "max_tokens": "sg.Grammar, in Lark's syntax, has budgets of tokens: name[max_tokens=20]: ...",
     **dict.fromkeys(["capture", "stop_capture"], "sg.Grammar, in Lark's syntax, has captures: NAME[capture]: ..."),
     "temperature": "sg.Grammar, in Lark's syntax, has temperatures: NAME[temperature=0.7]: ...",
 }

@@ -102,10 +102,9 @@ class GrammarMachine(InternedMachine[Thread]):
         self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
-        if any(vocabulary.offsets[last + 1] > vocabulary.offsets[first] for first, last, _ in self.embedded.tokens):
-            self._sees_tokens = True  # tokens by their ids have bytes
-        if self.embedded.budgeted:
-            self._sees_tokens = True
+        begins = vocabulary.offsets
+        if self.embedded.budgeted or any(begins[last + 1] > begins[first] for first, last, _ in self.embedded.tokens):
+            self._sees_tokens = True  # tokens are counted, or those by their ids have bytes
         self._meter: Meter | None = None
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause, completions)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}

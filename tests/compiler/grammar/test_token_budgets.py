@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,8 @@ from judges.guides import BYTES
 from judges.lexemes import Peer, random_regex
 
 import structgen as sg
-from structgen.budget import Budget
+from structgen.budget import Budget, Meter
+from structgen.compiler.stuck import unfinished_text
 from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
 
 LETTERS = ("a", "b", ";")
@@ -213,6 +215,31 @@ def test_batches_have_the_masks_of_guides() -> None:
         assert all(guide.advance(token) for guide, token in zip(guides, tokens, strict=True))
 
 
+def test_tokens_finish_whatever_tokens_begin() -> None:
+    """Also beside terminals that are lexed, with what is ignored between them, and in any lexer; or it is refused."""
+    random, judged, refused = Random(4), 0, 0
+    while judged < 25:
+        rules = [f"{name}: /{random_regex(random, 2)}/".replace("[^a!xyé]", "[b;]") for name in "XY"]
+        rules += [
+            f"{name}[max_tokens={random.randint(1, 3)}]: /{random_regex(random, 2)}/".replace("[^a!xyé]", "[b;]")
+            for name in "pq"
+        ]
+        names = random.choices(["X", "Y", "p", "q", '"a"', "(p|X)", "(q|Y)"], k=random.randint(2, 4))
+        rules += ['%ignore ";"'] if random.random() < 0.3 else []
+        grammar = "\n".join([f"start: {' '.join(names)}", *rules])
+        try:
+            index = sg.compile(
+                sg.Grammar(grammar, lexer=random.choice(["basic", "contextual"])), VOCABULARY, eager=False
+            )
+        except DefinitionError:
+            refused += 1
+            continue
+        judged += 1
+        with suppress(BudgetExceededError):
+            assert unfinished_text(index.machine, Meter(Budget(states=500))) is None, grammar
+    assert refused < 40
+
+
 @pytest.mark.parametrize(
     ("rules", "error", "what"),
     [
@@ -222,12 +249,18 @@ def test_batches_have_the_masks_of_guides() -> None:
         ("a[max_tokens=2]: /x(?=y)/", UnsupportedError, "looks ahead"),
         ('a[max_tokens=2]: "x" b\nb: "y"', DefinitionError, "b"),
         ("a[max_tokens=2]: %json {}", UnsupportedError, "is a definition"),
+        ("a: /1(e5)?/ b\nb[max_tokens=2]: /.+/", UnsupportedError, "may go on for several bytes"),
     ],
 )
 def test_what_is_refused(rules: str, error: type[Exception], what: str) -> None:
     with pytest.raises(error) as raised:
         sg.compile(sg.Grammar(f"start: a\n{rules}"), BYTES, eager=False)
     assert what in str(raised.value)
+
+
+def test_certificates_miss_no_terminal_that_is_not_lexed() -> None:
+    (item,) = sg.certify(sg.compile(sg.Grammar(NAMES), WORDS, eager=False), items=["terminals"]).items
+    assert item.verdict == "proved"
 
 
 def test_a_part_of_another_definition_has_no_budgets() -> None:
