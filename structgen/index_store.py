@@ -44,17 +44,22 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     return key_of("structgen-index", *parts)
 
 
-def fetch(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
-    """The index in the cache, None where there is none, or that of another definition under its key."""
+def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
+    """As `fetch`; the rows that the index shares with others are not looked for."""
     where = f"cache entry {key}"
 
-    def read(buffer: memoryview) -> Index:
+    def opened(buffer: memoryview) -> Index:
         index = Index.from_buffer(buffer, vocabulary, origin="cache", where=where)
         if index.definition != definition.canonical():
             raise FormatError("the index is that of another definition", where=where)
         return index
 
-    index = cache.read(key, read)
+    return cache.read(key, opened)
+
+
+def fetch(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
+    """The index in the cache, None where there is none, or that of another definition under its key."""
+    index = read(cache, key, definition, vocabulary)
     if index is not None:
         share_rows(cache, index)
     return index

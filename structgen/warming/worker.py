@@ -117,9 +117,12 @@ def crashed(error: BaseException, key: str, fingerprint: str) -> Outcome:
 
 def compile_into(
     definition: Definition, key: str, vocabulary: Vocabulary, cache: Cache, options: WarmOptions,
-    progress: Progress | None,
+    progress: Progress | None, is_one_of_many: bool = False,
 ) -> Reply:  # fmt: skip
-    """Compile a definition into a cache, in this process, if it is not there. Raises nothing but interrupts."""
+    """Compile a definition into a cache, in this process, if it is not there. Raises nothing but interrupts.
+
+    One of many processes takes base rows that are there, and makes none: each would make all of them.
+    """
     from ..api import compile
 
     start = time.perf_counter()
@@ -127,7 +130,7 @@ def compile_into(
     try:
         index = compile(
             definition, vocabulary, cache=cache, eager=options.eager, budget=options.budget, threads=options.threads,
-            progress=progress,
+            progress=progress, base_rows=not is_one_of_many,
         )  # fmt: skip
     except StructgenError as error:
         failure = Outcome(
@@ -172,7 +175,9 @@ class _Worker:
         memory.discard(request.key)  # asked for again: the answer got lost
         cache = memory if request.address is None else self._open(request.address)
         dropped = cache.metrics().store_dropped
-        made, _, is_crash, _ = compile_into(request.definition, request.key, vocabulary, cache, request.options, None)
+        made, _, is_crash, _ = compile_into(
+            request.definition, request.key, vocabulary, cache, request.options, None, is_one_of_many=True
+        )
         if made is not None and made.is_kept and cache.metrics().store_dropped > dropped:
             # Nobody else may see the folder of this machine.
             remedy = "Where the folder is shared, `structgen cache push` writes it."

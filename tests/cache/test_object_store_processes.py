@@ -93,9 +93,9 @@ print(json.dumps(cache.metrics().compiles))
 class Unsteady:
     """A share of requests meets a fault, another one each time."""
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, seed: int) -> None:
         self._share = share
-        self._draw = random.Random(7)
+        self._draw = random.Random(seed)
         self._lock = Lock()
         self._faults = [each for kind, each in FAULTS.items() if "never end" not in kind and "is kept" not in kind]
         self.met = 0
@@ -107,9 +107,9 @@ class Unsteady:
         return serve(request) if fault is None else fault(request, serve)
 
 
-def build_and_serve(server: ObjectServer, folder: Path) -> None:
+def build_and_serve(server: ObjectServer, folder: Path, seed: int = 7) -> None:
     """Two builders and four servers at once: no mask is wrong, nothing is lost, nobody hangs."""
-    unsteady = Unsteady(0.1)
+    unsteady = Unsteady(0.1, seed)
     server.fault = unsteady
     url = f"s3://{BUCKET}/fleet"
     processes: list[subprocess.Popen[str]] = []
@@ -129,9 +129,10 @@ def build_and_serve(server: ObjectServer, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_builders_and_four_servers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(7, 7 + int(os.environ.get("STRUCTGEN_FAULTS", "1"))))
+def test_two_builders_and_four_servers(seed: int, tmp_path: Path) -> None:
     with serving_objects() as server:
-        build_and_serve(server, tmp_path)
+        build_and_serve(server, tmp_path, seed)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import threading
 import time
 import warnings
@@ -13,7 +15,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.object_server import BUCKET, FAULTS, Answer, Objects, ObjectServer, Request, Serve, error, serving_objects
+from fakes.object_server import (
+    BUCKET,
+    FAULTS,
+    Answer,
+    Fault,
+    Objects,
+    ObjectServer,
+    Request,
+    Serve,
+    error,
+    serving_objects,
+)
 from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
 
 import structgen as sg
@@ -411,29 +424,70 @@ def test_keys_that_are_none(tmp_path: Path) -> None:
 # -- faults ----------------------------------------------------------------------------------------------
 
 
+def sometimes(fault: Fault, seed: int) -> Fault:
+    """A fault of all requests for the seed 0; of some of them for others."""
+    draw, share = random.Random(seed), random.Random(seed).choice((0.2, 0.5, 0.8)) if seed else 1.0
+
+    def change(request: Request, serve: Serve) -> Answer:
+        return fault(request, serve) if draw.random() < share else serve(request)
+
+    return change
+
+
+#: Schemas that share rows, so that faults meet these, too.
+SCHEMA = sg.JsonSchema({"type": "object", "properties": {"a": {"type": "string", "maxLength": 50}}})
+
+
+def check_schema(cache: sg.Cache, fresh: sg.Index) -> None:
+    """`SCHEMA` from a cache has the masks of one that was compiled without."""
+    guides = sg.Guide(sg.compile(SCHEMA, VOCABULARY, cache=cache)), sg.Guide(fresh)
+    for token in b'{"a": "text, and more of it"}':
+        masks = [[each.allows(token) for token in range(VOCABULARY.size)] for each in guides]
+        assert masks[0] == masks[1]
+        for each in guides:
+            each.advance(token)
+
+
+@pytest.fixture(scope="module")
+def fresh() -> sg.Index:
+    return sg.compile(SCHEMA, VOCABULARY, base_rows=False)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("STRUCTGEN_FAULTS", "1"))))
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")
 def test_a_fault_costs_a_compile(
-    kind: str, opened: Open, server: ObjectServer, quick: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    kind: str, seed: int, fresh: sg.Index, opened: Open, server: ObjectServer, quick: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """No mask is wrong, nobody waits for ever, and what was compiled is there in the end."""
     monkeypatch.setattr(bucket, "_RETRIES", 0)
+    first, second = random_words(2 * seed + 1), random_words(2 * seed + 2)
     times = {"wait": 0.3, "timeout": 0.5} if "never end" in kind else {}
     with opened("builder") as builder:
-        compiled(FIRST, builder)
-    server.fault = FAULTS[kind]
+        compiled(first, builder)
+        if seed:
+            check_schema(builder, fresh)
+    server.fault = sometimes(FAULTS[kind], seed)
     with opened("reader", **times) as reader:
-        compiled(FIRST, reader)
-        compiled(SECOND, reader)
+        compiled(first, reader)
+        compiled(second, reader)
+        if seed:
+            check_schema(reader, fresh)
     server.fault = None
     with opened("healer") as healer:
-        compiled(FIRST, healer)
-        compiled(SECOND, healer)
+        compiled(first, healer)
+        compiled(second, healer)
+        if seed:
+            check_schema(healer, fresh)
         assert not upkeep.push(healer).failed
     with opened("server", write="never") as cache:
-        for words in (FIRST, SECOND):
+        for words in (first, second):
             assert compiled(words, cache, compile_missing=False).origin == "cache"
         assert cache.metrics().hits_store == 2
+        if seed:
+            check_schema(cache, fresh)
+            assert cache.metrics().compiles == 0
 
 
 @pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")

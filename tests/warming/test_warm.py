@@ -18,6 +18,7 @@ from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_word
 import structgen as sg
 from structgen.definitions.loading import NamedDefinition
 from structgen.errors import ArgumentError
+from structgen.warming import warm as warming
 
 #: The same tokens in another order.
 OTHER = sg.Vocabulary.from_bytes([None, *(bytes([i]) for i in range(256))], eos_ids=[0])
@@ -263,3 +264,41 @@ def test_a_process_that_stalls_is_ended(tmp_path: Path) -> None:
 def test_options_that_cannot_be(settings: dict[str, float]) -> None:
     with pytest.raises(ArgumentError):
         sg.WarmOptions(**settings)  # type: ignore[arg-type]
+
+
+def test_what_the_store_has_costs_one_request_each(tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    store = sg.ObjectStore((tmp_path / "store").as_uri(), write="now", wait=300.0, timeout=300.0)
+    text = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 50}}}
+    given: list[object] = [*DEFINITIONS, sg.JsonSchema(text)]  # which shares rows with others
+    with sg.Cache(tmp_path / "builder", store=store) as cache:
+        assert set(statuses(sg.warm(given, VOCABULARY, cache))) == {"compiled"}
+    with sg.Cache(tmp_path / "other", store=store) as cache:
+        assert set(statuses(sg.warm(given, VOCABULARY, cache))) == {"present"}
+        assert cache.metrics().store_requests == len(given)
+        check_cache(cache, list(range(12)))
+
+
+@pytest.mark.parametrize("kept", [3, 9])
+def test_the_store_is_not_asked_for_what_it_hardly_has(
+    kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore")
+    monkeypatch.setattr(warming, "_LOOKED_AT", 4)
+    store = sg.ObjectStore((tmp_path / "store").as_uri(), write="now", wait=300.0, timeout=300.0)
+    order = sorted(DEFINITIONS, key=lambda each: -len(each.canonical()))
+    with sg.Cache(tmp_path / "builder", store=store) as cache:
+        sg.warm(order[:kept], VOCABULARY, cache)
+    asked = list[int]()
+    with sg.Cache(tmp_path / "other", store=store) as cache:
+        prefetch = cache.prefetch
+
+        def asking(keys: list[str]) -> list[str]:
+            asked.append(len(keys))
+            return prefetch(keys)
+
+        monkeypatch.setattr(cache, "prefetch", asking)
+        report = sg.warm(order, VOCABULARY, cache, executor=Fates().executor)
+        assert statuses(report) == ["present"] * kept + ["compiled"] * (12 - kept)
+        check_cache(cache, list(range(12)))
+    assert asked == [4] * {3: 2, 9: 3}[kept]

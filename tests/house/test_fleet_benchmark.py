@@ -1,0 +1,44 @@
+"""The benchmark of warming counts what was kept, and its model keeps to the bounds on paper."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from judges.guides import EACH_BYTE, with_end
+
+import structgen as sg
+from benchmarks.fleet import model, warm
+
+
+def test_ways_keep_the_same(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "vocabulary"
+    vocabulary.write_bytes(with_end(EACH_BYTE).to_bytes())
+    schemas: list[object] = [{"type": "array", "maxItems": n, "items": {"type": "integer"}} for n in range(1, 4)]
+    setup = warm.Setup([*schemas, {"type": "nonsense"}], [vocabulary], tmp_path)
+    found = [warm.measure(way, work, setup, folder, False) for way, (work, folder, store) in
+             list(warm.ways(2).items())[:2]]  # fmt: skip
+    assert [(each.kept, each.failed) for each in found] == [(3, 1), (3, 1)]
+    assert found[1].refused == [3]
+    assert [length for length, _ in found[1].compiled] == [len(sg.JsonSchema(each).canonical()) for each in schemas]
+    work, _, _ = warm.ways(2)["again, all in the folder"]
+    again = warm.measure("again", work, replace(setup, schemas=schemas), "here", False)
+    assert (again.kept, again.compiled) == (3, [])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_simulation_beats_the_paper(seed: int) -> None:
+    dice = random.Random(seed)
+    measured = [(dice.randrange(9), dice.expovariate(5.0)) for _ in range(20)]
+    tasks = model.draw(measured, dice.randrange(1, 60), dice.randrange(1, 4), seed)
+    costs = model.Costs(
+        dice.random() / 100, dice.random() / 100, dice.random(), dice.random(), dice.random(), dice.random() / 10,
+        dice.randrange(9), 10 ** dice.uniform(0, 4),
+    )  # fmt: skip
+    workers = dice.randrange(1, 40)
+    assert model.simulate(tasks, workers, costs) >= model.on_paper(tasks, workers, costs) - 1e-9
+    nothing = model.Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, float("inf"))
+    assert model.simulate(tasks, 1, nothing) == pytest.approx(sum(each.seconds for each in tasks))
+    assert model.simulate(tasks, len(tasks), nothing) == pytest.approx(max(each.seconds for each in tasks))
