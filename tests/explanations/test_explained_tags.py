@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from judges.json_schemas import PERSON
 from judges.loosening import is_right, revivals
 from judges.tag_judge import render
 
@@ -16,16 +17,6 @@ from structgen.compiler.json_schema.layout.styles import GAP, STYLES
 
 VOCABULARY = sg.Vocabulary.bytewise()
 
-PERSON = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "maxLength": 3},
-        "age": {"type": "integer", "maximum": 120},
-        "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
-    },
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
 SCHEMAS: list[dict[str, Any]] = [
     PERSON,
     {
