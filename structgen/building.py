@@ -234,6 +234,7 @@ def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...], list[str]]:
     """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on tokens in it."""
+    from .compiler.grammar.substrings import substrings
     from .compiler.grammar.token_budgets import budgeted_lexemes
 
     marked = definition.marked
@@ -255,6 +256,7 @@ def _embedded(
         machines.append((number[name], machine))
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
     machines += [(number[name], each) for name, each in budgeted_lexemes(definition, vocabulary, meter).items()]
+    machines += [(number[name], each) for name, each in substrings(definition, vocabulary, meter).items()]
     tokens: list[TokenRange] = []
     ends: list[str] = []
     for name, mark in marked.tokens.items():
