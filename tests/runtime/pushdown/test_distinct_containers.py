@@ -78,6 +78,10 @@ def plain(schema: Any) -> Any:
     return json.loads(json.dumps(schema).replace('"uniqueItems": true', '"uniqueItems": false'))
 
 
+#: Options of some of them.
+OPTIONS: dict[str, dict[str, Any]] = {"marked": {"property_order": "any"}}
+
+
 def compiled(schema: Any, vocabulary: sg.Vocabulary = BYTES, **options: Any) -> sg.Index:
     return sg.compile(sg.JsonSchema(schema, **options), vocabulary, eager=False)
 
@@ -150,6 +154,7 @@ ENDLESS: dict[str, Any] = {
     "arrays": array({"type": "array"}, minItems=2),
     "sets": array(array({}), maxItems=40),
     "pairs": array(record(a={"type": "string"}, b={"type": ["number", "object", "array"]})),
+    "marked": array(record([], **{name: {} for name in "abcdef"})),
     "within": {"type": "object", "properties": {"x": array(record(a={}))}, "additionalProperties": array({})},
 }
 
@@ -183,13 +188,14 @@ def drawn(random: Random, depth: int) -> Any:
 @pytest.mark.parametrize("name", ENDLESS)
 def test_jsonschema_decides_texts(name: str) -> None:
     schema, random = ENDLESS[name], Random(name)
-    index, syntax = compiled(schema, escapes="any"), compiled(plain(schema), escapes="any")
+    options: dict[str, Any] = {"escapes": "any", **OPTIONS.get(name, {})}
+    index, syntax = compiled(schema, **options), compiled(plain(schema), **options)
     assert isinstance(index.machine, DistinctMachine)
     seen = {True: 0, False: 0}
     while min(seen.values()) < 40:
         items = [drawn(random, 3) for _ in range(random.randrange(2, 5))]
         if name != "anything":
-            kind: type = {"objects": dict, "pairs": dict, "within": dict}.get(name, list)
+            kind: type = {"objects": dict, "pairs": dict, "marked": dict, "within": dict}.get(name, list)
             items = [each if isinstance(each, kind) else kind() for each in items]
         if name == "pairs":
             items = [{"a": random.choice("ab"), "b": random.choice([1, 2, {}, [], each])} for each in items]

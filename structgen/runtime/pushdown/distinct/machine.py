@@ -99,7 +99,7 @@ class DistinctMachine(InternedMachine[Place]):
             value = item.value()
             if value is None:
                 return (), None
-            place = self._ended(self._left_to(threads) if seen.known is not None else threads, seen, value)
+            place = self._ended(threads, seen, value)
             return self.step(place, byte) if place[0] else place
         threads = self.inner.step(threads, byte)
         if not threads:
@@ -129,18 +129,22 @@ class DistinctMachine(InternedMachine[Place]):
         after = seen.ended(value)
         if seen.known is None:
             return threads, after
+        threads = self._left_to(threads)
         if after.known is seen.known:
             threads = tuple([thread for thread in threads if thread[0] not in self._ends])
         is_distinct = not threads or any(thread[0] in self._ends for thread in threads)
         return threads, after if is_distinct else after.without_set()
 
     def _left_to(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
-        """Where the byte behind a number is left to; threads that need not wait for it are there already."""
-        inner, found = self.inner, dict[Thread, None]()
-        for thread in threads:
+        """Where the byte behind an item is left to: that of a number that could go on, or of an object whose closing
+        brace depends on its members. Other threads are there already."""
+        found, todo = dict[Thread, None](), [*threads]
+        for thread in todo:  # grows as it goes
             state, _, frame = thread
-            is_over = state >= 0 and self._returns[state]
-            found.update(dict.fromkeys(inner.stacks.opened(frame) if is_over else (thread,)))
+            if state >= 0 and self._returns[state]:
+                todo += self.inner.stacks.opened(frame)
+            else:
+                found[thread] = None
         return tuple(found)
 
     def can_go_on(self, place: Place) -> bool:
