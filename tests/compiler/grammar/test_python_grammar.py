@@ -425,6 +425,8 @@ REFUSED_BLOCKS = [
     "(f'{a}# b\n')\n",
     "(f'{a} # b\\\n # c\n')\n",
     "(f'{a} \\\n # c \\\n\n')\n",
+    "(f'{a}\\\n\n')\n",
+    "(f'''{a}\\\n # \\x1\n''')\n",
     "(f'{a:{b}# c\n}')\n",
     "(f'{a: # c\n}')\n",
     "(f'{a,\n}')\n",
@@ -511,11 +513,7 @@ LEFT_OUT = [
     "'\\N{SLEEPING FACE}'\n",
     "if a: b",
     "x\n  \fy\n",
-    "if a:\n  b\n\\\n  c\n",
-    "x\n\\\ny\n",
-    "x \\\n  ",
-    "x \\\n\ny\n",
-    "x \\\n# c\n",
+    "if a:\n  b\n  \f\\\n  c\n",
 ]
 
 
@@ -609,6 +607,27 @@ def test_what_is_left_out(judge: Lark, index: sg.Index) -> None:
         ("if a:\n    # c", False),
         ("x \\", False),
         ("x \\\n", False),
+        ("x \\\n ", True),
+        ("x \\\n\\\n \\\n\ny\n", True),
+        ("x \\\n# c", True),
+        ("x \\\r\n \t# c\ny\n", True),
+        ("x\n\\\n", False),
+        ("x\n \\\n", False),
+        ("x\n \\\n ", True),
+        ("x\n \\\n# c", True),
+        ("x\n \\\n  # c\ny\n", True),
+        ("x\n\\\ny\n", True),
+        ("x\n\\\n y\n", False),
+        ("\\\n", False),
+        ("\\\nx\n", True),
+        (" \f\\\n\fx\n", True),
+        (" \\\nx\n", False),
+        ("(\\\n\n \\\n  # c\n\\\nx)\n", True),
+        ("if a:\n  b\n\\\n  c\n", True),
+        ("if a:\n  b\n\\\n \\\n  c\n", False),
+        ("if a:\n  b\n  \\\n\f \t \\\n c\n  d", True),
+        ("if a:\n  b\n \\\n  c\n", False),
+        ("if a:\n  b\n\\\nelse: c\n", True),
         ("\fx\n", True),
         (" \f\fx\n", True),
         ("\f x\n", False),
@@ -628,15 +647,19 @@ def test_lines(text: str, accepted: bool, judge: Lark, index: sg.Index) -> None:
 
 
 def test_random_lines(judge: Lark, index: sg.Index) -> None:
+    """What Python takes is refused for one of two reasons of those that the grammar's head names."""
     random, accepted = Random(3), 0
+    left_out = re.compile(r" \f|if a:[^\n]*(\\\n[^\n]*)*\Z")
     for _ in range(3_000):
         pieces = random.choices(
-            ["if a:\n", "b", "\n", " ", "  ", "# c", "\f", "\\\n"], [4, 4, 5, 3, 3, 3, 1, 1], k=random.randint(2, 12)
-        )
+            ["if a:\n", "b", "\n", " ", "  ", "# c", "\f", "\\\n", "(", ")"], [4, 5, 5, 3, 3, 3, 1, 4, 1, 1],
+            k=random.randint(2, 12),
+        )  # fmt: skip
         text = "if a:\n  b" * random.randint(0, 1) + "".join(pieces)
-        assert index.match(text.encode()).accepted == parses(judge, text), repr(text)
-        assert parses(judge, text) <= python(text), repr(text)
-        accepted += parses(judge, text)
+        taken = parses(judge, text)
+        assert index.match(text.encode()).accepted == taken, repr(text)
+        assert taken == python(text) or (not taken and left_out.search(text)), repr(text)
+        accepted += taken
     assert accepted > 200
 
 
