@@ -46,6 +46,9 @@ class SharedRows(Protocol):
     def has(self, name: bytes) -> bool:
         """Whether something is kept under a name."""
 
+    def are_brought_along(self) -> bool:
+        """Whether what is not kept yet is to be part of what uses it: each value of its own would cost too much."""
+
     def keep(self, name: bytes, value: bytes) -> None:
         """Keep a new one."""
 
