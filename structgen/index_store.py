@@ -122,11 +122,11 @@ class _SharedRows:
         missing = (name for name in names if name not in at_hand and not (base and name in base))
         self.cache.prefetch(map(self._key, missing), patient=False)
 
-    def has(self, name: bytes) -> bool:
-        base: BaseRows | None = self.vocabulary.base_rows
-        if base is not None and name in base and self._has_base(base):
-            return True
-        return self._key(name) in self.cache
+    def missing(self, names: Collection[bytes]) -> set[bytes]:
+        base: BaseRows | None = self.vocabulary.base_rows if names else None
+        if base is not None and self._has_base(base):
+            names = [name for name in names if name not in base]
+        return {name for name in names if self._key(name) not in self.cache}
 
     def are_brought_along(self) -> bool:
         # A store takes so many requests a second. Without base rows, each file would have those as well, eight times

@@ -221,8 +221,9 @@ class SharedMaskStore:
     def _missing(self, cache: SharedRows) -> dict[bytes, int]:
         """Names that are used and not in the cache, each with a state that has it."""
         used = {name: state for name, _, state, *_ in self.uses if name not in self._kept}
-        self._kept.update(name for name in used if cache.has(name))
-        return {name: state for name, state in used.items() if name not in self._kept}
+        missing = cache.missing(used.keys())
+        self._kept |= used.keys() - missing
+        return {name: state for name, state in used.items() if name in missing}
 
     # -- partial masks ----------------------------------------------------------------------------------------
 
