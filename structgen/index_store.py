@@ -122,11 +122,21 @@ class _SharedRows:
         missing = (name for name in names if name not in at_hand and not (base and name in base))
         self.cache.prefetch(map(self._key, missing), patient=False)
 
-    def has(self, name: bytes) -> bool:
+    def missing(self, names: Collection[bytes]) -> set[bytes]:
+        base: BaseRows | None = self.vocabulary.base_rows if names else None
+        if base is not None and self._has_base(base):
+            names = [name for name in names if name not in base]
+        return {name for name in names if self._key(name) not in self.cache}
+
+    def are_brought_along(self) -> bool:
+        # A store takes so many requests a second. Without base rows, each file would have those as well, eight times
+        # of what it has itself.
         base: BaseRows | None = self.vocabulary.base_rows
-        if base is not None and name in base and base.where == _base_place(self.cache):
-            return _base_key(self.vocabulary) in self.cache
-        return self._key(name) in self.cache
+        is_far = self.cache.remote is not None and self.cache.remote.settings.writes != "never"
+        return is_far and base is not None and base.is_complete and self._has_base(base)
+
+    def _has_base(self, base: BaseRows) -> bool:
+        return base.where == _base_place(self.cache) and _base_key(self.vocabulary) in self.cache
 
     def keep(self, name: bytes, value: bytes) -> None:
         self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import structgen as sg
+from structgen.warming.plan import weight
 
 from .. import run, vocabularies
 from ..json_schema import instances
@@ -54,7 +55,7 @@ class Measured:
     refused: list[int] = field(default_factory=list)  # numbers of schemas, which are compiled anew each time
     requests: int = 0
     bytes_kept: int = 0
-    compiled: list[tuple[int, float]] = field(default_factory=list)  # lengths of schemas, and seconds
+    compiled: list[tuple[float, float]] = field(default_factory=list)  # by which they are ordered, and seconds
 
 
 def _cpu_seconds() -> float:
@@ -82,7 +83,7 @@ def _warm(
     report = sg.warm(definitions, many, cache, executor=executor, options=options)
     into.kept, into.failed = len(report.kept), len(report.failed)
     into.compiled = [
-        (len(definitions[each.position].canonical()), each.seconds) for each in report if each.status == "compiled"
+        (weight(definitions[each.position]), each.seconds) for each in report if each.status == "compiled"
     ]
     into.bytes_kept = sum(each.nbytes for each in report)
     into.refused = sorted({each.position for each in report.failed})

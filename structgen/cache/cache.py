@@ -354,7 +354,7 @@ class Cache:
         return f"Cache({str(self.directory)!r})"
 
     def _front_of(self, directory: Path, *, is_named: bool) -> Front:
-        if is_named and directory.is_file():
+        if is_named and os.path.isfile(directory):  # False, unlike `Path.is_file`, where one may not look
             from .bundle import BundleFront
 
             return BundleFront(directory)

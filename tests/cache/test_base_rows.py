@@ -132,6 +132,38 @@ def test_an_index_from_the_cache_finds_its_rows_there(
     assert not names
 
 
+@pytest.mark.parametrize("has_base_rows", [True, False])
+def test_a_store_gets_one_object_of_an_index_where_it_has_base_rows(
+    has_base_rows: bool, vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has rows of its own beside strings of any kind brings them along; a reader needs nothing else."""
+    pytest.importorskip("obstore")
+    texts = {"a": {"type": "string", "pattern": "^x[^b]*$"}, "b": {"type": "string"}}
+    definition = sg.JsonSchema({"type": "object", "properties": texts})
+    expected = masks(sg.compile(definition, another(vocabulary), base_rows=False))
+    url = (tmp_path / "store").as_uri()
+    with sg.Cache(tmp_path / "builder", store=sg.ObjectStore(url, write="now", wait=300.0, timeout=300.0)) as cache:
+        if has_base_rows:
+            sg.compile_base_rows(vocabulary, cache=cache)
+        before = cache.metrics()
+        sg.compile(definition, vocabulary, cache=cache, base_rows=False)
+        after = cache.metrics()
+    written = after.store_written - before.store_written
+    assert written == 1 if has_base_rows else written > 2
+    if has_base_rows:
+        assert after.store_requests - before.store_requests == 2  # asked for the index, and wrote it
+    names, later = walked(monkeypatch), another(vocabulary)
+    with sg.Cache(tmp_path / "server", store=sg.ObjectStore(url, write="never", wait=300.0)) as cache:
+        index = sg.compile(definition, later, cache=cache, compile_missing=False)
+        assert isinstance(index.machine, PushdownMachine)
+        stored = index.machine.rows.shared.stored.keys()
+        assert bool(stored) == has_base_rows
+        assert stored < {name for name, *_ in index.machine.rows.shared.uses}, "not what any string has"
+        np.testing.assert_array_equal(masks(index), expected)
+        assert not names
+        assert cache.metrics().store_requests == 2 or not has_base_rows, "the index and the base rows"
+
+
 @pytest.mark.parametrize("style", sorted({style.arguments for style in SHIPPED} - {"json", "gemma"}))
 def test_arguments_in_tags_have_some(
     style: str, vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -139,9 +139,19 @@ class TestWarm:
     def test_a_cache_that_cannot_be_written_is_a_failure(self, run: Run, tokenizer: Path) -> None:
         Path("month.regex").write_text(DATE)
         Path("kept").write_text("a file, not a folder")
-        result = run("warm", "month.regex", "-t", tokenizer, "--cache", "kept")
+        result = run("warm", "month.regex", "-t", tokenizer, "--cache", "kept/below")
         assert result.exit_code == 1
         assert "did not keep it" in result.stderr
+
+    def test_a_file_that_is_no_bundle_is_refused(self, run: Run, tokenizer: Path) -> None:
+        Path("month.regex").write_text(DATE)
+        Path("kept").write_text("a file, not a folder")
+        result = run("warm", "month.regex", "-t", tokenizer, "--cache", "kept")
+        assert result.exit_code == 2
+        assert "not an archive of a structgen cache" in result.stderr
+        assert str(Path("kept").absolute()) in result.stderr
+        assert not result.stdout
+        assert Path("kept").read_text() == "a file, not a folder"
 
     @pytest.mark.parametrize(
         ("path", "code", "message"),

@@ -19,6 +19,7 @@ import structgen as sg
 from structgen.definitions.loading import NamedDefinition
 from structgen.errors import ArgumentError
 from structgen.warming import warm as warming
+from structgen.warming.plan import plan
 
 #: The same tokens in another order.
 OTHER = sg.Vocabulary.from_bytes([None, *(bytes([i]) for i in range(256))], eos_ids=[0])
@@ -264,6 +265,14 @@ def test_a_process_that_stalls_is_ended(tmp_path: Path) -> None:
 def test_options_that_cannot_be(settings: dict[str, float]) -> None:
     with pytest.raises(ArgumentError):
         sg.WarmOptions(**settings)  # type: ignore[arg-type]
+
+
+def test_keywords_weigh_more_than_descriptions() -> None:
+    plain = sg.JsonSchema({"type": "string", "description": "a" * 500})
+    dates = sg.JsonSchema({"type": "string", "format": "date", "pattern": "a"})
+    shorter, longer = sg.Regex("a+"), sg.Regex("a" * 100)
+    found = plan([plain, shorter, dates, longer], [VOCABULARY], (1, 1)).tasks
+    assert [each.definition for each in found] == [dates, longer, plain, shorter]
 
 
 def test_what_the_store_has_costs_one_request_each(tmp_path: Path) -> None:

@@ -43,8 +43,11 @@ class SharedRows(Protocol):
     def expect(self, names: Collection[bytes]) -> None:
         """Have at hand what will be fetched: it is far away, and fetching does not wait for that."""
 
-    def has(self, name: bytes) -> bool:
-        """Whether something is kept under a name."""
+    def missing(self, names: Collection[bytes]) -> set[bytes]:
+        """The names under which nothing is kept."""
+
+    def are_brought_along(self) -> bool:
+        """Whether what is not kept yet is to be part of what uses it: each value of its own would cost too much."""
 
     def keep(self, name: bytes, value: bytes) -> None:
         """Keep a new one."""

@@ -772,7 +772,7 @@ class PushdownMachine(InternedMachine[Thread]):
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
         self.lower_all()
         with self._lock:
-            shared = self.rows.shared.find_all() if self_contained else {}
+            shared = self.rows.shared.find_all() if self_contained else self.rows.shared.brought_along()
             return self.tables.to_sections() | to_sections(self.rows, shared)
 
     @classmethod

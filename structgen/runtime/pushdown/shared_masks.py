@@ -206,12 +206,24 @@ class SharedMaskStore:
 
     def keep_used(self) -> None:
         """Keep there whatever is used, also what was at hand from another index or another cache."""
-        if self._cache is None:
+        if self._cache is None or self._cache.are_brought_along():
             return
-        for name, state in {name: state for name, _, state, *_ in self.uses if name not in self._kept}.items():
-            if not self._cache.has(name):
-                self._cache.keep(name, self.find(name, state).to_bytes())
+        for name, state in self._missing(self._cache).items():
+            self._cache.keep(name, self.find(name, state).to_bytes())
             self._kept.add(name)
+
+    def brought_along(self) -> dict[bytes, SharedMasks]:
+        """What a file in the cache has to have itself, by name."""
+        if self._cache is None or not self._cache.are_brought_along():
+            return {}
+        return {name: self.find(name, state) for name, state in self._missing(self._cache).items()}
+
+    def _missing(self, cache: SharedRows) -> dict[bytes, int]:
+        """Names that are used and not in the cache, each with a state that has it."""
+        used = {name: state for name, _, state, *_ in self.uses if name not in self._kept}
+        missing = cache.missing(used.keys())
+        self._kept |= used.keys() - missing
+        return {name: state for name, state in used.items() if name in missing}
 
     # -- partial masks ----------------------------------------------------------------------------------------
 

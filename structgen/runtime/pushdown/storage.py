@@ -34,8 +34,8 @@ SHARED = (
     Column("shared_next", rows="shared", below=COUNT, default=0),
 )
 
-#: Which of the shared masks that the file brings along are each name's.
-STORED = (Column("sh_first", rows=("names", 1), starts="stretches", order="rises"),)
+#: Which of the shared masks that the file brings along are each name's; of some names it may have none.
+STORED = (Column("sh_first", rows=("names", 1), starts="stretches"),)
 
 #: What partial masks decide.
 SETTLED = (
@@ -61,7 +61,7 @@ SEGMENTS = (
 
 
 def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str, Array]:
-    """The sections, with these shared masks: all that are used, or none."""
+    """The sections, with these of the shared masks that are used."""
     keys, values = in_order(rows.all_decided())  # a reader searches
     found = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
     if keys[:, 2].any():
@@ -93,14 +93,15 @@ def _shared_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict
     found = {"shared_name": [number[name] for name in names]} | dict(zip(parts, numbers, strict=True))
     sections: dict[str, Array] = {"shared_hash": np.frombuffer(b"".join(number), np.uint8).reshape(-1, NAME_BYTES)}
     if shared:
-        kept = [shared[name] for name in number]
+        kept = [shared[name] for name in number if name in shared]
         together = SharedMasks(
             [begin for masks in kept for begin in masks.begins],
             [row for masks in kept for row in masks.rows],
             [nodes for masks in kept for nodes in masks.residuals],
         )
         sections |= {f"sh_{name}": section for name, section in together.to_sections().items()}
-        found["sh_first"] = [0, *np.cumsum([len(masks.rows) for masks in kept]).tolist()]
+        lengths = [len(shared[name].rows) if name in shared else 0 for name in number]
+        found["sh_first"] = [0, *np.cumsum(lengths).tolist()]
     return sections | {name: smallest(np.array(column)) for name, column in found.items()}
 
 
@@ -150,6 +151,7 @@ def _read_stored(
     return {
         name: SharedMasks(together.begins[i:j], together.rows[i:j], together.residuals[i:j])
         for name, (i, j) in zip(names, pairwise(first), strict=True)
+        if i < j
     }
 
 
