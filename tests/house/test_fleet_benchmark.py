@@ -11,6 +11,7 @@ from judges.guides import EACH_BYTE, with_end
 
 import structgen as sg
 from benchmarks.fleet import model, warm
+from structgen.warming.plan import weight
 
 
 def test_ways_keep_the_same(tmp_path: Path) -> None:
@@ -22,7 +23,7 @@ def test_ways_keep_the_same(tmp_path: Path) -> None:
              list(warm.ways(2).items())[:2]]  # fmt: skip
     assert [(each.kept, each.failed) for each in found] == [(3, 1), (3, 1)]
     assert found[1].refused == [3]
-    assert [length for length, _ in found[1].compiled] == [len(sg.JsonSchema(each).canonical()) for each in schemas]
+    assert [each for each, _ in found[1].compiled] == [weight(sg.JsonSchema(each)) for each in schemas]
     work, _, _ = warm.ways(2)["again, all in the folder"]
     again = warm.measure("again", work, replace(setup, schemas=schemas), "here", False)
     assert (again.kept, again.compiled) == (3, [])
@@ -31,7 +32,7 @@ def test_ways_keep_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_no_simulation_beats_the_paper(seed: int) -> None:
     dice = random.Random(seed)
-    measured = [(dice.randrange(9), dice.expovariate(5.0)) for _ in range(20)]
+    measured = [(float(dice.randrange(9)), dice.expovariate(5.0)) for _ in range(20)]
     tasks = model.draw(measured, dice.randrange(1, 60), dice.randrange(1, 4), seed)
     costs = model.Costs(
         dice.random() / 100, dice.random() / 100, dice.random(), dice.random(), dice.random(), dice.random() / 10,

@@ -271,8 +271,9 @@ def test_keywords_weigh_more_than_descriptions() -> None:
     plain = sg.JsonSchema({"type": "string", "description": "a" * 500})
     dates = sg.JsonSchema({"type": "string", "format": "date", "pattern": "a"})
     shorter, longer = sg.Regex("a+"), sg.Regex("a" * 100)
-    found = plan([plain, shorter, dates, longer], [VOCABULARY], (1, 1)).tasks
-    assert [each.definition for each in found] == [dates, longer, plain, shorter]
+    given = [plain, shorter, dates, longer]
+    found = plan(given, [VOCABULARY], (1, 1)).tasks
+    assert [given[each.wanted[0].position] for each in found] == [dates, longer, plain, shorter]
 
 
 def test_what_the_store_has_costs_one_request_each(tmp_path: Path) -> None:
