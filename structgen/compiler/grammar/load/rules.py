@@ -78,6 +78,8 @@ class CapturedRule(NamedTuple):
         How many bytes at its end do not.
     is_hidden:
         Whether these are what is given back.
+    shown:
+        How many bytes at its beginning are not hidden, where that is known in place of ``hidden``.
     """
 
     rule: str
@@ -85,6 +87,7 @@ class CapturedRule(NamedTuple):
     before: int = 0
     hidden: int = 0
     is_hidden: bool = False
+    shown: int | None = None
 
 
 @dataclass(frozen=True)
