@@ -61,13 +61,16 @@ def without_budgeted(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
 
 
 def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGrammar) -> None:
-    """Raise `DefinitionError` for rules that are there twice, and for temperatures of what other rules have, too."""
+    """Refuse rules that are there twice, and what is said of a definition that other rules have, too.
+
+    Raises `DefinitionError` and `UnsupportedError`.
+    """
     uses = Counter(name for rule in grammar.rules for name in rule.expansion)
     seen = set[str]()
     for each in attributes:
         if each.lexeme and not each.plain and uses[each.lexeme] > 1:
             raise UnsupportedError(
-                f"several rules have {each.lexeme}, and one of them a temperature",
+                f"several rules have {each.lexeme}, and one of them a temperature or max_tokens",
                 where=f"rule {each.rule}",
                 remedy="Name that rule wherever it is meant, or give the definition another name.",
             )
