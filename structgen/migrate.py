@@ -25,6 +25,7 @@ from .definitions import (
     as_definition,
 )
 from .definitions.grammar_marks import read_marks
+from .definitions.guidance_options import optional_whitespace
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
 from .system.types import Foreign
@@ -127,7 +128,8 @@ def _llguidance_schema(text: str) -> Migrated:
     if not given.pop("whitespace_flexible", True):
         options |= {"whitespace": "compact"}
     if "whitespace_pattern" in given:
-        options["whitespace"] = given.pop("whitespace_pattern")
+        pattern = given.pop("whitespace_pattern")
+        options["whitespace"] = optional_whitespace(pattern) if isinstance(pattern, str) else pattern
     options["lenient"] = bool(given.pop("lenient", False))
     changes = []
     if given.pop("coerce_one_of", False):
