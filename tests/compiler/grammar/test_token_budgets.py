@@ -257,7 +257,8 @@ def test_tokens_finish_whatever_tokens_begin() -> None:
 @pytest.mark.parametrize(
     ("rules", "error", "what"),
     [
-        ("a[max_tokens=0]: /x/", DefinitionError, "is given 0"),
+        ("a[max_tokens=0]: /x/", UnsupportedError, "the shortest text takes 1 token"),
+        ("a[max_tokens=-1]: /x/", DefinitionError, "is given -1"),
         ("a[max_tokens]: /x/", DefinitionError, "is given nothing"),
         ("a[max_tokens=2]: /xxx/", UnsupportedError, "the shortest text takes 3 tokens"),
         ("a[max_tokens=2]: /x(?=y)/", UnsupportedError, "looks ahead"),
@@ -272,6 +273,12 @@ def test_what_is_refused(rules: str, error: type[Exception], what: str) -> None:
     with pytest.raises(error) as raised:
         sg.compile(sg.Grammar(f"start: a\n{rules}"), BYTES, eager=False)
     assert what in str(raised.value)
+
+
+def test_no_tokens_are_the_empty_text() -> None:
+    index = sg.compile(sg.Grammar('start: "<" a ">"\na[max_tokens=0, capture]: /x*/'), BYTES, eager=False)
+    assert index.match(b"<>").accepted
+    assert not index.match(b"<x>").accepted
 
 
 def test_certificates_miss_no_terminal_that_is_not_lexed() -> None:

@@ -51,7 +51,7 @@ _KNOWN = {
     "stop": re.compile(_TERMINAL),
     "temperature": re.compile(r"\d{1,9}(?:\.\d{1,9})?"),  # see structgen.system.arguments
     "max_chars": re.compile(r"\d{1,9}"),
-    "max_tokens": re.compile(r"[1-9]\d{0,8}"),
+    "max_tokens": re.compile(r"\d{1,9}"),
 }
 
 #: What may be said of a definition that is a rule, besides its captures.
@@ -210,7 +210,7 @@ def _read(attributes: str, where: str) -> dict[str, str]:
             what = f"the attribute {key} is given {value}" if value else f"the attribute {key} is given nothing"
             remedy = (
                 "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes, "
-                "temperature a number with nine digits before and behind the point at most, max_tokens one from 1 on."
+                "temperature a number with nine digits before and behind the point at most."
             )
             raise DefinitionError(what, where=where, remedy=remedy)
         if key in said:
