@@ -244,7 +244,7 @@ def _embedded(
     inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
     inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
     inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
-    machines: dict[str, PushdownMachine] = {}
+    machines: dict[str, InnerMachine] = {}
     relaxed: list[str] = []
     for name, each in (inner | dict(definition.definitions)).items():
         machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
@@ -263,6 +263,5 @@ def _embedded(
         # Sets have none of these: it is one by its name, or by its id alone.
         if any(each[0] in vocabulary.eos_ids for each in ranges):
             ends.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
-    held: dict[str, InnerMachine] = {**machines, **budgeted}
-    definitions = tuple((number[name], machine) for name, machine in held.items())
+    definitions = tuple((number[name], machine) for name, machine in {**machines, **budgeted}.items())
     return Embedded(definitions, tuple(tokens)), tuple(relaxed), ends

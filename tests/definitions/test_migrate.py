@@ -103,8 +103,8 @@ def test_grammars_of_xgrammar_in_larks_syntax() -> None:
 def test_spellings_of_xgrammars_lark(text: str) -> None:
     xgrammar = pytest.importorskip("xgrammar")
     texts = [
-        "CD\\u", "C\x01D]\\u", "C", "x\x01y\x02", "xcAycb", "ab<", "ab(", "abn", "ab", "/(/", "abx-z", "aby-z", "aax-z",
-        "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/",
+        "CD\\u", "C\x01D]\\u", "C", "x\x01y\x02", "xcAycb", "ab<", "ab(", "abn", "ab", "/(/", "abx-z", "aby-z",
+        "aax-z", "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/",
     ]  # fmt: skip
     expected = by_xgrammar(xgrammar.Grammar.from_lark(text), texts)
     assert any(expected)

@@ -19,9 +19,8 @@ from ...errors import UnsupportedError
 from ...runtime.automaton.distances import NEVER, AutomatonDistances
 from ...runtime.core.bitsets import set_at, sets_of, words_of
 from ...runtime.grammar.completability.obligations import Watched
-from ...runtime.grammar.embedded import BudgetedLexeme, Embedded
+from ...runtime.grammar.embedded import BudgetedLexeme, Embedded, InnerMachine
 from ...runtime.grammar.tables import GrammarTables
-from ...runtime.pushdown.machine import PushdownMachine
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.dfa import Dfa, minimize, to_tables, trim
 from ..patterns.empty_texts import without_empty
@@ -47,7 +46,7 @@ _BYTES_OF_PLACE = 300
 
 
 def budgeted_lexemes(
-    definition: Grammar, inner: Mapping[str, PushdownMachine], vocabulary: Vocabulary, meter: Meter
+    definition: Grammar, inner: Mapping[str, InnerMachine], vocabulary: Vocabulary, meter: Meter
 ) -> dict[str, BudgetedLexeme]:
     """By name of a terminal: the lexemes of a grammar that have a budget of tokens, definitions among them.
 
@@ -70,7 +69,7 @@ def budgeted_lexemes(
     return found
 
 
-def _flat(name: str, machine: PushdownMachine, meter: Meter) -> Dfa:
+def _flat(name: str, machine: InnerMachine, meter: Meter) -> Dfa:
     """The automaton of a definition's texts, whose states are all that its stacks come to."""
     number = {frozenset(machine.start_threads): 0}
     rows: list[list[int]] = []
