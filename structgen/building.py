@@ -62,9 +62,8 @@ def build(
     if isinstance(definition, JsonSchema):
         from .runtime.pushdown.distinct.machine import distinct
 
-        is_spelled = not (_IN_UTF8 & ~vocabulary.single_bytes).any()  # so that any value can be finished
         machine, relaxations = stack_machine(
-            definition, vocabulary, meter, on_demand=on_demand, keeps_sets=is_spelled
+            definition, vocabulary, meter, on_demand=on_demand, keeps_sets=_is_spelled(vocabulary)
         )
         return distinct(machine), relaxations
     if isinstance(definition, Gbnf):
@@ -143,21 +142,31 @@ def _growing_machine(
 
 def _tag_machine(
     definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool
-) -> tuple[PushdownMachine, tuple[str, ...]]:
+) -> tuple[CompiledMachine, tuple[str, ...]]:
     """`stack_machine` for a structural tag, whose program depends on the vocabulary's special tokens."""
     from .compiler.programs.tables import to_tables
     from .compiler.structural_tags.linker import begin_program, whole_program
     from .compiler.stuck import check_stack_never_stuck
+    from .runtime.pushdown.distinct.machine import distinct
 
+    keeps_sets, growing = _is_spelled(vocabulary), None
     if on_demand:
-        growing, relaxations = begin_program(definition, vocabulary, meter)
+        growing, relaxations = begin_program(definition, vocabulary, meter, keeps_sets=keeps_sets)
+    if growing is not None:
         tables = growing.tables()
     else:
-        program, relaxations = whole_program(definition, vocabulary, meter)
+        program, relaxations = whole_program(definition, vocabulary, meter, keeps_sets=keeps_sets)
+        if program.distinct and (program.reads_tokens or program.counts_tokens):  # which takes another machine
+            program, relaxations = whole_program(definition, vocabulary, meter)
         tables = to_tables(program, meter)
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
-    return machine, relaxations
+    return distinct(machine), relaxations
+
+
+def _is_spelled(vocabulary: Vocabulary) -> bool:
+    """Whether any value of JSON can be finished."""
+    return not (_IN_UTF8 & ~vocabulary.single_bytes).any()
 
 
 def marked_tag_machine(
@@ -169,6 +178,7 @@ def marked_tag_machine(
 
     marks = Marks(vocabulary)
     growing, _ = begin_program(definition, vocabulary, meter, marks)
+    assert growing is not None  # no sets are kept
     return PushdownMachine(growing.tables(), marks.vocabulary), marks
 
 
@@ -234,6 +244,7 @@ def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...], list[str]]:
     """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on tokens in it."""
+    from .compiler.grammar.substrings import substrings
     from .compiler.grammar.token_budgets import budgeted_lexemes
 
     marked = definition.marked
@@ -254,7 +265,8 @@ def _embedded(
             )
         machines[name] = machine
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
-    budgeted = budgeted_lexemes(definition, machines, vocabulary, meter)
+    machines |= budgeted_lexemes(definition, machines, vocabulary, meter)
+    machines |= substrings(definition, vocabulary, meter)
     tokens: list[TokenRange] = []
     ends: list[str] = []
     for name, mark in marked.tokens.items():
@@ -263,5 +275,5 @@ def _embedded(
         # Sets have none of these: it is one by its name, or by its id alone.
         if any(each[0] in vocabulary.eos_ids for each in ranges):
             ends.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
-    definitions = tuple((number[name], machine) for name, machine in {**machines, **budgeted}.items())
+    definitions = tuple((number[name], machine) for name, machine in machines.items())
     return Embedded(definitions, tuple(tokens)), tuple(relaxed), ends

@@ -19,6 +19,16 @@ _WORDS = re.compile(rf"[{_WHITE}]+|\w+|[^\w{_WHITE}]+")
 _REMEDY = 'Write %regex {"substring_words": "..."}, or substring_chars, or {"substring_chunks": ["...", "..."]}.'
 
 
+#: Characters of a text past which its parts are looked up and not lexed. An automaton has a state for each of them at
+#: least, which is more than the usual budget has.
+LONG = 200_000
+
+
+def is_long(text: str) -> bool:
+    """Whether a structured regex, as JSON, is of so long a text. Raises `DefinitionError`."""
+    return len(text) > LONG and sum(map(len, units_of(text))) > LONG
+
+
 def units_of(text: str) -> list[str]:
     """What a structured regex has any run of, from its JSON text. Raises `DefinitionError`."""
     value = json.loads(text)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..api import ready_kernels
 from ..correction.candidates import following
 from ..correction.endings import near_ending, shortest_ending
-from ..definitions import Definition, as_definition
+from ..definitions import Definition, Grammar, as_definition
 from ..definitions.canonical import definition_of
 from ..errors import ArgumentError, StructgenError
 from ..runtime.core.machine import Config
@@ -148,12 +148,17 @@ def _text_of(guide: Guide) -> bytes:
     """The bytes of a guide's text; names of special tokens stand for them."""
     vocabulary = guide.index.vocabulary
     names = {token_id: name.encode() for name, token_id in vocabulary.special_tokens.items()}
+    return b"".join(vocabulary.token(t) or names.get(t, b"") for t in _tokens_of(guide))
+
+
+def _tokens_of(guide: Guide) -> list[int]:
+    """The tokens of a guide's text."""
     (_, *tokens), forgotten = guide.tokens()
     parts = [tokens]
     while forgotten is not None:
         forgotten, earlier = forgotten
         parts.append(array("i", earlier).tolist())
-    return b"".join(vocabulary.token(t) or names.get(t, b"") for part in reversed(parts) for t in part)
+    return [token_id for part in reversed(parts) for token_id in part]
 
 
 def _verdict(guide: Guide | None, index: Index, config: Config, asked: _Asked) -> tuple[bool, int | None, Config]:
@@ -245,9 +250,25 @@ def _findings(refused: _Refused) -> Findings:
         return Findings((_UNKNOWN,), "", notes)
     if index.kind != "grammar" and known is not None:
         ready_kernels(known)  # of a process that has not compiled: its first question has a second, too
-    data = refused.data[: refused.consumed + 1]
-    found = _reader(index.kind)(index, known, data, refused.died_at is None, refused.config)
+    if index.kind == "grammar":
+        from .grammar_findings import find
+
+        grammar = known if isinstance(known, Grammar) else None
+        found = find(index, grammar, _pieces(refused), refused.config)
+    else:
+        data = refused.data[: refused.consumed + 1]
+        found = _reader(index.kind)(index, known, data, refused.died_at is None, refused.config)
     return found._replace(reasons=found.reasons or (_UNKNOWN,), notes=(*found.notes, *notes))
+
+
+def _pieces(refused: _Refused) -> list[tuple[int, bytes]]:
+    """What is accepted of a text, by its tokens where these matter; an id of -1 is bytes alone."""
+    index, guide, before = refused.by, refused.guide, len(refused.asked.before)
+    if guide is None or guide.index is not index or not index.machine.names_tokens():
+        return [(-1, refused.data[: refused.consumed])]
+    vocabulary = index.vocabulary
+    tokens = [(token_id, vocabulary.token(token_id) or b"") for token_id in _tokens_of(guide)]
+    return [*tokens, (-1, refused.data[before : refused.consumed])]
 
 
 def _of_healed(refused: _Refused) -> Findings:
@@ -272,10 +293,6 @@ def _reader(kind: str) -> _Reader:
         from .schemas.findings import find
 
         return find
-    if kind == "grammar":
-        from .grammar_findings import find as of_grammar
-
-        return of_grammar
     if kind == "regex":
         from .pattern_findings import find as of_pattern
 

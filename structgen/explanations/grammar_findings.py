@@ -2,15 +2,16 @@
 
 The terminals are read off the index's own machine: those that the parser accepts behind the last lexeme, as Lark's
 ``UnexpectedToken.accepts`` has them, or where that lexeme can't end here, those it might become. The names of rules
-are kept beside its tables (`structgen.runtime.grammar.parser.provenance`), and read on the first question.
+are kept beside its tables (`structgen.runtime.grammar.parser.provenance`), and read on the first question. Which are
+being written is up to the whole stack of the parser, of which steps keep less: the text is parsed once more for it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..definitions import Grammar
 from ..errors import StructgenError, UnsupportedError
@@ -38,8 +39,12 @@ class _Names(NamedTuple):
     places: dict[str, tuple[int, int]]
 
 
-def find(index: Index, definition: Grammar | None, data: bytes, ended: bool, config: Config) -> Findings:
-    """What the grammar expects in place of a text's last byte, or of its end; ``config`` is that before it."""
+#: Tokens with their bytes; an id of -1 is bytes alone.
+_Pieces: TypeAlias = Sequence[tuple[int, bytes]]
+
+
+def find(index: Index, definition: Grammar | None, pieces: _Pieces, config: Config) -> Findings:
+    """What the grammar expects behind a text, of which ``pieces`` are what was read and led to a configuration."""
     machine = _machine(index)
     names, notes = _names(index, definition)
     between, within = machine.readings(config)
@@ -53,8 +58,13 @@ def find(index: Index, definition: Grammar | None, data: bytes, ended: bool, con
     described = [_described(name, names) for name in terminals[:_MOST_DESCRIBED]]
     more = [f"{len(terminals) - _MOST_DESCRIBED} more"] if len(terminals) > _MOST_DESCRIBED else []
     what = f"the grammar goes on with {', '.join([*described, *more])}{begun}"
-    parses = between or [parse for parse, _ in within]
-    rules = list(islice(_rules(parses, names), _MOST_RULES)) if names else []
+    rules: list[str] = []
+    if names:
+        whole = machine.whole_readings(config, pieces)
+        parses = whole.between or [parse for parse, _ in whole.within]
+        rules = list(islice(_rules(parses, names), _MOST_RULES))
+        if not parses:
+            notes = [*notes, "rules are not named: the text can't be read once more"]
     writing = "; ".join(rules)
     return Findings((Reason("terminal" if terminals else "unknown", terminals, what),), writing, tuple(notes))
 
@@ -164,8 +174,7 @@ def _rules(parses: Iterable[Parse], names: _Names) -> Iterator[str]:
     """The rules that are being written, the innermost first."""
     seen: set[int] = set()
     for parse in parses:
-        for state in islice(parse.stack.states(), _MOST_STATES):
-            for rule, origin, expansion in names.provenance.begun(state):
-                if rule not in seen and not origin.startswith(("$", "__")):
-                    yield f"{origin}{_place(origin, names)}: {_REPEATED.sub('(…)*', expansion)}"
-                seen.add(rule)
+        for rule, origin, expansion in names.provenance.begun(islice(parse.stack.states(), _MOST_STATES)):
+            if rule not in seen and not origin.startswith(("$", "__")):
+                yield f"{origin}{_place(origin, names)}: {_REPEATED.sub('(…)*', expansion)}"
+            seen.add(rule)

@@ -47,11 +47,12 @@ def _of_grammar(index: Index, definition: Grammar, data: bytes, ended: bool) -> 
             return Findings((), "", (f"the grammar is not looked into: {error}",))
         inner = index.explanations[key] = Index("grammar", key, machine, origin="compiled")
     config = inner.machine.start
-    for byte in data if ended else data[:-1]:
+    data = data if ended else data[:-1]
+    for byte in data:
         config = inner.machine.follow_byte(config, byte)
         if config is None:
             return Findings((), "", ("the grammar alone reads the text otherwise, and is not looked into",))
-    return grammar_findings.find(inner, definition, data, ended, config)
+    return grammar_findings.find(inner, definition, [(-1, data)], config)
 
 
 _READERS: dict[type, Callable[[Index, Foreign, bytes, bool], Findings]] = {

@@ -37,4 +37,5 @@ from .products import *
 from .pushdown_walks import *
 from .rows import *
 from .subset_construction import *
+from .substrings import *
 from .values import *

@@ -15,10 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..compiler.json_schema.layout.styles import (
     ARRAYS,
-    BOOLEANS,
     GAP,
-    NULL,
-    NUMBERS,
     OBJECTS,
     STRINGS,
     Kind,
@@ -30,13 +27,10 @@ from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.stacks import Thread
 
 #: What whitespace may stand around a padded value.
-_BLANK = " \t\n\r"
+BLANK = " \t\n\r"
 
-#: How the JSON of values begins, by their types.
-_STARTS = {STRINGS: '"', NUMBERS: "-0", BOOLEANS: "tf", NULL: "n", ARRAYS: "[", OBJECTS: "{"}
-
-#: What no name holds in tags that have no entities for it.
-_NO_NAME = re.compile(r'[<>"&\x00-\x1f]')
+#: Brackets, and the types of what they hold.
+BRACKETS = (("[", "]", ARRAYS), ("{", "}", OBJECTS))
 
 _GEMMA = re.compile(r'<\|"\|>(?P<text>.*?)<\|"\|>|(?P<key>[^\s{}\[\]:,<>|"]+)(?=:)', re.DOTALL)
 
@@ -82,7 +76,7 @@ class GemmaArguments(Arguments):
 
     def finish(self) -> str:
         """The JSON."""
-        return _GEMMA.sub(lambda found: _quoted(found["text"] if found["key"] is None else found["key"]), self._text)
+        return _GEMMA.sub(lambda found: quoted(found["text"] if found["key"] is None else found["key"]), self._text)
 
     def copy(self) -> Arguments:
         """The same, to go on with apart."""
@@ -132,6 +126,7 @@ class TaggedArguments(Arguments):
         self._looked = 0  # so much of it does not end a value
         self._kind: Kind | None = None  # of the value that is being read
         self._before: dict[str, str] = {}  # what stands before it, by the bracket that is open
+        self._names: tuple[str, ...] = ()  # in the tags that are to be closed
         self._is_first = True
         self._ways: list[_Way] = []
 
@@ -153,65 +148,13 @@ class TaggedArguments(Arguments):
             raise _refused()
         return complete[0]
 
-    def unfinished(self, text: str) -> list[str]:
-        """What was read so far, with ``text`` behind it, may mean: JSON, less what was given, that breaks off, too.
-
-        ``text`` need not be what the schema takes. None where no member goes on so, or has tags within its value.
-        """
-        ways = self._in_members()
-        rest = self._text + text
-        if self._kind is not None:
-            found = [*self._begun_values(self._kind, rest)]
-            return [way.text + before + value for way in ways for before in self._befores(way) for value in found]
-        return [way.text + each for way in ways for each in self._begun_members(rest.lstrip(_BLANK))]
-
     def copy(self) -> Arguments:
         """The same, to go on with apart."""
         return copy(self)
 
-    def ended(self) -> list[str]:
-        """What was read so far may mean: JSON, less what was given, that ends; none within a member."""
-        is_within = self._kind is not None or bool(self._text.strip(_BLANK))
-        return [] if is_within else [way.text + way.open for way in self._in_members()]
-
-    def _in_members(self) -> list[_Way]:
-        """What may be meant where no array or object in tags has begun."""
-        self._begin()
-        return [way for way in self._ways if len(way.open) == 1]
-
-    def _begun_members(self, text: str) -> Iterator[str]:
-        """What the beginning of a member may mean; behind a name each type that its tag may stand for."""
-        opening, end = self._style.opening.decode(), chr(self._style.name_end)
-        comma = "" if self._is_first else ", "
-        if text and opening.startswith(text):
-            yield f'{comma}"'
-        elif text.startswith(opening):
-            name, ends, rest = text[len(opening) :].partition(end)
-            if _NO_NAME.search(name) and not self._style.entities:
-                return
-            key = comma + _quoted(self._named(name))
-            if not rest:
-                yield key if ends else key[:-1]
-                return
-            for kind in self._style.kinds:
-                if re.fullmatch(_begun(kind.before), ends + rest):
-                    yield from (f"{key}: {start}" for each in sorted(kind.types) for start in _STARTS[each])
-
-    def _begun_values(self, kind: Kind, text: str) -> Iterator[str]:
-        """What a value's text may mean that breaks off, or ends with its closing tag or the beginning of that."""
-        if text.endswith(self._closing):
-            yield from (f"{each} " for each in self._values(kind, text.removesuffix(self._closing), tagged=False))
-            return
-        if kind.types != {STRINGS}:
-            ends = (n for n in range(len(self._closing), 0, -1) if text.endswith(self._closing[:n]))
-            closing = next(ends, 0)
-            bare = text[: len(text) - closing].lstrip(_BLANK)
-            starts = (_STARTS[each] for each in kind.types - ({ARRAYS, OBJECTS} if self._style.item else set()))
-            if bare and bare[0] in "".join(starts).replace("0", "0123456789") and (bare[0] != '"'):
-                yield f"{bare} " if closing else bare
-        if STRINGS in kind.types:
-            texts = (text.removeprefix(self._style.frame.decode()), text.lstrip(_BLANK), text)
-            yield from (_quoted(each)[:-1] for each in dict.fromkeys(texts if kind.padded else [text]))
+    def _nested(self, kind: Kind) -> frozenset[str]:
+        """The types of a kind whose values have tags in them."""
+        return kind.types & {OBJECTS, ARRAYS} if self._style.item else frozenset()
 
     def _begin(self) -> None:
         if not self._ways:
@@ -226,18 +169,19 @@ class TaggedArguments(Arguments):
         self._text, self._looked = self._text[found.end() :], 0
         if found.lastgroup is None:
             self._take(lambda way: [(way.open[-1], way.open[:-1])] if len(way.open) > 1 else [])
-            self._is_first = False
+            self._names, self._is_first = self._names[:-1], False
             return True
         self._kind = self._style.kinds[int(found.lastgroup[1:])]
         comma, name = "" if self._is_first else ", ", found["name"]
-        self._before = {} if name is None else {"}": f"{comma}{_quoted(self._named(name))}: "}
+        self._before = {} if name is None else {"}": f"{comma}{quoted(self._named(name))}: "}
         if name is None or name.encode() == self._style.item_name:
             self._before["]"] = comma
+        self._names = (*self._names, self._style.item_name.decode() if name is None else name)
         return True
 
     def _read_value(self, kind: Kind) -> bool:
         """Read a value with its closing tag, or begin one that has tags in it, if it is known which."""
-        nested = kind.types & {OBJECTS, ARRAYS} if self._style.item else frozenset[str]()
+        nested = self._nested(kind)
         if nested == kind.types:
             return self._begin_nested(kind, 0)
         end = self._text.find(self._closing, self._looked)
@@ -254,11 +198,12 @@ class TaggedArguments(Arguments):
         values = [*self._values(kind, self._text[:end], tagged=bool(nested))]
         self._take(lambda way: [(before + value, way.open) for before in self._befores(way) for value in values])
         self._text, self._looked, self._kind, self._is_first = self._text[behind:], 0, None, False
+        self._names = self._names[:-1]
         return True
 
     def _begin_nested(self, kind: Kind, end: int) -> bool:
         """Begin an array or an object in tags, behind some whitespace."""
-        brackets = [each for each in (("[", "]", ARRAYS), ("{", "}", OBJECTS)) if each[2] in kind.types]
+        brackets = [each for each in BRACKETS if each[2] in kind.types]
         self._take(lambda way: [(b + o, way.open + c) for b in self._befores(way) for o, c, _ in brackets])
         self._text, self._looked, self._kind, self._is_first = self._text[end:], 0, None, True
         return True
@@ -274,14 +219,15 @@ class TaggedArguments(Arguments):
 
     def _values(self, kind: Kind, text: str, *, tagged: bool) -> Iterator[str]:
         """What the text of a value may mean, as JSON, the likeliest first; ``tagged`` where arrays have tags."""
-        bare = text.strip(_BLANK)
-        if kind.types != {STRINGS} and bare[:1] not in ('"{[' if tagged else '"') and _is_json(bare):
+        bare = text.strip(BLANK)
+        may_be_json = kind.types != {STRINGS} and (kind.padded or bare == text)
+        if may_be_json and bare[:1] not in ('"{[' if tagged else '"') and _is_json(bare):
             yield bare
         if STRINGS in kind.types:
             frame = self._style.frame.decode()
             framed = kind.padded and text.startswith(frame) and text.endswith(frame) and len(text) >= 2 * len(frame)
             unframed = text[len(frame) : len(text) - len(frame)] if framed else text
-            yield from map(_quoted, dict.fromkeys([unframed, bare, text] if kind.padded else [text]))
+            yield from map(quoted, dict.fromkeys([unframed, bare, text] if kind.padded else [text]))
         if tagged and not bare:
             yield from (each for each, of in (("[]", ARRAYS), ("{}", OBJECTS)) if of in kind.types)
 
@@ -333,12 +279,6 @@ def _pattern(text: bytes) -> str:
     return r"\s*".join(re.escape(piece) for piece in text.decode().split(GAP.decode()))
 
 
-def _begun(text: bytes) -> str:
-    """A pattern of the beginnings of what `_pattern` matches."""
-    pieces = [re.escape(each) if each != GAP.decode() else r"\s*" for each in text.decode()]
-    return "".join(f"(?:{piece}" for piece in pieces) + ")?" * len(pieces)
-
-
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
@@ -347,7 +287,8 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path as FilePath
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from judges.lark_judge import changed, judge, parses, refused
 from judges.random_lark import LETTERS, random_grammar
 from lark import Lark
 from lark.exceptions import LarkError
+from lark.parsers.grammar_analysis import RulePtr
+from lark.parsers.lalr_analysis import Reduce
 
 import structgen as sg
 from structgen import grammars
@@ -98,6 +102,106 @@ def test_expected_terminals_of_shipped_grammars_are_larks(name: str, text: str) 
     assert found["compared"] > 10
 
 
+def states_of(parser: Lark, text: str) -> list[frozenset[Any]]:
+    """The items of the states on the stack of Lark's parser behind a text that led there, the top first.
+
+    What it would reduce whatever came next is reduced.
+    """
+    interactive: Any = parser.parse_interactive(text)
+    for token in interactive.lexer_thread.lex(interactive.parser_state):
+        interactive.feed_token(token)
+    stack = list(interactive.parser_state.state_stack)
+    moves = interactive.parser_state.parse_conf.parse_table.states
+    while len(actions := {(action, to) for action, to in moves[stack[-1]].values()}) == 1:
+        ((action, rule),) = actions
+        if action is not Reduce:
+            break
+        del stack[len(stack) - len(rule.expansion) :]
+        stack.append(moves[stack[-1]][rule.origin.name][1])
+    found = [frozenset(each for each in stack[-1] if each.index)]
+    for state in stack[-2::-1]:
+        todo = [RulePtr(each.rule, each.index - 1) for each in found[-1]]
+        for item in todo:  # grows as it goes
+            assert item in state
+            if not item.index:
+                todo += [each for each in state if not each.is_satisfied and each.next == item.rule.origin
+                         and each not in todo]  # fmt: skip
+        found.append(frozenset(each for each in todo if each.index))
+    return found
+
+
+def rules_of(states: list[frozenset[Any]]) -> list[set[str]]:
+    """The rules that states are in the middle of, those of each state together, each rule once."""
+    found: list[set[str]] = []
+    seen: set[Any] = set()
+    for state in states:
+        items = [each for each in state if 0 < each.index < len(each.rule.expansion) and each.rule not in seen]
+        seen.update(each.rule for each in items)
+        names = [(each.rule.origin.name, [s.name for s in each.rule.expansion], each.index) for each in items]
+        found.append({
+            f"{origin}: {' '.join([*written[:at], '.', *written[at:]])}" for origin, written, at in names
+            if not origin.startswith(("$", "__"))
+        })  # fmt: skip
+    return [{re.sub(r"__\w+_(star|plus)_\d+", "(…)*", rule) for rule in rules} for rules in found if rules]
+
+
+def are_first(named: list[str], rules: list[set[str]]) -> bool:
+    """Whether some rules are those of the uppermost states, in this order; of the last state it may be a part."""
+    for each in rules:
+        if not named:
+            return True
+        here, named = named[: len(each)], named[len(each) :]
+        if not (set(here) <= each and len(set(here)) == len(here)):
+            return False
+    return not named
+
+
+WRITTEN = {
+    "json": '{"a": [1, 2, {"b": [], "c": [null, {"d": "e"}]}, [[3]]], "f": true}',
+    "c": PROGRAM.replace("point_t p", "struct point p"),
+    "sql": QUERIES.replace("FROM t", "FROM t JOIN (SELECT b, c FROM u, v WHERE x IN (1, 2, 3)) USING (a, b)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "lexer", "with_kernels"),
+    [
+        ("json", "contextual", True), ("json", "basic", False), ("c", "contextual", True), ("c", "basic", False),
+        ("sql", "contextual", False), ("sql", "basic", True),
+    ],
+)  # fmt: skip
+def test_rules_that_are_written_are_those_of_larks_stack(
+    name: str, lexer: Literal["contextual", "basic"], with_kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the machine keeps a simpler stack, that accepts the same."""
+    monkeypatch.setattr(GrammarMachine, "_uses_kernels", lambda machine: with_kernels)
+    file, text = grammars.path(name), WRITTEN[name]
+    index = sg.compile(sg.Grammar(file, lexer=lexer), VOCABULARY, eager=False)
+    parser = judge(file, lexer, debug=True)
+    ends = [token.end_pos for token in parser.lex(text) if token.strip()]
+    for end in ends:
+        assert end is not None
+        explanation = sg.explain(index, text[:end] + "\0", completion=False)
+        assert explanation.consumed == len(text[:end].encode())
+        named = [re.sub(r" \(line \d+, column \d+\)", "", rule) for rule in explanation.writing.split("; ") if rule]
+        rules = rules_of(states_of(parser, text[:end])[:24])
+        assert len(named) == min(6, sum(map(len, rules))), text[:end]
+        assert are_first(named, rules), text[:end]
+    assert len(ends) > 20
+
+
+def test_rules_are_named_behind_special_tokens() -> None:
+    source = 'start: <think> list\nlist: "[" [item ("," item)*] "]"\nitem: list | /[0-9]/'
+    tokens = [bytes([byte]) for byte in range(256)]
+    vocabulary = sg.Vocabulary.from_bytes([*tokens, None, None], eos_ids=[257], special_tokens={"<think>": 256})
+    guide = sg.Guide(sg.compile(sg.Grammar(source), vocabulary, eager=False))
+    for token_id in (256, *b"[1,[2"):
+        assert guide.advance(token_id)
+    found = sg.explain(guide, "?")
+    assert found.writing.startswith("list (line 2, column 1): LSQB item . ")
+    assert not found.notes
+
+
 def test_rules_and_terminals_are_named_with_their_places() -> None:
     index = sg.compile(sg.Grammar('start: list\nlist: "[" ITEM ("," ITEM)* "]"\nITEM: /[a-z]+/'), VOCABULARY)
     found = sg.explain(index, "[a,]")
@@ -147,7 +251,8 @@ def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) ->
     new, old = (sg.Index.load(tmp_path / f"{name}.sgi") for name in ("new", "old"))
     known, without = sg.explain(new, b"(1+*2"), sg.explain(old, b"(1+*2")
     assert known == sg.explain(index, b"(1+*2")
-    assert known.writing == "atom (line 27, column 2): LPAR . sum RPAR"
+    places = "sum (line 10, column 2)", "atom (line 27, column 2)"
+    assert known.writing == f"{places[0]}: sum PLUS . product; {places[1]}: LPAR . sum RPAR"
     assert not without.writing
     assert "no names" in without.notes[0]
     assert known.reasons[0].where == without.reasons[0].where
@@ -164,6 +269,6 @@ def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) ->
 def test_names_of_strangers_are_checked(change: dict[str, object]) -> None:
     good: dict[str, object] = {"terminals": [{"name": "A"}], "rules": ["a: A A", "b: "], "kernels": ["1", "", "99 2"]}
     found = Provenance.from_section(np.frombuffer(json.dumps(good).encode(), np.uint8), "file")
-    assert [list(found.begun(state)) for state in range(4)] == [[(0, "a", "A . A")], [], [], []]
+    assert [list(found.begun([state])) for state in range(4)] == [[(0, "a", "A . A")], [], [], []]
     with pytest.raises(FormatError):
         Provenance.from_section(np.frombuffer(json.dumps(good | change).encode(), np.uint8), "file")

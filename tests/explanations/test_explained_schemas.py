@@ -10,23 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
-from judges.json_schemas import VALUES, schemas
+from judges.json_schemas import PERSON, VALUES, schemas
 from judges.loosening import is_revived, revivals
 
 import structgen as sg
 
 VOCABULARY = sg.Vocabulary.bytewise()
-
-PERSON = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "maxLength": 3},
-        "age": {"type": "integer", "maximum": 120},
-        "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
-    },
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
 
 OPTIONS: list[dict[str, Any]] = [
     {}, {"property_order": "any"}, {"whitespace": "any"}, {"escapes": "any"}, {"additional_properties": False},
@@ -98,7 +87,7 @@ def test_keywords_that_only_conflict_are_named_together() -> None:
 
 
 def test_indented_texts() -> None:
-    index = compiled({**PERSON, "properties": {**PERSON["properties"]}}, whitespace=2)  # type: ignore[dict-item]
+    index = compiled({**PERSON, "properties": {**PERSON["properties"]}}, whitespace=2)
     assert sg.explain(index, '{\n  "name": 3').reasons[0].where == ("/properties/name/type",)
     assert sg.explain(index, '{"name').reasons[0].where == ("whitespace",)
 

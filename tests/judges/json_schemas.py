@@ -21,6 +21,18 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4)
 
 
+#: A schema of the usual keywords.
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 3},
+        "age": {"type": "integer", "maximum": 120},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
 #: Values of every type, from the same few atoms as the schemas.
 VALUES = _ATOMS | _containers(_ATOMS) | _containers(st.recursive(_ATOMS, _containers, max_leaves=4))
 

@@ -6,7 +6,8 @@ A schema without the keywords that are named is compiled like any other; nothing
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from itertools import islice, product
 from typing import Any
 
@@ -21,12 +22,18 @@ LOOSE: dict[str, dict[str, Any]] = {
     "item_separator": {"item_separator": None}, "key_separator": {"key_separator": None},
 }  # fmt: skip
 
+#: Styles that have declared members alone: a value can't become an object that no keyword declares members of.
+DECLARED_ALONE = frozenset({"minimax_m3_xml"})
+
 #: Combinations of alternatives that are tried.
 _MOST = 24
 
 
-def without(schema: Any, pointers: set[str]) -> Any:
-    """A schema without the keywords, or with ``true`` in place of the schemas, at some JSON pointers."""
+def without(schema: Any, pointers: set[str], declared: Collection[str] = ()) -> Any:
+    """A schema without the keywords, or with ``true`` in place of the schemas, at some JSON pointers.
+
+    Where a type was taken out members of some names are declared.
+    """
     schema = copy.deepcopy(schema)
     for pointer in sorted(pointers, key=len, reverse=True):
         if not pointer:
@@ -44,6 +51,8 @@ def without(schema: Any, pointers: set[str]) -> Any:
             node[last] = True
         else:
             del node[last]
+            if last in ("type", "enum", "const"):
+                node["properties"] = dict.fromkeys(declared, True) | node.get("properties", {})
     return schema
 
 
@@ -107,6 +116,10 @@ def is_revived(
                 loose |= LOOSE[name]
     if _takes(without(schema, pointers), loose, data, whole):
         return True
+    if options.get("style") in DECLARED_ALONE:
+        names = dict.fromkeys(re.findall(r"(?<=\[<)[^<>/]+(?=>)", data.decode("utf-8", "ignore")))
+        if _takes(without(schema, pointers, names), loose, data, whole):
+            return True
     inner = {pointer for pointer in pointers if "/oneOf/" in pointer}
     if not inner or _takes(with_any_of(schema, inner), options, data, whole):
         return False
@@ -124,10 +137,12 @@ def _takes(schema: Any, options: dict[str, Any], data: bytes, whole: bool) -> bo
 
 
 def is_right(schema: Any, options: dict[str, Any], found: sg.Explanation) -> bool | None:
-    """Whether what is named of a refusal stands against it; None where nothing of a schema is named."""
+    """Whether what is named of a refusal stands against it; None where nothing of a schema, or tags beside it, is."""
     kinds = {reason.kind for reason in found.reasons}
-    if kinds & {"json", "incomplete"} or ("option" in kinds and not found.reasons[0].where):
+    if kinds & {"json", "incomplete", "tag"} or ("option" in kinds and not found.reasons[0].where):
         return None
     whole, data = found.consumed == len(found.data), found.data[: found.consumed + 1]
-    ways = revivals(found.reasons)
-    return "unknown" not in kinds and all(is_revived(schema, options, way, data, whole=whole) for way in ways)
+    if "unknown" in kinds:
+        return False
+    ways = [way for way in revivals(found.reasons) if all(reason.kind != "tag" for reason in way)]
+    return all(is_revived(schema, options, way, data, whole=whole) for way in ways) if ways else None

@@ -119,6 +119,17 @@ def test_gemma_arguments_are_json() -> None:
     assert calls_of(reader.message()) == [["f", {"a": ['x: "y"', "\n"], "b": -1500.0}]]
 
 
+@pytest.mark.parametrize(("written", "read"), [("12", 12), (" 12", " 12"), ("12\n", "12\n")])
+def test_numbers_have_no_whitespace_around_them_where_the_tags_have_none(written: str, read: object) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": ["string", "integer"]}}, "required": ["n"]}
+    tools = [{"name": "f", "parameters": schema}]
+    mark = "]<]minimax[>["
+    reader = sg.ToolCallReader(sg.tool_calls(tools, "minimax_m3", tool_choice="required", reasoning=False))
+    call = f'{mark}<invoke name="f">{mark}<n>{written}{mark}</n>{mark}</invoke>'
+    reader.feed(f"{mark}<tool_call>\n{call}\n{mark}</tool_call>")
+    assert calls_of(reader.message()) == [["f", {"n": read}]]
+
+
 @pytest.mark.parametrize("style", sorted({case["style"] for case in TURNS_OF_TEMPLATES}))
 def test_tokens_are_read_as_texts_are(style: str) -> None:
     pytest.importorskip("transformers")

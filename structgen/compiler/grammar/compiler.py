@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
+from ...definitions.structured_regexes import is_long
 from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
@@ -39,6 +40,7 @@ from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
 from .parser.empty_rules import without_empty_rules
 from .parser.lalr import Lalr
+from .unlexed import not_lexed, unlexed
 
 #: Places in rules, and in the parser's states, of which names are kept.
 _MOST_NAMED = 1 << 17
@@ -280,10 +282,12 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
 def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], meter: Meter) -> ContextFreeGrammar:
     """The grammar with automata of terminals that no regex says, which come first among those of their priority.
 
-    Raises the errors of `algebra.automaton`.
+    Raises the errors of `algebra.automaton`, and of `unlexed`.
     """
+    long = {algebra.named(number): text for number, text in enumerate(structured) if is_long(text)}
     terminals = (
-        replace(each, automaton=algebra.automaton(each.pattern, structured, meter))
+        unlexed(each, long[each.pattern], grammar) if each.pattern in long
+        else replace(each, automaton=algebra.automaton(each.pattern, structured, meter))
         if each.pattern is not None and not MARKED.isdisjoint(each.pattern) else each
         for each in grammar.terminals
     )  # fmt: skip
@@ -319,10 +323,11 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     """
     grammar = without_budgeted(read_rules(definition, meter))
     ambiguity = _ambiguity(definition, grammar, meter)
-    return compile_rules(
+    tables = compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
         indentation=definition.postlex, tell=not _is_shipped(definition.path),
     )  # fmt: skip
+    return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
 
 
 def _ambiguity(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> str:

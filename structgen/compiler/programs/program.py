@@ -294,6 +294,7 @@ class Program:
             self.token_edges[state + by] = [
                 TokenEdge(edge.tokens, sequences[edge.sequence], counts[edge.counted]) for edge in tokens
             ]
+        self.distinct |= {state + by: mark for state, mark in other.distinct.items()}
         return other.start + by
 
     def continued(self) -> Program:

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
 from ...definitions import Grammar
+from ...definitions.structured_regexes import LONG
 from ...errors import EmptyLanguageError, UnsupportedError
 from ...runtime.core.digraph import solve
 from ..gbnf.compiler import rules_of
@@ -76,6 +77,12 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
         )
     grammar = read_rules(definition, meter)
     for terminal in grammar.terminals:
+        if terminal.substring is not None:
+            raise UnsupportedError(
+                f"the grammar is part of another definition and has a text of more than {LONG:,} characters",
+                where=f"terminal {terminal.name}",
+                remedy="Shorten the text, or compile it alone, as a Grammar.",
+            )
         if terminal.max_tokens is not None:
             raise UnsupportedError(
                 "the grammar is part of another definition and has max_tokens, which counts tokens",

@@ -57,6 +57,8 @@ class _Inner(Protocol):
 class Linker:
     """The program of a structural tag, lowered as a whole or in parts; see `structgen.compiler.programs.growing`.
 
+    With ``keeps_sets`` schemas may leave it to who follows a text that items differ; ``has_sets``: some do.
+
     Raises
     ------
     DefinitionError, EmptyLanguageError, UnsupportedError, BudgetExceededError, VocabularyError
@@ -64,9 +66,16 @@ class Linker:
     """
 
     def __init__(
-        self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
+        self,
+        definition: StructuralTag,
+        vocabulary: Vocabulary,
+        meter: Meter,
+        marks: Marks | None = None,
+        *,
+        keeps_sets: bool = False,
     ) -> None:
         self.meter = meter
+        self.keeps_sets, self.has_sets = keeps_sets, False
         self.vocabulary = vocabulary
         self.relaxations: list[str] = []
         self.known: dict[Regex | Gbnf | Grammar, _RulesInner] = {}
@@ -343,7 +352,8 @@ class _SchemaInner:
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
             if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):
-                self._program = lower_schema(self._schema, linker.meter)
+                self._program = lower_schema(self._schema, linker.meter, keeps_sets=linker.keeps_sets)
+                linker.has_sets |= bool(self._program.distinct)
                 linker.relaxations += self._schema.relaxed
                 self.nullable = self._program.returns[self._program.start]
         elif tagged:
@@ -444,23 +454,37 @@ def _regex(regex: Regex, meter: Meter) -> _RulesInner:
     return _RulesInner({0: of_dfa(dfa, meter)}, {0: "regex"}, 0, bool(dfa.accepting[dfa.start]))
 
 
-def whole_program(definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> tuple[Program, tuple[str, ...]]:
+def whole_program(
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, *, keeps_sets: bool = False
+) -> tuple[Program, tuple[str, ...]]:
     """The program with all parts lowered, and what was relaxed. Raises the errors of `Linker`."""
-    linker = Linker(definition, vocabulary, meter)
+    linker = Linker(definition, vocabulary, meter, keeps_sets=keeps_sets)
     while linker.open:
         linker.go_on(linker.open)
     return linker.program, tuple(dict.fromkeys(linker.relaxations))
 
 
 def begin_program(
-    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
-) -> tuple[GrowingProgram, tuple[str, ...]]:
-    """The program, whose parts are lowered when a text first comes to them; with marks, if there are some."""
+    definition: StructuralTag,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    marks: Marks | None = None,
+    *,
+    keeps_sets: bool = False,
+) -> tuple[GrowingProgram | None, tuple[str, ...]]:
+    """The program, whose parts are lowered when a text first comes to them; with marks, if there are some.
+
+    None where the items of some arrays must differ, which the program leaves to who follows a text.
+    """
+    has_sets = False
     relaxations: dict[str, None] = {}
 
     def begin() -> Linker:
-        linker = Linker(definition, vocabulary, meter, marks)
+        nonlocal has_sets
+        linker = Linker(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
+        has_sets = linker.has_sets
         relaxations.update(dict.fromkeys(linker.relaxations))
         return linker
 
-    return GrowingProgram(begin, meter), tuple(relaxations)
+    growing = GrowingProgram(begin, meter)
+    return None if has_sets else growing, tuple(relaxations)

@@ -4,6 +4,6 @@ Comes in: a schema, and the text with the byte that it dies at. Goes out: `Findi
 
 Read `json_places` (an unfinished JSON text), `verdicts` (what keywords make of a piece of it, read off the piece),
 `probes` (the same asked of an automaton), `pieces` (both, value by value), `subschemas` (which apply to a value),
-`keywords` (their names), `reasons` (the search), `tagged` (members in the tags of a style, read as JSON), and
-`findings`.
+`keywords` (their names), `reasons` (the search), `tagged` (members in the tags of a style, read as JSON), `tag_names`
+(names that these can't hold), and `findings`.
 """

@@ -24,13 +24,12 @@ class ApplyingSubschemas:
     def __init__(self, probes: SchemaProbes) -> None:
         self._probes = probes
 
-    def applied(self, goal: frozenset[SchemaId]) -> list[SchemaId]:
-        """The subschemas that apply with some others, by way of references and ``allOf``."""
+    def applied(self, goal: frozenset[SchemaId], by: tuple[str, ...] = ("refs", "all_of")) -> list[SchemaId]:
+        """The subschemas that apply with some others ``by`` way of references and ``allOf``, or of other fields."""
         found = dict.fromkeys(sorted(goal))
         todo = list(found)
         for each in todo:  # grows
-            schema = self._probes.schemas[each]
-            for other in (*schema.refs, *schema.all_of):
+            for other in self._probes.schemas[each].children(by):
                 if other not in found:
                     found[other] = None
                     todo.append(other)

@@ -7,6 +7,7 @@ as well, both are followed.
 
 A *lexeme with a budget* is such a definition, too: so many tokens have a byte of it at most. Threads count what is
 left to it. Where a token ends, it must be possible to complete the lexeme by tokens that are left and end no later.
+So is a *part of a text* that is too long for the lexer (`structgen.runtime.grammar.substrings`).
 
 A *special token* has no bytes. It is one token, where the parser accepts its terminal and the lexeme before it is
 complete. A *token by its id* is the same, and may have bytes: then it is one token whatever they are, and is read as
@@ -40,6 +41,7 @@ from ..rows.row_pool import RowPool
 from .lexeme_futures import LexemeFutures
 from .partial_masks import KnownMasks, LexemeMasks
 from .storage import from_sections, to_sections
+from .substrings.machine import SubstringMachine
 from .tables import GrammarTables
 
 if TYPE_CHECKING:
@@ -364,8 +366,8 @@ class Embedded:
             name = f"inner_{number}"
             (stored,) = columns.read(sections, (Column(name, "u1", mapped=True),), {}, where).values()
             inner, own = unpack(stored.data, f"{where}, {name}")
-            kind: type[BudgetedLexeme] | type[PushdownMachine]
-            kind = BudgetedLexeme if BudgetedLexeme.is_meta(inner) else PushdownMachine
+            kind: type[BudgetedLexeme] | type[SubstringMachine] | type[PushdownMachine] = PushdownMachine
+            kind = next((each for each in (BudgetedLexeme, SubstringMachine) if each.is_meta(inner)), kind)
             machines.append((terminal, kind.from_sections(inner, own, vocabulary, where)))
         tokens = [TokenRange(token_id, token_id, terminal) for token_id, terminal in found["tokens"]]
         tokens += [TokenRange(*each) for each in found["token_ranges"]]

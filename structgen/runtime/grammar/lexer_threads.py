@@ -39,6 +39,22 @@ At: TypeAlias = int | tuple[int, Inner]
 Thread: TypeAlias = tuple[Parse, At, Watched]
 
 
+class Readings(NamedTuple):
+    """How a text can be read, for explanations.
+
+    Parameters
+    ----------
+    between:
+        Where the parser is if no further byte belongs to the last lexeme.
+    within:
+        Where it is before each lexeme that may go on, with the lexer's state; of definitions within the grammar there
+        is none: -1.
+    """
+
+    between: list[Parse]
+    within: list[tuple[Parse, int]]
+
+
 class Opening(NamedTuple):
     """Whether something can follow; the lowest depth read; whether so at all levels with as many open brackets."""
 
@@ -226,6 +242,19 @@ class LexerThreads:
         for parse, at, watched in self.closed(threads):
             if not isinstance(at, tuple) and at in self.fresh and not self._obligations.lapses(watched):
                 yield parse
+
+    def readings(self, threads: tuple[Thread, ...]) -> Readings:
+        """How the text that led to some threads can be read; each way once."""
+        between: dict[Parse, None] = {}
+        within: dict[tuple[Parse, int], None] = {}
+        for parse, at, _ in self.closed(threads):
+            if isinstance(at, tuple):
+                within[parse, -1] = None
+            elif at in self.fresh:
+                between[parse] = None
+            else:
+                within[parse, at] = None
+        return Readings(list(between), list(within))
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text may end here."""

@@ -30,7 +30,7 @@ from .completability.completion_tables import CompletionTables
 from .embedded import Embedded
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
-from .lexer_threads import LexerThreads, Thread
+from .lexer_threads import LexerThreads, Readings, Thread
 from .mask_builder import StackMasks
 from .parser.keywords import Keywords
 from .parser.parser_driver import Parse, ParserDriver
@@ -41,6 +41,7 @@ from .tables import GrammarTables
 from .token_reader import TokenReader
 
 if TYPE_CHECKING:
+    from .captures.whole_stacks import WholeStacks
     from .distances.completion_search import CompletionSearch
     from .distances.token_distances import GrammarDistances
 
@@ -240,20 +241,30 @@ class GrammarMachine(InternedMachine[Thread]):
         with self._lock:
             return self.lexeme_masks.walk(nodes, state, watched)
 
-    def readings(self, config: Configuration[Thread]) -> tuple[list[Parse], list[tuple[Parse, int]]]:
-        """How the text before a configuration can be read, for explanations.
-
-        Where the parser is if no further byte belongs to the last lexeme; and for each lexeme that may go on where it
-        is before that, with the lexer's state. (Of definitions within the grammar there is no lexer state: -1.)
-        """
+    def readings(self, config: Configuration[Thread]) -> Readings:
+        """How the text before a configuration can be read, for explanations."""
         with self._lock:
-            threads = list(dict.fromkeys(self._reader.closed(config.threads)))
-        between = [parse for parse, at, _ in threads if not isinstance(at, tuple) and at in self._reader.fresh]
-        within = [
-            (parse, -1 if isinstance(at, tuple) else at) for parse, at, _ in threads
-            if isinstance(at, tuple) or at not in self._reader.fresh
-        ]  # fmt: skip
-        return list(dict.fromkeys(between)), list(dict.fromkeys(within))
+            return self._reader.readings(config.threads)
+
+    def whole_readings(self, config: Configuration[Thread], pieces: Sequence[tuple[int, bytes]]) -> Readings:
+        """The same with all that is on the parser's stack, where configurations keep a simpler one.
+
+        The text is parsed once more, by its tokens with their bytes; an id of -1 is bytes alone. There is no reading
+        where they do not lead to the configuration.
+        """
+        if not len(self.tables.same):
+            return self.readings(config)
+        with self._lock:
+            whole = self._whole_stacks
+            threads = whole.read(pieces, with_kernels=self._uses_kernels())
+            is_alike = {*map(_apart_from_stack, threads)} == {*map(_apart_from_stack, config.threads)}
+            return whole.reader.readings(threads if is_alike else ())
+
+    @cached_property
+    def _whole_stacks(self) -> WholeStacks:
+        from .captures.whole_stacks import WholeStacks
+
+        return WholeStacks(self.tables, self._reader.futures, self.embedded, self._completions, self._pause)
 
     @property
     def ignored(self) -> int:
@@ -589,3 +600,9 @@ class GrammarMachine(InternedMachine[Thread]):
         stored = from_sections(tables, vocabulary, sections, sizes, where)
         completions = CompletionTables.from_sections(tables, sections, where)
         return cls(tables, vocabulary, embedded, stored, completions, filled=filled)
+
+
+def _apart_from_stack(thread: Thread) -> tuple[object, ...]:
+    """What threads with equal stacks can differ in."""
+    parse, at, watched = thread
+    return parse.context, parse.level, at, watched

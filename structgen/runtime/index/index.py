@@ -33,11 +33,11 @@ def reader_of(kind: str) -> Reader | None:
         from ..automaton.machine import AutomatonMachine
 
         return AutomatonMachine.from_sections
-    if kind == "json_schema":
+    if kind in ("json_schema", "structural_tag"):
         from ..pushdown.distinct.machine import from_sections
 
         return from_sections
-    if kind in ("gbnf", "structural_tag"):
+    if kind == "gbnf":
         from ..pushdown.machine import PushdownMachine
 
         return PushdownMachine.from_sections

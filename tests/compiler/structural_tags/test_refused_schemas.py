@@ -13,7 +13,7 @@ from structgen.errors import DefinitionError
 from structgen.tools import tool_styles
 
 BYTES = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
-MANY: dict[str, Any] = {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(70)}}
+MANY: dict[str, Any] = {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(1025)}}
 HALF = "\ud800"
 QWEN = {"style": "qwen_xml"}
 
@@ -43,7 +43,6 @@ def tag(schema: Any, fields: dict[str, Any]) -> dict[str, Any]:
             {"options": {"additional_properties": False}},
         ),
     ],
-    ids=str,
 )  # fmt: skip
 def test_it_is_refused_at_once(schema: Any, fields: dict[str, Any]) -> None:
     with pytest.raises(DefinitionError):

@@ -8,7 +8,10 @@ valid.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -18,6 +21,7 @@ from judges.guides import allowed, with_bytes
 
 import structgen as sg
 from structgen.correction.endings import shortest_ending
+from structgen.errors import UnsupportedError
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 
 BYTES = with_bytes()
@@ -78,6 +82,10 @@ def plain(schema: Any) -> Any:
     return json.loads(json.dumps(schema).replace('"uniqueItems": true', '"uniqueItems": false'))
 
 
+#: Options of some of them.
+OPTIONS: dict[str, dict[str, Any]] = {"marked": {"property_order": "any"}}
+
+
 def compiled(schema: Any, vocabulary: sg.Vocabulary = BYTES, **options: Any) -> sg.Index:
     return sg.compile(sg.JsonSchema(schema, **options), vocabulary, eager=False)
 
@@ -108,10 +116,16 @@ def is_valid(schema: Any, text: bytes) -> bool:
 @pytest.mark.parametrize("name", FINITE)
 def test_masks_by_all_texts(name: str) -> None:
     schema, options = FINITE[name]
-    random = Random(name)
     options = {"whitespace": "compact", **options}
-    every = sorted(texts(compiled(plain(schema), **options), 40_000))
-    valid = [text for text in every if is_valid(schema, text)]
+    wanted, without = (sg.JsonSchema(each, **options) for each in (schema, plain(schema)))
+    check_masks(wanted, without, partial(is_valid, schema))
+
+
+def check_masks(wanted: sg.Definition, without: sg.Definition, is_valid: Callable[[bytes], bool]) -> None:
+    """Compare the masks of a definition with all its texts: of those of another one those that are valid."""
+    every = sorted(texts(sg.compile(without, BYTES, eager=False), 40_000))
+    random = Random(str(every[:1000]))
+    valid = [text for text in every if is_valid(text)]
     assert len(valid) < len(every)
     words = set()
     for _ in range(150):
@@ -119,13 +133,13 @@ def test_masks_by_all_texts(name: str) -> None:
         begin = random.randrange(len(text))
         words.add(text[begin : begin + random.randrange(2, 24)])
     vocabulary = with_bytes(*sorted(word for word in words if len(word) > 1))
-    index = compiled(schema, vocabulary, **options)
+    index = sg.compile(wanted, vocabulary, eager=False)
     assert isinstance(index.machine, DistinctMachine)
     assert sorted(texts(index, 40_000)) == valid
     tokens = [(token, vocabulary.token(token) or b"") for token in range(vocabulary.size)]
-    syntax, refused = compiled(plain(schema), vocabulary, **options), 0
+    syntax, refused = sg.compile(without, vocabulary, eager=False), 0
     for _ in range(12):
-        guide, without, text = sg.Guide(index), sg.Guide(syntax), b""
+        guide, other, text = sg.Guide(index), sg.Guide(syntax), b""
         target = random.choice(valid)
         while True:
             rests = [each[len(text) :] for each in valid if each.startswith(text)]
@@ -133,14 +147,96 @@ def test_masks_by_all_texts(name: str) -> None:
             found = {token for token in allowed(guide) if vocabulary.token(token)}
             assert found == expected, (text, [vocabulary.token(each) for each in found ^ expected])
             assert guide.is_accepting() == (b"" in rests)
-            refused += len([token for token in allowed(without) if vocabulary.token(token)]) - len(found)
+            refused += len([token for token in allowed(other) if vocabulary.token(token)]) - len(found)
             if text == target:
                 break
             token = random.choice([token for token, data in tokens if data and target.startswith(data, len(text))])
             assert guide.advance(token)
-            assert without.advance(token)
+            assert other.advance(token)
             text += vocabulary.token(token) or b""
     assert refused
+
+
+SETS = array(record(a=BOOLEANS), maxItems=2)
+
+NESTED = array(
+    {"type": "array", "maxItems": 2, "items": {"enum": [True, [], [True]]}, "uniqueItems": False}, maxItems=2
+)
+
+EQUAL = {"type": "array", "maxItems": 3, "items": record(a={"const": True})}
+
+
+def part(schema: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def is_set(text: str) -> bool:
+    return is_valid(SETS, text.encode())
+
+
+#: Formats of finitely many texts, and which of the texts are valid that are so without ``uniqueItems``.
+TAGS: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
+    "within a tag": (
+        {"type": "tag", "begin": "<t>", "content": part(SETS), "end": "</t>"},
+        lambda text: is_set(text.removeprefix("<t>").removesuffix("</t>")),
+    ),
+    "one behind another": (
+        {"type": "sequence", "elements": [part(SETS), {"type": "const_string", "value": ";"}, part(SETS)]},
+        lambda text: all(map(is_set, text.split(";"))),
+    ),
+    "begun at either byte": (
+        {"type": "sequence", "elements": [{"type": "regex", "pattern": r"\[?"}, part(NESTED)]},
+        lambda text: is_valid(NESTED, text.encode()) or (text[0] == "[" and is_valid(NESTED, text[1:].encode())),
+    ),
+    "of one or of another kind": (
+        {"type": "or", "elements": [
+            part(SETS), {"type": "sequence", "elements": [part(EQUAL), {"type": "const_string", "value": "!"}]},
+        ]},
+        lambda text: text.endswith("!") or is_set(text),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAGS)
+def test_masks_of_tags(name: str) -> None:
+    format_, is_right = TAGS[name]
+    wanted, without = (sg.StructuralTag(each, whitespace="compact") for each in (format_, plain(format_)))
+    check_masks(wanted, without, lambda text: is_right(text.decode()))
+
+
+def test_tags_behind_free_text() -> None:
+    numbers = array({"type": "number"})
+    tag = {"begin": "<t>", "content": part(numbers), "end": "</t>"}
+    format_ = {"type": "triggered_tags", "triggers": ["<t>"], "tags": [tag]}
+    vocabulary = with_bytes(b"<t>[1,", b"[1,1]", b"1,1", b"],", b"]</t>", b"]</t> <t>[", b"</t><t>[1,1]</t>", b", 1")
+    tokens = [(token, vocabulary.token(token) or b"") for token in range(vocabulary.size)]
+    indexes = [sg.compile(sg.StructuralTag(format_), vocabulary, eager=eager) for eager in (True, False)]
+    random, found = Random(19), Counter[bool]()
+    for _ in range(120):
+        spellings = ["1", "1.0", "10e-1", "2", "12", "3"]
+        sets = [random.choices(spellings, k=random.randrange(4)) for _ in range(2)]
+        text = " ".join(f"[1,1] <t>[{', '.join(each)}]</t>" for each in sets[: random.randrange(1, 3)])
+        bodies = re.findall("<t>(.*?)</t>", text)
+        is_right = all(is_valid(numbers, body.encode()) for body in bodies)
+        found[is_right] += 1
+        for index in indexes:
+            assert index.match(text.encode()).accepted == is_right, text
+            guide = sg.Guide(index)
+            rest, is_taken = text.encode(), True
+            while rest and is_taken:
+                token = random.choice([token for token, data in tokens if data and rest.startswith(data)])
+                is_taken = token in allowed(guide)
+                assert guide.advance(token) == is_taken
+                rest = rest[len(vocabulary.token(token) or b"") :]
+            assert is_taken == is_right, text
+    assert min(found[True], found[False]) > 20
+
+
+def test_tags_whose_tokens_are_taken_whole_are_refused() -> None:
+    content = part(array({"type": "string"}))
+    for end in ({"type": "token", "token": 65}, {"type": "any_text", "max_tokens": 5}):
+        with pytest.raises(UnsupportedError, match="uniqueItems"):
+            sg.compile(sg.StructuralTag({"type": "sequence", "elements": [content, end]}), BYTES, eager=False)
 
 
 #: Schemas of items without end.
@@ -150,6 +246,7 @@ ENDLESS: dict[str, Any] = {
     "arrays": array({"type": "array"}, minItems=2),
     "sets": array(array({}), maxItems=40),
     "pairs": array(record(a={"type": "string"}, b={"type": ["number", "object", "array"]})),
+    "marked": array(record([], **{name: {} for name in "abcdef"})),
     "within": {"type": "object", "properties": {"x": array(record(a={}))}, "additionalProperties": array({})},
 }
 
@@ -183,13 +280,14 @@ def drawn(random: Random, depth: int) -> Any:
 @pytest.mark.parametrize("name", ENDLESS)
 def test_jsonschema_decides_texts(name: str) -> None:
     schema, random = ENDLESS[name], Random(name)
-    index, syntax = compiled(schema, escapes="any"), compiled(plain(schema), escapes="any")
+    options: dict[str, Any] = {"escapes": "any", **OPTIONS.get(name, {})}
+    index, syntax = compiled(schema, **options), compiled(plain(schema), **options)
     assert isinstance(index.machine, DistinctMachine)
     seen = {True: 0, False: 0}
     while min(seen.values()) < 40:
         items = [drawn(random, 3) for _ in range(random.randrange(2, 5))]
         if name != "anything":
-            kind: type = {"objects": dict, "pairs": dict, "within": dict}.get(name, list)
+            kind: type = {"objects": dict, "pairs": dict, "marked": dict, "within": dict}.get(name, list)
             items = [each if isinstance(each, kind) else kind() for each in items]
         if name == "pairs":
             items = [{"a": random.choice("ab"), "b": random.choice([1, 2, {}, [], each])} for each in items]

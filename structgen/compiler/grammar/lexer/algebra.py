@@ -37,6 +37,11 @@ def automaton(pattern: str, structured: Sequence[str], meter: Meter) -> Dfa:
     return _Evaluation(structured, meter).run(parse(pattern, 0, meter))
 
 
+def named(number: int) -> str:
+    """The regex that is a structured regex by its number, and nothing else."""
+    return f"{NUMBER}{number}{LAST}"
+
+
 class _Evaluation:
     """A tree without operators for one with them."""
 

@@ -83,7 +83,9 @@ def optional(terminals: tuple[Terminal, ...], meter: Meter) -> tuple[set[str], s
     """
     found: tuple[set[str], set[str]] = set(), set()
     for terminal in terminals:
-        if terminal.automaton is not None:
+        if terminal.substring is not None:
+            found[0].add(terminal.name)
+        elif terminal.automaton is not None:
             if algebra.is_optional(terminal.automaton):
                 is_only = not algebra.without_empty(terminal.automaton, meter).states
                 found[is_only].add(terminal.name)

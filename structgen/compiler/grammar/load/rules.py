@@ -44,6 +44,8 @@ class Terminal:
         How many tokens have a byte of it at most. Such a terminal is not lexed.
     temperature:
         At which it is sampled, if the grammar says so.
+    substring:
+        A structured regex in JSON whose text is too long for an automaton. Such a terminal is not lexed.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Terminal:
     max_chars: int | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    substring: str | None = None
 
     @property
     def is_bounded(self) -> bool:

@@ -66,7 +66,9 @@ class _TooManyError(Exception):
 def _obstacle(builder: Builder, shape: ArrayShape) -> str:
     """Why items can't be told apart when a text is followed; nothing where they can."""
     values = [[builder.values[option.value] for option in choice] for choice in (*shape.prefix, shape.rest)]
-    if not builder.keeps_sets or shape.contains:
+    if shape.contains:
+        return "beside contains, the items have too many different values for all sets of them to be told apart"
+    if not builder.keeps_sets:
         return "the items have too many different values for all sets of them to be told apart"
     for position in range(min(shape.min_items, MAX_COUNT)):
         # So that an item of any value is left, whatever those before it are.

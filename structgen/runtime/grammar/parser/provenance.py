@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -63,7 +63,7 @@ class Provenance:
     @cached_property
     def _first(self) -> list[int]:
         """By rule: its first item; then how many items there are."""
-        return [0, *accumulate(len(rule.split()) for rule in self.rules)]
+        return [0, *accumulate(map(len, self._written))]
 
     def to_section(self) -> Array:
         """The section of the file format."""
@@ -77,12 +77,50 @@ class Provenance:
             raise FormatError(f"section {SECTION!r} has what is no rule, or no place in one", where=where)
         return found
 
-    def begun(self, state: int) -> Iterator[tuple[int, str, str]]:
-        """The rules that a state is in the middle of: number, origin, and expansion with a dot where it is."""
+    @cached_property
+    def _written(self) -> list[list[str]]:
+        """By rule: its origin and its symbols."""
+        return [[origin.removesuffix(":"), *expansion] for origin, *expansion in map(str.split, self.rules)]
+
+    @cached_property
+    def _begins(self) -> dict[str, set[str]]:
+        """By origin: the first symbols of its rules."""
+        found: dict[str, set[str]] = {}
+        for origin, *expansion in self._written:
+            found.setdefault(origin, set()).update(expansion[:1])
+        return found
+
+    def begun(self, states: Iterable[int]) -> Iterator[tuple[int, str, str]]:
+        """The rules that a stack is in the middle of: number, origin, and expansion with a dot where it is.
+
+        Of the states, the top first, each is in the middle of several; those below the top only of what led up to the
+        state above them: after ``2 *`` no ``/`` can come behind the 2.
+        """
+        above: set[tuple[int, int]] | None = None
+        for state in states:
+            here = set(self._items(state))
+            if above is not None:
+                led = {(rule, at - 1) for rule, at in above}
+                origins = {self._written[rule][0] for rule, at in above if at == 1}
+                here = {(r, at) for r, at in here if (r, at) in led or not origins.isdisjoint(self._corners(r, at))}
+            for number, at in sorted(here):
+                origin, *expansion = self._written[number]
+                if at < len(expansion):
+                    yield number, origin, " ".join([*expansion[:at], _DOT, *expansion[at:]])
+            above = here
+
+    def _items(self, state: int) -> Iterator[tuple[int, int]]:
+        """The kernel items of a state: numbers of rules, and how many of their symbols are before it."""
         for item in map(int, self.kernels[state].split() if state < len(self.kernels) else ()):
             if item < self._first[-1]:
                 number = bisect_right(self._first, item) - 1
-                origin, *expansion = self.rules[number].split()
-                at = item - self._first[number]
-                if at < len(expansion):
-                    yield number, origin.removesuffix(":"), " ".join([*expansion[:at], _DOT, *expansion[at:]])
+                yield number, item - self._first[number]
+
+    def _corners(self, rule: int, at: int) -> set[str]:
+        """The symbols that what comes next in a rule can begin with: itself, and first ones of its rules."""
+        found = {*self._written[rule][at + 1 : at + 2]}
+        for symbol in (todo := [*found]):  # grows as it goes
+            new = self._begins.get(symbol, set()) - found
+            found |= new
+            todo += new
+        return found

@@ -1,9 +1,10 @@
 """`DistinctMachine`: an automaton with a stack, and what the items of arrays have been in which they must differ.
 
 What threads do does not depend on the items' values but in one point: where an item ends, threads in an array whose
-items must differ are dropped if its value has been there. All threads read the same text, so the set of values is
-there once, beside them. It begins at an opening bracket after which some thread is in such an array, and is let go
-where that array ends, or no thread is in it. What is nested in its items is told apart in the same way.
+items must differ are dropped if its value has been there. Threads that are in such an array since the same byte read
+the same items, so the set of values is there once, beside them all: that is a place. It begins at an opening bracket
+after which some threads are in such an array, and is let go where that array ends, or no thread is in it. What is
+nested in its items is told apart in the same way. Other threads, as of a structural tag, are in a place of their own.
 
 A text must also be able to go on: where some value of the set can still come of the item in progress, it is looked
 for another one that can, through the automaton. It is found as soon as no value of the set begins like the text.
@@ -46,6 +47,9 @@ _FEW_LOOKED = 16
 #: Bytes that begin nothing.
 _ENDING = b" \t\n\r]}"
 
+#: Arrays that may have begun at different bytes of one text.
+_MOST_PLACES = 1 << 8
+
 #: Items of an ending that are not the automaton's, and places that are looked at for each.
 _MOST_ITEMS, _MOST_NEAR = 1 << 10, 1 << 14
 
@@ -56,7 +60,7 @@ Place: TypeAlias = "tuple[tuple[Thread, ...], Seen | None]"
 class DistinctMachine(InternedMachine[Place]):
     """A machine around a `PushdownMachine` whose tables say where items must differ.
 
-    Its configurations have one place each.
+    Its configurations have a place for each byte at which such arrays began, and at most one outside them.
 
     Parameters
     ----------
@@ -78,18 +82,45 @@ class DistinctMachine(InternedMachine[Place]):
     # -- following bytes -------------------------------------------------------------------------------
 
     def _follow(self, threads: tuple[Place, ...], data: bytes) -> tuple[Place, ...]:
-        place = threads[0]
-        if place[1] is None and OPEN_BRACKET not in data:
-            after = self.inner.follow(place[0], data)
+        if len(threads) == 1 and threads[0][1] is None and OPEN_BRACKET not in data:
+            after = self.inner.follow(threads[0][0], data)
             return ((after, None),) if after else ()
         for byte in data:
-            place = self.step(place, byte)
-            if not place[0]:
+            threads = self._all_after(threads, byte)
+            if not threads:
                 return ()
-        return (place,) if self.can_go_on(place) else ()
+        return tuple([place for place in threads if self.can_go_on(place)])
+
+    def _all_after(self, places: tuple[Place, ...], byte: int) -> tuple[Place, ...]:
+        """The places after a byte: those in an array, in the order of their beginnings, and the one in none."""
+        if len(places) == 1 and byte != OPEN_BRACKET:
+            after = self.step(places[0], byte)
+            return (after,) if after[0] else ()
+        found: list[Place] = []
+        outside: dict[Thread, None] = {}
+        for place in places:
+            threads, seen = self.step(place, byte)
+            if seen is not None and threads:
+                found.append((threads, seen))
+            else:
+                outside.update(dict.fromkeys(threads))
+        if byte == OPEN_BRACKET:
+            began = tuple([thread for thread in outside if thread[0] in self._opens])
+            if began:
+                found.append((began, Seen(Known())))
+                outside = {thread: None for thread in outside if thread[0] not in self._opens}
+        if len(found) > _MOST_PLACES:
+            raise BudgetExceededError("telling apart the items of arrays that may have begun at many bytes")
+        if outside:
+            stacks = self.inner.stacks
+            found.append((stacks.united(outside) if len(outside) > 1 else tuple(outside), None))
+        return tuple(found)
 
     def step(self, place: Place, byte: int) -> Place:
-        """The place after a byte, whether or not texts go on from there; without threads, what repeated, if any."""
+        """The place after a byte, whether or not texts go on from there; without threads, what repeated, if any.
+
+        Outside of arrays whose items must differ it is looked elsewhere whether one begins (`_all_after`).
+        """
         threads, seen = place
         if seen is None or seen.item is None:
             threads = self.inner.step(threads, byte)
@@ -99,7 +130,7 @@ class DistinctMachine(InternedMachine[Place]):
             value = item.value()
             if value is None:
                 return (), None
-            place = self._ended(self._left_to(threads) if seen.known is not None else threads, seen, value)
+            place = self._ended(threads, seen, value)
             return self.step(place, byte) if place[0] else place
         threads = self.inner.step(threads, byte)
         if not threads:
@@ -113,10 +144,10 @@ class DistinctMachine(InternedMachine[Place]):
         """The place after a byte that is in no scalar of a container that is known."""
         if byte in SPACES:
             return threads, seen
-        is_distinct = byte == OPEN_BRACKET and any(state in self._opens for state, _, _ in threads)
         if seen is None:
-            return threads, Seen(Known()) if is_distinct else None
+            return threads, None
         if byte in (OPEN_BRACKET, OPEN_BRACE):
+            is_distinct = byte == OPEN_BRACKET and any(state in self._opens for state, _, _ in threads)
             return threads, seen.opened(byte, is_distinct=is_distinct)
         if byte in (CLOSE_BRACKET, CLOSE_BRACE):
             return self._ended(threads, seen.around.seen, seen.closed()) if seen.around else (threads, None)
@@ -129,18 +160,22 @@ class DistinctMachine(InternedMachine[Place]):
         after = seen.ended(value)
         if seen.known is None:
             return threads, after
+        threads = self._left_to(threads)
         if after.known is seen.known:
             threads = tuple([thread for thread in threads if thread[0] not in self._ends])
         is_distinct = not threads or any(thread[0] in self._ends for thread in threads)
         return threads, after if is_distinct else after.without_set()
 
     def _left_to(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
-        """Where the byte behind a number is left to; threads that need not wait for it are there already."""
-        inner, found = self.inner, dict[Thread, None]()
-        for thread in threads:
+        """Where the byte behind an item is left to: that of a number that could go on, or of an object whose closing
+        brace depends on its members. Other threads are there already."""
+        found, todo = dict[Thread, None](), [*threads]
+        for thread in todo:  # grows as it goes
             state, _, frame = thread
-            is_over = state >= 0 and self._returns[state]
-            found.update(dict.fromkeys(inner.stacks.opened(frame) if is_over else (thread,)))
+            if state >= 0 and self._returns[state]:
+                todo += self.inner.stacks.opened(frame)
+            else:
+                found[thread] = None
         return tuple(found)
 
     def can_go_on(self, place: Place) -> bool:
@@ -191,7 +226,11 @@ class DistinctMachine(InternedMachine[Place]):
 
     def completion(self, config: Configuration[Place]) -> bytes | None:
         """Few bytes that complete a text: the automaton's ending, with another item where that repeats one."""
-        place, ending = config.threads[0], bytearray()
+        endings = (self._ending_of(place) for place in config.threads)
+        return next((ending for ending in endings if ending is not None), None)
+
+    def _ending_of(self, place: Place) -> bytes | None:
+        ending = bytearray()
         for _ in range(_MOST_ITEMS):
             rest = self.inner.ending_of(place[0])
             for byte in rest or b"":
@@ -225,10 +264,12 @@ class DistinctMachine(InternedMachine[Place]):
 
     def may_end(self, threads: tuple[Place, ...]) -> bool:
         """Whether the text is complete."""
-        return self.inner.may_end(threads[0][0])
+        return any(self.inner.may_end(place[0]) for place in threads)
 
     def _candidates(self, threads: tuple[Place, ...]) -> Iterable[Sequence[int]]:
-        return ((byte,) for byte in self.inner.candidates(threads[0][0]))
+        if len(threads) == 1:
+            return ((byte,) for byte in self.inner.candidates(threads[0][0]))
+        return ((byte,) for byte in {byte for place in threads for byte in self.inner.candidates(place[0])})
 
     def _is_full(self) -> bool:
         return len(self.inner.stacks) >= MEMO_FRAMES or super()._is_full()
@@ -241,17 +282,28 @@ class DistinctMachine(InternedMachine[Place]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Place]) -> NDArray[np.int32]:
-        place = config.threads[0]
+        rows = [self._row_at(place) for place in config.threads]
+        row = rows[0]
+        if len(rows) > 1:
+            row = np.bitwise_or.reduce(rows)
+            self._keep(row)
+        config.dense = row
+        return row
+
+    def _row_at(self, place: Place) -> NDArray[np.int32]:
+        """The row of one place."""
         row = self.inner.row_of(place[0])
         ids = self._forbidden(place, row)
         if len(ids):
             row = row.copy()
             np.bitwise_and.at(row.view(np.uint32), ids >> 5, ~(np.uint32(1) << (ids & 31).astype(np.uint32)))
-            row.flags.writeable = False
-            self._own_rows += 1
-            DENSE_ROWS.note(self, 4 * self.vocabulary.words * self._own_rows)
-        config.dense = row
+            self._keep(row)
         return row
+
+    def _keep(self, row: NDArray[np.int32]) -> None:
+        row.flags.writeable = False
+        self._own_rows += 1
+        DENSE_ROWS.note(self, 4 * self.vocabulary.words * self._own_rows)
 
     @cached_property
     def _item_tokens(self) -> ItemTokens:
