@@ -255,7 +255,7 @@ def _embedded(
     inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
     inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
     inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
-    machines: list[tuple[int, InnerMachine]] = []
+    machines: dict[str, InnerMachine] = {}
     relaxed: list[str] = []
     for name, each in (inner | dict(definition.definitions)).items():
         machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
@@ -263,10 +263,10 @@ def _embedded(
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
             )
-        machines.append((number[name], machine))
+        machines[name] = machine
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
-    machines += [(number[name], each) for name, each in budgeted_lexemes(definition, vocabulary, meter).items()]
-    machines += [(number[name], each) for name, each in substrings(definition, vocabulary, meter).items()]
+    machines |= budgeted_lexemes(definition, machines, vocabulary, meter)
+    machines |= substrings(definition, vocabulary, meter)
     tokens: list[TokenRange] = []
     ends: list[str] = []
     for name, mark in marked.tokens.items():
@@ -275,4 +275,5 @@ def _embedded(
         # Sets have none of these: it is one by its name, or by its id alone.
         if any(each[0] in vocabulary.eos_ids for each in ranges):
             ends.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
-    return Embedded(tuple(machines), tuple(tokens)), tuple(relaxed), ends
+    definitions = tuple((number[name], machine) for name, machine in machines.items())
+    return Embedded(definitions, tuple(tokens)), tuple(relaxed), ends

@@ -24,7 +24,8 @@ from .definitions import (
     StructuralTag,
     as_definition,
 )
-from .definitions.grammar_marks import read_marks
+from .definitions.grammar_marks import REGEX, STRING, read_marks
+from .definitions.guidance_options import optional_whitespace
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
 from .system.types import Foreign
@@ -127,7 +128,8 @@ def _llguidance_schema(text: str) -> Migrated:
     if not given.pop("whitespace_flexible", True):
         options |= {"whitespace": "compact"}
     if "whitespace_pattern" in given:
-        options["whitespace"] = given.pop("whitespace_pattern")
+        pattern = given.pop("whitespace_pattern")
+        options["whitespace"] = optional_whitespace(pattern) if isinstance(pattern, str) else pattern
     options["lenient"] = bool(given.pop("lenient", False))
     changes = []
     if given.pop("coerce_one_of", False):
@@ -240,13 +242,56 @@ def _xgrammar_schema(
     return Migrated(JsonSchema(schema, **options), tuple(changes))
 
 
+#: Of XGrammar's Lark: a regex, a name with hyphens, and what holds none.
+_XGRAMMAR_PIECES = re.compile(
+    rf"(?://|#)[^\n]*|{STRING}|(?P<regex>{REGEX})|<[^<>\s]*>|@[\w-]+|(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)"
+)
+
+#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names, of which classes hold none.
+_ESCAPE = r"\\u\{(?P<code>[0-9a-fA-F]{1,6})\}|\\c(?P<control>[A-Za-z])|\\(?s:.)"
+_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|\(\?<(?=[A-Za-z_])")
+
+
+def _python_escape(found: re.Match[str]) -> str:
+    if found["code"] is not None:
+        return rf"\U{int(found['code'], 16):08x}"
+    return found[0] if found["control"] is None else rf"\x{ord(found['control']) & 31:02x}"
+
+
+def _python_regex(regex: str) -> str:
+    named = _GROUP_NAME.sub(lambda found: found["other"] or "(?P<", regex)
+    return re.sub(_ESCAPE, _python_escape, named)
+
+
+def _plain_lark(text: str) -> str:
+    """XGrammar's Lark with regexes as Python's, and names without hyphens."""
+    taken = set(re.findall(r"\w+", text))
+    names: dict[str, str] = {}
+
+    def piece(found: re.Match[str]) -> str:
+        if found["regex"] is not None:
+            return _python_regex(found[0])
+        if found["name"] is None:
+            return found[0]
+        if found[0] not in names:
+            name = found[0].replace("-", "_")
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            names[found[0]] = name
+        return names[found[0]]
+
+    return _XGRAMMAR_PIECES.sub(piece, text)
+
+
 def _xgrammar_lark(
     text: str, *, named_grammars: Mapping[str, object] | None = None, tokenizer_info: object = None
 ) -> Migrated:
     named = {} if named_grammars is None else named_grammars
     if not isinstance(named, Mapping):
         raise DefinitionError(f"named_grammars is a {type(named).__name__}", remedy="Use a dict, by name.")
-    return _lark(text, {name: each if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()})
+    held = {name: _plain_lark(each) if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
+    return _lark(_plain_lark(text), held)
 
 
 def _xgrammar_regex(pattern: Foreign) -> Migrated:

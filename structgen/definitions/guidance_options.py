@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.types import Foreign
@@ -15,6 +16,9 @@ _NOTHING: dict[str, tuple[object, ...]] = {
     "coerce_one_of": (True, False), "json_allowed_escapes": (None,),
     "json_allow_general_unicode_escapes": (False, None),
 }  # fmt: skip
+
+#: What ``\\s`` is in JSON.
+_SPACE = r"[ \t\n\r]"
 
 #: The marks of separators, which there are regexes: those that stand for themselves are read.
 _SEPARATORS = {"item_separator": ",", "key_separator": ":"}
@@ -44,8 +48,15 @@ def options_of(text: str) -> dict[str, Foreign]:
     if given.get("json_allow_general_unicode_escapes") and given.get("json_allowed_escapes") is not None:
         raise _unhonoured("json_allow_general_unicode_escapes", "json_allowed_escapes beside it")
     if given.get("whitespace_pattern") is not None:
-        found |= {"whitespace": given["whitespace_pattern"]}
+        found |= {"whitespace": optional_whitespace(given["whitespace_pattern"])}
     return found
+
+
+def optional_whitespace(pattern: str) -> str:
+    """What a gap may be by a ``whitespace_pattern``: also nothing. ``\\s``, outside classes, is that of JSON."""
+    if "[" not in pattern:
+        pattern = re.sub(r"\\(.)", lambda found: _SPACE if found[1] == "s" else found[0], pattern)
+    return f"(?:{pattern})?"
 
 
 def _option(name: str, value: object) -> dict[str, Foreign]:

@@ -21,6 +21,8 @@ HONOURED = [
     {"whitespace_flexible": True},
     {"whitespace_flexible": True, "coerce_one_of": True},
     {"whitespace_pattern": "[ ]{0,2}"},
+    {"whitespace_pattern": r"\s{1,2}"},
+    {"whitespace_pattern": r"\n|[ ]"},
     {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"},
     {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
     {"whitespace_flexible": False, "item_separator": " , ", "key_separator": " : "},

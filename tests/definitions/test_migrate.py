@@ -91,6 +91,26 @@ def test_grammars_of_xgrammar_in_larks_syntax() -> None:
         migrate.from_xgrammar(text, "lark", named_grammars=["a"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"start: /\u{43}[\u{44}\cA\]]+\\u/", r"start: /x\cAy\cb/", r"start: /\/\(\u{2f}/",
+        "start: /(?<n>a)(?<m>b)[(?<n>]/",
+        'start: foo-bar foo_bar A-B\nfoo-bar: "a"\nfoo_bar: "b"\nA-B: /[x-y]-z/  // no-name',
+        'start: a-b\na-b: "x-y" foo -> an-alias\nfoo: "/a-b/"',
+    ],
+)  # fmt: skip
+def test_spellings_of_xgrammars_lark(text: str) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    texts = [
+        "CD\\u", "C\x01D]\\u", "C", "x\x01y\x02", "xcAycb", "ab<", "ab(", "abn", "ab", "/(/", "abx-z", "aby-z",
+        "aax-z", "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/",
+    ]  # fmt: skip
+    expected = by_xgrammar(xgrammar.Grammar.from_lark(text), texts)
+    assert any(expected)
+    assert accepted(migrate.from_xgrammar(text, "lark"), texts) == expected
+
+
 def test_what_xgrammar_writes_down_is_read() -> None:
     xgrammar = pytest.importorskip("xgrammar")
     draw = random.Random(4)

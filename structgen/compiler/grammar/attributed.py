@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...budget import Meter
 from ...errors import DefinitionError, UnsupportedError
@@ -32,7 +33,7 @@ def with_attributes(
     attributes = tuple(each for each in attributes if each.rule in nonterminals)
     _check_rules(attributes, grammar)
     by_name = {terminal.name: terminal for terminal in grammar.terminals}
-    hidden = {each.rule: _hidden(each, by_name, meter) for each in attributes if each.ending is not None}
+    splits = {each.rule: _split(each, by_name, meter) for each in attributes if each.ending is not None}
     bounds = {each.lexeme: _bounded(by_name[each.lexeme], each, by_name) for each in attributes if each.lexeme}
     added = {name for each in attributes for name in (each.plain, each.ending)}
     names = _same(terminal for terminal in bounds.values() if terminal.pattern is not None) | _same(
@@ -44,7 +45,7 @@ def with_attributes(
     rules = tuple(
         replace(rule, expansion=tuple(names.get(name, name) for name in rule.expansion)) for rule in grammar.rules
     )
-    captures = tuple(capture for each in attributes for capture in _captures(each, hidden))
+    captures = tuple(capture for each in attributes for capture in _captures(each, splits))
     found = replace(grammar, rules=rules, terminals=tuple(terminals), captures=captures)
     ended = [(each.rule, by_name[each.ending]) for each in attributes if each.is_stop and each.ending is not None]
     return without_stops(found, {rule: end.text for rule, end in ended if end.text and not end.flags}, meter)
@@ -60,13 +61,16 @@ def without_budgeted(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
 
 
 def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGrammar) -> None:
-    """Raise `DefinitionError` for rules that are there twice, and for temperatures of what other rules have, too."""
+    """Refuse rules that are there twice, and what is said of a definition that other rules have, too.
+
+    Raises `DefinitionError` and `UnsupportedError`.
+    """
     uses = Counter(name for rule in grammar.rules for name in rule.expansion)
     seen = set[str]()
     for each in attributes:
         if each.lexeme and not each.plain and uses[each.lexeme] > 1:
             raise UnsupportedError(
-                f"several rules have {each.lexeme}, and one of them a temperature",
+                f"several rules have {each.lexeme}, and one of them a temperature or max_tokens",
                 where=f"rule {each.rule}",
                 remedy="Name that rule wherever it is meant, or give the definition another name.",
             )
@@ -75,19 +79,38 @@ def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGramm
         seen.add(each.rule)
 
 
-def _hidden(attributes: RuleAttributes, by_name: Mapping[str, Terminal], meter: Meter) -> int:
-    """How many bytes the end has that captures are without; 0 where nobody asks."""
+class _Split(NamedTuple):
+    """Where a lexeme's end begins: so many bytes before the lexeme is over, or so many behind its first."""
+
+    hidden: int
+    shown: int | None = None
+
+
+def _split(attributes: RuleAttributes, by_name: Mapping[str, Terminal], meter: Meter) -> _Split:
+    """Where the end begins that captures are without; all of it is one where nobody asks.
+
+    The lexeme is the shortest that there is, so none shorter is the same text and an end that its own begins with.
+    Raises `UnsupportedError` where a lexeme may have several ends.
+    """
     if not attributes.captures:
-        return 0
+        return _Split(0)
     assert attributes.ending is not None
-    length = byte_length(by_name[attributes.ending], meter)
-    if length is None:
+    assert attributes.lexeme is not None
+    body, end = by_name[attributes.lexeme], by_name[attributes.ending]
+    hidden = byte_length(end, meter)
+    if hidden is None:
+        hidden = byte_length(end, meter, shortest=True)
+        if hidden is not None and (hidden or not body.has_no_width):  # lexemes have bytes: not always the shortest
+            return _Split(hidden)
+        hidden = None
+    shown = None if hidden is not None else byte_length(body, meter)
+    if hidden is None and shown is None:
         raise UnsupportedError(
             "what is captured ends before a stop or a suffix whose texts are of several lengths",
             where=f"rule {attributes.rule}",
             remedy="Let a rule of its own say what ends it, or use ends of one length.",
         )
-    return length
+    return _Split(hidden or 0, shown)
 
 
 def _bounded(terminal: Terminal, attributes: RuleAttributes, by_name: Mapping[str, Terminal]) -> Terminal:
@@ -123,10 +146,10 @@ def _same(terminals: Iterable[Terminal], among: Collection[str | None] | None = 
     return {name: same for name, same in found.items() if among is None or name in among}
 
 
-def _captures(attributes: RuleAttributes, hidden: Mapping[str, int]) -> Iterable[CapturedRule]:
+def _captures(attributes: RuleAttributes, splits: Mapping[str, _Split]) -> Iterable[CapturedRule]:
     """What is captured of a rule: its end before the rule itself."""
-    length = hidden.get(attributes.rule, 0)
+    hidden, shown = splits.get(attributes.rule, _Split(0))
     if attributes.stop_capture is not None:
-        yield CapturedRule(attributes.rule, attributes.stop_capture, 0, length, True)
+        yield CapturedRule(attributes.rule, attributes.stop_capture, 0, hidden, True, shown)
     if attributes.capture is not None:
-        yield CapturedRule(attributes.rule, attributes.capture, 0, length)
+        yield CapturedRule(attributes.rule, attributes.capture, 0, hidden, False, shown)

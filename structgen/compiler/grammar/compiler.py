@@ -301,6 +301,8 @@ def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> Conte
     Lark refuses these; llguidance means this by them. Raises `DefinitionError` and `BudgetExceededError`.
     """
     optional, only_empty = scanner.optional(grammar.terminals, meter)
+    only_empty |= {each.name for each in grammar.terminals if each.max_tokens == 0 and each.name in optional}
+    optional -= only_empty
     if not optional and not only_empty:
         return grammar
     rules = without_empty_rules(grammar, optional, only_empty, meter)

@@ -1,12 +1,14 @@
 """Lexemes of which so many tokens have a byte at most: their automata, and how many tokens end them from each state.
 
 Such a lexeme is not lexed. As a definition in the grammar it may end wherever its text is complete, and what it
-counts is no part of the automaton (`structgen.runtime.grammar.embedded.BudgetedLexeme`).
+counts is no part of the automaton (`structgen.runtime.grammar.embedded.BudgetedLexeme`). A definition becomes
+such a lexeme where it nests to a bounded depth: its configurations are the states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +19,10 @@ from ...errors import UnsupportedError
 from ...runtime.automaton.distances import NEVER, AutomatonDistances
 from ...runtime.core.bitsets import set_at, sets_of, words_of
 from ...runtime.grammar.completability.obligations import Watched
-from ...runtime.grammar.embedded import BudgetedLexeme, Embedded
+from ...runtime.grammar.embedded import BudgetedLexeme, Embedded, InnerMachine
 from ...runtime.grammar.tables import GrammarTables
 from ...vocabulary.vocabulary import Vocabulary
-from ..automata.dfa import Dfa, to_tables
+from ..automata.dfa import Dfa, minimize, to_tables, trim
 from ..patterns.empty_texts import without_empty
 from ..patterns.lower import language
 from ..patterns.parser import parse
@@ -33,26 +35,74 @@ from .parser import equivalent
 
 _DOING = "counting the tokens of a lexeme"
 
+#: Configurations of a definition that are looked for.
+_MOST_FLAT = 1 << 13
+
+#: Bytes of one of these: a row of Python's numbers, threads and frames.
+_BYTES_OF_CONFIGURATION = 4_000
+
 #: Bytes of a place that a lexeme comes to while others are watched.
 _BYTES_OF_PLACE = 300
 
 
-def budgeted_lexemes(definition: Grammar, vocabulary: Vocabulary, meter: Meter) -> dict[str, BudgetedLexeme]:
-    """By name of a terminal: the lexemes of a grammar that have a budget of tokens.
+def budgeted_lexemes(
+    definition: Grammar, inner: Mapping[str, InnerMachine], vocabulary: Vocabulary, meter: Meter
+) -> dict[str, BudgetedLexeme]:
+    """By name of a terminal: the lexemes of a grammar that have a budget of tokens, definitions among them.
+
+    The ``inner`` machines are those of all definitions in the grammar.
 
     Raises
     ------
     UnsupportedError
-        Where a lexeme looks ahead, or takes more tokens than it may have.
+        Where a lexeme looks ahead, or takes more tokens than it may have; where a definition nests without bound.
     BudgetExceededError, DefinitionError
         As `structgen.compiler.grammar.compiler.compile_grammar`.
     """
     if "max_tokens" not in definition.text:
         return {}
-    return {
-        each.name: _lexeme(each, each.max_tokens, vocabulary, meter)
-        for each in read_rules(definition, meter).terminals if each.max_tokens is not None
-    }  # fmt: skip
+    found = {}
+    for each in read_rules(definition, meter).terminals:
+        if each.max_tokens is not None:
+            whole = replace(each, automaton=_flat(each.name, inner[each.name], meter)) if each.name in inner else each
+            found[each.name] = _lexeme(whole, each.max_tokens, vocabulary, meter)
+    return found
+
+
+def _flat(name: str, machine: InnerMachine, meter: Meter) -> Dfa:
+    """The automaton of a definition's texts, whose states are all that its stacks come to."""
+    number = {frozenset(machine.start_threads): 0}
+    rows: list[list[int]] = []
+    accepting: list[bool] = []
+    todo = [machine.start_threads]
+    for threads in meter.each(todo, _DOING):  # grows as it goes
+        meter.check_memory(len(todo) * _BYTES_OF_CONFIGURATION, _DOING)
+        row = [-1] * 256
+        for byte in machine.candidates(threads):
+            if after := machine.step(threads, byte):
+                row[byte] = number.setdefault(frozenset(after), len(todo))
+                if row[byte] == len(todo):
+                    todo.append(after)
+        rows.append(row)
+        accepting.append(machine.may_end(threads))
+        if len(todo) > _MOST_FLAT:
+            raise UnsupportedError(
+                f"max_tokens is counted where all that a definition may come to is known, and {name} nests without"
+                f" bound, or may come to more than {_MOST_FLAT:,} configurations",
+                where=f"terminal {name}",
+                remedy="Bound the definition itself, or the whole text, sg.Guide(index, max_tokens=...).",
+            )
+    table = np.array(rows, np.int32)
+    begins = np.append(True, (table[:, 1:] != table[:, :-1]).any(axis=0))
+    return minimize(
+        trim(
+            Dfa(
+                table[:, begins], np.cumsum(begins, dtype=np.int32) - np.int32(1), np.array(accepting, np.uint8),
+                np.zeros((0, 5), np.int32), np.zeros((0, 2), np.int64), 0,
+            )
+        ),
+        meter,
+    )  # fmt: skip
 
 
 def _lexeme(terminal: Terminal, most: int, vocabulary: Vocabulary, meter: Meter) -> BudgetedLexeme:

@@ -91,8 +91,16 @@ class Reader:
         return any(place.part == len(self.parts) for place in self.closed(places))
 
 
+def random_definition(random: Random) -> tuple[str, str]:
+    """A grammar in the grammar, in two rules and one with itself in it, and the same as a regex."""
+    first, second, third = random.sample(LETTERS, 3)
+    two, three = second + random.choice(["", "?", "*", "+"]), third + random.choice(["", "?", "*", "+"])
+    rules = f'start: "{first}" start | "{first}" x\nx: "{two[0]}"{two[1:]} "{three[0]}"{three[1:]}'
+    return f"%lark {{\n{rules}\n}}", f"{first}+{two}{three}"
+
+
 def random_parts(random: Random) -> tuple[str, list[Part]]:
-    """A grammar, and what a text of it is."""
+    """A grammar, and what a text of it is. Some of its lexemes are definitions."""
     rules, names, parts = list[str](), list[str](), list[Part]()
     for number in range(random.randint(1, 3)):
         if random.random() < 0.6:
@@ -100,6 +108,12 @@ def random_parts(random: Random) -> tuple[str, list[Part]]:
             names.append(f'"{string}"')
             parts.append(Part(string))
         pattern, most = random_regex(random, 2).replace("!xyé", ""), random.randint(1, 3)
+        if random.random() < 0.3:
+            definition, pattern = random_definition(random)
+            names.append(f"p{number}")
+            rules.append(f"p{number}[max_tokens={most}]: {definition}")
+            parts.append(Part(pattern, most=most))
+            continue
         end = random.choice([None, None, "lazy", ";", "ab"])
         says = "" if end is None else "lazy, " if end == "lazy" else f'suffix="{end}", '
         names.append(f"p{number}")
@@ -243,12 +257,15 @@ def test_tokens_finish_whatever_tokens_begin() -> None:
 @pytest.mark.parametrize(
     ("rules", "error", "what"),
     [
-        ("a[max_tokens=0]: /x/", DefinitionError, "is given 0"),
+        ("a[max_tokens=0]: /x/", UnsupportedError, "the shortest text takes 1 token"),
+        ("a[max_tokens=-1]: /x/", DefinitionError, "is given -1"),
         ("a[max_tokens]: /x/", DefinitionError, "is given nothing"),
         ("a[max_tokens=2]: /xxx/", UnsupportedError, "the shortest text takes 3 tokens"),
         ("a[max_tokens=2]: /x(?=y)/", UnsupportedError, "looks ahead"),
         ('a[max_tokens=2]: "x" b\nb: "y"', DefinitionError, "b"),
-        ("a[max_tokens=2]: %json {}", UnsupportedError, "is a definition"),
+        ("a[max_tokens=2]: %json {}", UnsupportedError, "nests without bound"),
+        ('a: b c\nb[max_tokens=2]: %json {"enum": [12]}\nc: "x" %json {"enum": [12]}', UnsupportedError, "several"),
+        ('a[max_tokens=1]: %json {"enum": [12]}', UnsupportedError, "the shortest text takes 2 tokens"),
         ("a: /1(e5)?/ b\nb[max_tokens=2]: /.+/", UnsupportedError, "may go on for several bytes"),
     ],
 )
@@ -256,6 +273,12 @@ def test_what_is_refused(rules: str, error: type[Exception], what: str) -> None:
     with pytest.raises(error) as raised:
         sg.compile(sg.Grammar(f"start: a\n{rules}"), BYTES, eager=False)
     assert what in str(raised.value)
+
+
+def test_no_tokens_are_the_empty_text() -> None:
+    index = sg.compile(sg.Grammar('start: "<" a ">"\na[max_tokens=0, capture]: /x*/'), BYTES, eager=False)
+    assert index.match(b"<>").accepted
+    assert not index.match(b"<x>").accepted
 
 
 def test_certificates_miss_no_terminal_that_is_not_lexed() -> None:

@@ -82,16 +82,18 @@ def _within(matcher: LeftmostDfa, most: int, meter: Meter) -> LeftmostDfa:
     )  # fmt: skip
 
 
-def byte_length(terminal: Terminal, meter: Meter) -> int | None:
+def byte_length(terminal: Terminal, meter: Meter, *, shortest: bool = False) -> int | None:
     """How many bytes all texts of a terminal have; None where they differ, or no regex says what they are.
 
-    Raises the errors of a regex.
+    With ``shortest`` these are the texts that begin with no other one. Raises the errors of a regex.
     """
     if terminal.pattern is None or not MARKED.isdisjoint(terminal.pattern):
         return None
     dfa = language(parse(terminal.pattern, 0, meter), meter, edges=False, count=False)
     depths = {dfa.start: 0}
     for state, depth in (todo := [*depths.items()]):  # grows as it goes
+        if shortest and dfa.accepting[state]:
+            continue
         for target in {*dfa.table[state].tolist()} - {-1}:
             if target not in depths:
                 depths[target] = depth + 1

@@ -51,7 +51,7 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
             raise _of(terminal, error) from error
     automata = iter(preferred(made, meter))
     found = [
-        None if terminal.pattern is None
+        None if terminal.pattern is None and terminal.automaton is None
         else bounded(
             terminal,
             next(automata) if terminal.automaton is None

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ....definitions.grammar_marks import REGEX, STRING
-from ....errors import BudgetExceededError, DefinitionError, UnsupportedError
+from ....errors import BudgetExceededError, DefinitionError
 
 _UNFLAGGED = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"', r"/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/"
 _VALUE = rf"{_UNFLAGGED[0]}i?|{_UNFLAGGED[1]}[imslux]*"
@@ -51,8 +51,11 @@ _KNOWN = {
     "stop": re.compile(_TERMINAL),
     "temperature": re.compile(r"\d{1,9}(?:\.\d{1,9})?"),  # see structgen.system.arguments
     "max_chars": re.compile(r"\d{1,9}"),
-    "max_tokens": re.compile(r"[1-9]\d{0,8}"),
+    "max_tokens": re.compile(r"\d{1,9}"),
 }
+
+#: What may be said of a definition that is a rule, besides its captures.
+_OF_DEFINITIONS = {"temperature", "max_tokens"}
 
 #: Characters of one rule's attributes, and rules that have some.
 _LONGEST, _MOST_RULES = 10_000, 1 << 14
@@ -115,11 +118,11 @@ class AttributedText(NamedTuple):
 def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
     """Take the attributes of rules out of a grammar's text.
 
-    A rule that is one of the ``given`` terminals, which are not lexed, may have a temperature; that terminal is its
-    lexeme.
+    A rule that is one of the ``given`` terminals, which are not lexed, may have a temperature and a number of tokens;
+    that terminal is its lexeme.
 
-    Raises `DefinitionError` for an attribute that there is not, or with a value that it can't have,
-    `UnsupportedError` for what can't be honoured, and `BudgetExceededError` for thousands of them.
+    Raises `DefinitionError` for an attribute that there is not, or with a value that it can't have, and
+    `BudgetExceededError` for thousands of them.
     """
     heads = []
     if "[" in text and _HEAD.search(text) is not None:
@@ -138,14 +141,9 @@ def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
         said = _read(head["attributes"], f"line {line + 1}, rule {head['name']}")
         rule = f"{head['signs']}{head['name']}{head['priority'] or ''}"
         alone = _ALONE.match(text, at)
-        if alone is not None and alone[1] in given and "max_tokens" in said:
-            raise UnsupportedError(
-                f"max_tokens bounds lexemes, and {alone[1]} is a definition",
-                where=f"line {line + 1}, rule {head['name']}",
-                remedy="Bound the definition itself, or the whole text, sg.Guide(index, max_tokens=...).",
-            )
-        body = alone[1] if alone is not None and alone[1] in given and "temperature" in said else None
-        if said.keys() - {"temperature"} <= {"capture"} and (body is not None or "temperature" not in said):
+        is_about_lexemes = not said.keys().isdisjoint(_OF_DEFINITIONS)
+        body = alone[1] if alone is not None and alone[1] in given and is_about_lexemes else None
+        if said.keys() - _OF_DEFINITIONS <= {"capture"} and (body is not None or not is_about_lexemes):
             found.append(_of(head["name"], said, body))
             parts.append(f"{head['before']}{rule}:")
             continue
@@ -212,7 +210,7 @@ def _read(attributes: str, where: str) -> dict[str, str]:
             what = f"the attribute {key} is given {value}" if value else f"the attribute {key} is given nothing"
             remedy = (
                 "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes, "
-                "temperature a number with nine digits before and behind the point at most, max_tokens one from 1 on."
+                "temperature a number with nine digits before and behind the point at most."
             )
             raise DefinitionError(what, where=where, remedy=remedy)
         if key in said:

@@ -81,6 +81,8 @@ class CapturedRule(NamedTuple):
         How many bytes at its end do not.
     is_hidden:
         Whether these are what is given back.
+    shown:
+        How many bytes at its beginning are not hidden, where that is known in place of ``hidden``.
     """
 
     rule: str
@@ -88,6 +90,7 @@ class CapturedRule(NamedTuple):
     before: int = 0
     hidden: int = 0
     is_hidden: bool = False
+    shown: int | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class CapturedSymbol:
         How many bytes at its end do not.
     is_hidden:
         Whether these are what is captured.
+    shown:
+        How many bytes at its beginning are not hidden, where that is known in place of ``hidden``.
     """
 
     symbol: int
@@ -38,10 +40,11 @@ class CapturedSymbol:
     before: int
     hidden: int
     is_hidden: bool
+    shown: int | None = None
 
     def of(self, start: int, end: int) -> Captured:
         """What is captured of a text of the symbol."""
-        end_of_text = max(start, end - self.hidden)
+        end_of_text = max(start, end - self.hidden) if self.shown is None else min(start + self.shown, end)
         return Captured(self.name, *((end_of_text, end) if self.is_hidden else (start, end_of_text)))
 
 
