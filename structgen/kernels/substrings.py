@@ -21,7 +21,7 @@ def _first_from(text, order, low, high, length, byte):
 
 
 @inlined
-def _may_end(order, is_end, low, high, length):
+def _ends_behind(order, is_end, low, high, length):
     for i in range(low, high):
         at = np.int64(order[i]) + length
         if at < len(is_end) and is_end[at]:
@@ -39,7 +39,7 @@ def narrowed(text, order, low, high, length, byte):
 @bare_kernel
 def may_end(order, is_end, low, high, length):
     """Whether some of these suffixes may end behind so many bytes."""
-    return _may_end(order, is_end, low, high, length)
+    return _ends_behind(order, is_end, low, high, length)
 
 
 @bare_kernel
@@ -68,6 +68,6 @@ def walk_text(byte, depth, skip, first_token, token_ids, nodes, text, order, is_
             path[1, d] = last
             for t in range(first_token[i], first_token[i + 1]):
                 tokens[token_ids[t]] = 1
-            if _may_end(order, is_end, first, last, behind + 1):
+            if _ends_behind(order, is_end, first, last, behind + 1):
                 below[i] = 1
             i += 1

@@ -218,6 +218,9 @@ def rows(random: Random) -> None:
 # -- masks: token by token -------------------------------------------------------------------------------------------
 
 COUNTED = r'"([^"\\]|\\.){3,200}"(a{2,90}b){2}'
+#: More names than a kernel's set has bits.
+WIDE = {"properties": {f"{n}": {"enum": [1]} for n in range(70)}, "required": ["3", "69"], "type": "object"}
+
 OBJECT = {
     "properties": {
         "id": {"type": "string", "minLength": 2, "maxLength": 40}, "me": {"$ref": "#"},
@@ -369,6 +372,41 @@ def kinds_of_bytes(_: Random) -> None:
     ]
     found = kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, kinds)
     np.testing.assert_array_equal(found[1:], expected[1:])  # no byte leads to the root
+
+
+def quotations(random: Random) -> None:
+    """Suffixes one by one, byte by byte; and of tokens which are in the text behind what was read."""
+    trie = small_vocabulary().trie
+    for _ in range(20):
+        text = bytes(random.choices(b'ab" 1', k=random.randrange(1, 40)))
+        ends = bytes(random.choices((0, 1), k=len(text) + 1))
+        order = sorted(random.sample(range(len(text)), random.randrange(1, len(text) + 1)), key=lambda at: text[at:])
+        sections = np.frombuffer(text, np.uint8), np.array(order, np.int32), np.frombuffer(ends, np.uint8)
+        begun = text[(at := random.choice(order)) :][: random.randrange(4)]
+        low, high = 0, len(order)
+        for length, byte in enumerate(begun):
+            low, high = kernels.narrowed(*sections[:2], low, high, length, byte)
+        found = [i for i in range(len(order)) if text[order[i] :].startswith(begun)]
+        assert [*range(low, high)] == found
+        assert order.index(at) in found
+
+        def may_end(read: bytes, found: list[int] = found, order: list[int] = order, text: bytes = text,
+                    ends: bytes = ends) -> bool:  # fmt: skip
+            return any(text[order[i] :].startswith(read) and ends[order[i] + len(read)] for i in found)
+
+        assert kernels.may_end(*sections[1:], low, high, len(begun)) == may_end(begun)
+        tokens, below = np.zeros(small_vocabulary().size + 32, np.uint8), np.zeros(len(trie.byte), np.uint8)
+        kernels.walk_text(
+            trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, np.zeros(1, np.int32), *sections, low,
+            high, len(begun), np.empty((2, trie.max_depth + 2), np.int64), tokens, below,
+        )  # fmt: skip
+        spelled = [small_vocabulary().token(each) or b"" for each in range(small_vocabulary().size)]
+        in_text = [any(text[order[i] :].startswith(begun + each) for i in found) for each in spelled]
+        assert [*np.flatnonzero(tokens)] == [each for each, is_in in enumerate(in_text) if is_in and spelled[each]]
+        path = [b""]
+        for i in range(1, len(trie.byte)):
+            path[trie.depth[i] - trie.depth[0] :] = [path[trie.depth[i] - trie.depth[0] - 1] + bytes((trie.byte[i],))]
+            assert below[i] == may_end(begun + path[-1])
 
 
 def named(tables: PushdownTables, first: int, zone: int | None) -> tuple[bytes, int, list[int]] | None:
@@ -694,6 +732,10 @@ ORACLES: Mapping[str, Oracle] = {
     "kinds_below": kinds_of_bytes,
     "spell_counts": spelled,
     "spell_regex_counts": masks(sg.Regex(COUNTED)),
+    "number_sets": masks(sg.JsonSchema(WIDE, property_order="any"), eager=True),
+    "narrowed": quotations,
+    "may_end": quotations,
+    "walk_text": quotations,
     "decide_state": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),

@@ -120,9 +120,8 @@ class PushdownMachine(InternedMachine[Thread]):
         #: By state which part of a count it keeps, as a mask: 0 for none, -1 for all.
         self._keeps: list[int] = []
         if tables.tokens is not None:
-            self._token_moves, self._sees_tokens = TokenMoves(vocabulary), True
-        #: Tokens are counted from this bit of a count on: below are the counts of loops, and sets, perhaps to come.
-        self._tokens_at = MOST_MEMBERS if tables.open else max(LOOP_COUNT.bit_length(), tables.widest)
+            counted_from = MOST_MEMBERS if tables.open else max(LOOP_COUNT.bit_length(), tables.widest)
+            self._token_moves, self._sees_tokens = TokenMoves(vocabulary, counted_from), True
         self._take_counters()
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
@@ -443,9 +442,10 @@ class PushdownMachine(InternedMachine[Thread]):
     def _with_token_counted(self, threads: dict[Thread, None]) -> dict[Thread, None]:
         """Threads at the end of a token. Of those that differ in the tokens counted alone, the one that has counted
         least has all possibilities of the others."""
-        bounds, at = self._token_moves.bounds if self._token_moves is not None else {}, self._tokens_at
-        if not any(state in bounds for state, _, _ in threads):
+        moves = self._token_moves
+        if moves is None or not any(state in moves.bounds for state, _, _ in threads):
             return threads
+        bounds, at = moves.bounds, moves.counted_from
         found: dict[Thread, None] = {}
         least: dict[Thread, int] = {}
         for state, count, frame in threads:
@@ -478,7 +478,7 @@ class PushdownMachine(InternedMachine[Thread]):
             self._token_moves.take(tables.tokens, tables.states, tables.moves)
             self._counts_tokens = tables.tokens.counts
             if self._counts_tokens:
-                self._counted = (1 << self._tokens_at) - 1
+                self._counted = (1 << self._token_moves.counted_from) - 1
                 self._keeps[new:] = [mask & self._counted for mask in self._keeps[new:]]
                 for state in self._token_moves.bounds:
                     self._keeps[state] |= ~self._counted

@@ -114,10 +114,13 @@ class TokenMoves:
     ----------
     vocabulary:
         The tokens.
+    counted_from:
+        Tokens are counted from this bit of a count on: below are the counts of loops, and sets, perhaps to come.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, counted_from: int) -> None:
         self._vocabulary = vocabulary
+        self.counted_from = counted_from
         self._known: dict[int, list[tuple[int, _Moves]]] = {}
         self._members: dict[int, tuple[frozenset[int], bool]] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}

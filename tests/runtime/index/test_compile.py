@@ -147,7 +147,7 @@ def test_keys_tell_definitions_and_vocabularies_apart() -> None:
 
 def test_an_unusable_cache_folder_means_uncached_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    cache = sg.Cache(tmp_path / "file")
+    cache = sg.Cache(tmp_path / "file" / "cache")
     with pytest.warns(sg.errors.CacheWarning):
         index = sg.compile(sg.Regex("a+b"), VOCABULARY, cache=cache)
     assert sg.Guide(index).allows(ord("a"))
