@@ -92,7 +92,7 @@ def chosen(schema: Any) -> Iterator[tuple[Any, list[Any]]]:
         )
     for name, each in schema.get("dependentSchemas", {}).items():
         present = {"required": [name]}
-        met = [({"allOf": [present, asked]}, listed) for asked, listed in chosen(each)]
+        present = {"type": "object", "required": [name]}
         parts.append([({"not": present}, []), *met])
     if "if" in schema:
         test = schema["if"]
