@@ -18,6 +18,7 @@ with the same states on top.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from itertools import count as numbers
 from typing import Any, NamedTuple, TypeAlias
 
@@ -172,6 +173,12 @@ class Parser:
         self.start: Stack = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
+
+    def whole(self) -> Parser:
+        """The same that takes nothing out of stacks, and knows none yet."""
+        found = copy(self)
+        found._same, found.start, found.stacks = LazyTable(lambda _: []), Stack(0, None), 1
+        return found
 
     def _check(self, done: int, stack: Stack) -> None:
         """Raise `FormatError` where the parser reduces without end; a grammar that does is refused when compiling."""
