@@ -167,6 +167,7 @@ class TokenReader:
                 parse.stack.cell, parse.stack.epoch = cell, stacks.epoch
             thread = parse, lexer, (watch,) if watch >= 0 else ()
             if alive == 2:
+                above = above.copy()  # whoever is given way to meanwhile reads with the same scratch
                 alive, depth_read, is_alike = self._is_open(thread)
                 at = levels.alike(level) if is_alike else level
                 where = self._kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
