@@ -7,6 +7,7 @@ any time.
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import count
 from typing import TypeAlias
 
@@ -33,6 +34,9 @@ _WAITING = 512
 #: Bytes of `KernelGss.hits` at most, where there are many sets.
 _MOST_HITS = 1 << 23
 
+#: The table of the parser's block that says where those begin that replace a stack, by state.
+_SAME_START = 11
+
 _Array: TypeAlias = "NDArray[np.int32] | NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.int64]"
 
 
@@ -57,6 +61,14 @@ class ParserTables:
         ])  # fmt: skip
         shift[tables.shift[:, 0], tables.shift[:, 1]] = tables.shift[:, 2]
         goto[tables.goto[:, 0], number.reshape(-1)] = tables.goto[:, 2]
+
+    def whole(self) -> ParserTables:
+        """The same for which no stack is simpler than another."""
+        found = copy(self)
+        found.block = self.block.copy()
+        begin, rows, _ = found.block[3 * _SAME_START :][:3].tolist()
+        found.block[begin : begin + rows] = 0
+        return found
 
 
 def _replacements(tables: GrammarTables, nonterminals: NDArray[np.int32]) -> tuple[_Array, _Array]:
@@ -227,6 +239,12 @@ class KernelMemory:
         if self._parser is None:
             self._parser = ParserTables(self._tables, self._completions)
         return self._parser
+
+    def whole(self) -> KernelMemory:
+        """Memory for stacks of which nothing is taken out, with the same levels of indentation."""
+        found = KernelMemory(self._tables, self._completions)
+        found._parser = self.parser.whole()
+        return found
 
     def complete(self, completions: CompletionTables | None) -> None:
         """Have the kernels know what completes texts."""

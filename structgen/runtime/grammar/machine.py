@@ -150,10 +150,8 @@ class GrammarMachine(InternedMachine[Thread]):
             return ()
         from .captures.recording import Recording, RecordingDriver
 
-        futures = self._reader.futures
         driver = RecordingDriver(self.tables, self._reader.parses.parser, self.embedded)
-        reader = LexerThreads(driver, self.tables, futures, self.embedded, self._pause, self._completions)
-        recording = Recording(driver, reader, self.tables, self._reader.is_alive)
+        recording = Recording(driver, self._reader_over(driver), self.tables, self._reader.is_alive)
         recording.read(tokens)
         return recording.captured()
 
@@ -252,11 +250,11 @@ class GrammarMachine(InternedMachine[Thread]):
         The text is parsed once more, by its tokens with their bytes; an id of -1 is bytes alone. There is no reading
         where they do not lead to the configuration.
         """
-        if not len(self.tables.same):
+        if not len(self.tables.same) or not self.tables.is_deterministic:
             return self.readings(config)
         with self._lock:
             whole = self._whole_stacks
-            threads = whole.read(pieces, with_kernels=self._uses_kernels())
+            threads = whole.read(pieces, self._token_reader if self._uses_kernels() else None)
             is_alike = {*map(_apart_from_stack, threads)} == {*map(_apart_from_stack, config.threads)}
             return whole.reader.readings(threads if is_alike else ())
 
@@ -264,7 +262,12 @@ class GrammarMachine(InternedMachine[Thread]):
     def _whole_stacks(self) -> WholeStacks:
         from .captures.whole_stacks import WholeStacks
 
-        return WholeStacks(self.tables, self._reader.futures, self.embedded, self._completions, self._pause)
+        return WholeStacks(self._reader_over(ParserDriver(self.tables, self._reader.parses.parser.whole())))
+
+    def _reader_over(self, driver: ParserDriver) -> LexerThreads:
+        """What moves threads of another parser."""
+        futures = self._reader.futures
+        return LexerThreads(driver, self.tables, futures, self.embedded, self._pause, self._completions)
 
     @property
     def ignored(self) -> int:

@@ -7,6 +7,7 @@ where it can't: where several lexemes are watched at once, or the kernels' memor
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,12 @@ class TokenReader:
         self._entered = self._threads.data  # takes single numbers in a tenth of the time
         self._scratch = np.zeros(64 + _THREADS, np.int32)
         self._above = np.zeros(_PUSHED, np.int32)
+
+    def whole(self, parses: ParserDriver, is_open: Callable[[Thread], Opening]) -> TokenReader:
+        """The same with stacks of which nothing is taken out, under the same lock; see `Parser.whole`."""
+        found = copy(self)
+        found._parses, found._memory, found._is_open = parses, self._memory.whole(), is_open
+        return found
 
     @cached_property
     def _lexer(self) -> NDArray[np.int32]:
@@ -160,6 +167,7 @@ class TokenReader:
                 parse.stack.cell, parse.stack.epoch = cell, stacks.epoch
             thread = parse, lexer, (watch,) if watch >= 0 else ()
             if alive == 2:
+                above = above.copy()  # whoever is given way to meanwhile reads with the same scratch
                 alive, depth_read, is_alike = self._is_open(thread)
                 at = levels.alike(level) if is_alike else level
                 where = self._kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at

@@ -63,7 +63,7 @@ class Provenance:
     @cached_property
     def _first(self) -> list[int]:
         """By rule: its first item; then how many items there are."""
-        return [0, *accumulate(map(len, self._written))]
+        return [0, *accumulate(len(rule.split()) for rule in self.rules)]
 
     def to_section(self) -> Array:
         """The section of the file format."""
@@ -77,17 +77,17 @@ class Provenance:
             raise FormatError(f"section {SECTION!r} has what is no rule, or no place in one", where=where)
         return found
 
-    @cached_property
-    def _written(self) -> list[list[str]]:
-        """By rule: its origin and its symbols."""
-        return [[origin.removesuffix(":"), *expansion] for origin, *expansion in map(str.split, self.rules)]
+    def _written(self, rule: int) -> list[str]:
+        """A rule's origin and its symbols. All rules at once would be lists for the garbage collector to look at."""
+        origin, *expansion = self.rules[rule].split()
+        return [origin.removesuffix(":"), *expansion]
 
     @cached_property
     def _begins(self) -> dict[str, set[str]]:
         """By origin: the first symbols of its rules."""
         found: dict[str, set[str]] = {}
-        for origin, *expansion in self._written:
-            found.setdefault(origin, set()).update(expansion[:1])
+        for origin, *expansion in (rule.split(None, 2) for rule in self.rules):
+            found.setdefault(origin.removesuffix(":"), set()).update(expansion[:1])
         return found
 
     def begun(self, states: Iterable[int]) -> Iterator[tuple[int, str, str]]:
@@ -101,10 +101,10 @@ class Provenance:
             here = set(self._items(state))
             if above is not None:
                 led = {(rule, at - 1) for rule, at in above}
-                origins = {self._written[rule][0] for rule, at in above if at == 1}
+                origins = {self._written(rule)[0] for rule, at in above if at == 1}
                 here = {(r, at) for r, at in here if (r, at) in led or not origins.isdisjoint(self._corners(r, at))}
             for number, at in sorted(here):
-                origin, *expansion = self._written[number]
+                origin, *expansion = self._written(number)
                 if at < len(expansion):
                     yield number, origin, " ".join([*expansion[:at], _DOT, *expansion[at:]])
             above = here
@@ -118,7 +118,7 @@ class Provenance:
 
     def _corners(self, rule: int, at: int) -> set[str]:
         """The symbols that what comes next in a rule can begin with: itself, and first ones of its rules."""
-        found = {*self._written[rule][at + 1 : at + 2]}
+        found = {*self._written(rule)[at + 1 : at + 2]}
         for symbol in (todo := [*found]):  # grows as it goes
             new = self._begins.get(symbol, set()) - found
             found |= new

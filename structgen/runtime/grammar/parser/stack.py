@@ -18,6 +18,7 @@ with the same states on top.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from itertools import count as numbers
 from typing import Any, NamedTuple, TypeAlias
 
@@ -172,6 +173,12 @@ class Parser:
         self.start: Stack = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
+
+    def whole(self) -> Parser:
+        """The same that takes nothing out of stacks, and knows none yet."""
+        found = copy(self)
+        found._same, found.start, found.stacks = LazyTable(lambda _: []), Stack(0, None), 1
+        return found
 
     def _check(self, done: int, stack: Stack) -> None:
         """Raise `FormatError` where the parser reduces without end; a grammar that does is refused when compiling."""
@@ -367,20 +374,25 @@ def _same(tables: GrammarTables) -> Callable[[int], list[_Same]]:
 
     See `GrammarTables.same`.
     """
-    tops, belows = np.pad(tables.same[:, 2 + SYMBOLS :], [(0, 0), (0, 2)], constant_values=-1)[:, :2].T
-    symbol_of = np.full(len(tables.context), -1, np.int32)
+    states = len(tables.context)
+    tops = tables.same[:, 2 + SYMBOLS]
+    same = tables.same[np.argsort(tops, kind="stable")]
+    starts = np.searchsorted(same[:, 2 + SYMBOLS], np.arange(states + 1)).tolist()
+    symbol_of = np.full(states, -1, np.int32)
     for moves in (tables.goto, tables.shift):
         symbol_of[moves[:, 2]] = moves[:, 1]
 
     def of(key: int) -> list[_Same]:
-        below, state = divmod(key, len(tables.context))
+        below, state = divmod(key, states)
         found: list[_Same] = []
-        for kept, popped, *rest in tables.same[(tops == state) & ((belows == below - 1) | (belows < 0))].tolist():
-            read, states = rest[:SYMBOLS], rest[SYMBOLS:]
-            symbols = [symbol for symbol in read if symbol >= 0]
+        for kept, popped, *rest in same[starts[state] : starts[state + 1]].tolist():
+            there = tuple(s for s in rest[SYMBOLS:] if s >= 0)
+            if there[1:2] not in ((), (below - 1,)):
+                continue
+            symbols = [symbol for symbol in rest[:SYMBOLS] if symbol >= 0]
             if kept:
                 symbols.append(int(symbol_of[state]))
-            found.append((tuple(s for s in states if s >= 0), kept + popped, tuple(symbols)))
+            found.append((there, kept + popped, tuple(symbols)))
         return found
 
     return of
