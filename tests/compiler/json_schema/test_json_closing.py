@@ -91,8 +91,8 @@ def chosen(schema: Any) -> Iterator[tuple[Any, list[Any]]]:
             ]
         )
     for name, each in schema.get("dependentSchemas", {}).items():
-        present = {"required": [name]}
         present = {"type": "object", "required": [name]}
+        met = [({"allOf": [present, asked]}, listed) for asked, listed in chosen(each)]
         parts.append([({"not": present}, []), *met])
     if "if" in schema:
         test = schema["if"]
