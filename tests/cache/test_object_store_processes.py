@@ -28,8 +28,10 @@ WORDS = 8
 
 PREAMBLE = """
 import json, os, sys, time, warnings
+from contextlib import suppress
 from pathlib import Path
 import structgen as sg
+from structgen.errors import StoreError
 from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
 from structgen.cache.remote import upkeep
 
@@ -71,7 +73,10 @@ order = range(COUNT) if NUMBER else reversed(range(COUNT))
 for seed in order:
     words = random_words(seed)
     check_masks(sg.compile(definition_of(words), VOCABULARY, cache=cache), words)
-while upkeep.push(cache).failed:
+while True:
+    with suppress(StoreError):  # a listing that met a fault
+        if not upkeep.push(cache).failed:
+            break
     time.sleep(0.05)
 print(json.dumps(cache.metrics().compiles))
 """

@@ -61,6 +61,12 @@ def test_the_guide_explains_each_difference() -> None:
     assert named <= explained("structural_tags.md").keys()
 
 
+def _text_ends(format_: Format) -> list[str]:
+    """The texts that end a tag."""
+    ends = format_.get("end", [])
+    return [each for each in (ends if isinstance(ends, list) else [ends]) if isinstance(each, str)]
+
+
 def differs(name: str, format_: Format) -> bool:
     """Whether a format is of those of which a difference is said."""
     for part, around in parts(format_):
@@ -71,8 +77,10 @@ def differs(name: str, format_: Format) -> bool:
             found = found and any(each["type"] == "repeat" for each in around)
         elif name == "excluded-behind-trigger":
             patterns = [*part.get("triggers", ()), *(rule[0] for rule in part.get("rules", ()))]
-            excludes = part.get("excludes", ()) if kind in ("dispatch", "triggered_tags") else ()
-            found = any(pattern in each for pattern in patterns for each in excludes)
+            excluded = [*part.get("excludes", ()), *(end for outer in around for end in _text_ends(outer))]
+            found = kind in ("dispatch", "triggered_tags") and any(
+                pattern in each for pattern in patterns for each in excluded
+            )
         elif name == "text-of-tokens":
             ends = [tag["end"] for tag in around if tag["type"] == "tag"]
             found = kind in _FREE_TOKENS and bool(ends) and not isinstance(ends[-1], dict)
