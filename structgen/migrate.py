@@ -248,9 +248,10 @@ _XGRAMMAR_PIECES = re.compile(
     rf"(?://|#)[^\n]*|{STRING}|(?P<regex>{REGEX})|<[^<>\s]*>|@[\w-]+|(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)"
 )
 
-#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names, of which classes hold none.
+#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names. Classes hold no names, and no
+#: anchors, which mean nothing to XGrammar.
 _ESCAPE = r"\\u\{(?P<code>[0-9a-fA-F]{1,6})\}|\\c(?P<control>[A-Za-z])|\\(?s:.)"
-_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|\(\?<(?=[A-Za-z_])")
+_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|(?P<name>\(\?<(?=[A-Za-z_]))|[\^$]")
 
 
 def _python_escape(found: re.Match[str]) -> str:
@@ -260,7 +261,7 @@ def _python_escape(found: re.Match[str]) -> str:
 
 
 def _python_regex(regex: str) -> str:
-    named = _GROUP_NAME.sub(lambda found: found["other"] or "(?P<", regex)
+    named = _GROUP_NAME.sub(lambda found: found["other"] or ("(?P<" if found["name"] else ""), regex)
     return re.sub(_ESCAPE, _python_escape, named)
 
 

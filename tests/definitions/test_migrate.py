@@ -95,7 +95,7 @@ def test_grammars_of_xgrammar_in_larks_syntax() -> None:
     "text",
     [
         r"start: /\u{43}[\u{44}\cA\]]+\\u/", r"start: /x\cAy\cb/", r"start: /\/\(\u{2f}/",
-        "start: /(?<n>a)(?<m>b)[(?<n>]/",
+        "start: /(?<n>a)(?<m>b)[(?<n>]/", r"start: /^C[$^]D$|x^x-z\$$|a$b/",
         'start: foo-bar foo_bar A-B\nfoo-bar: "a"\nfoo_bar: "b"\nA-B: /[x-y]-z/  // no-name',
         'start: a-b\na-b: "x-y" foo -> an-alias\nfoo: "/a-b/"',
     ],
@@ -104,7 +104,7 @@ def test_spellings_of_xgrammars_lark(text: str) -> None:
     xgrammar = pytest.importorskip("xgrammar")
     texts = [
         "CD\\u", "C\x01D]\\u", "C", "x\x01y\x02", "xcAycb", "ab<", "ab(", "abn", "ab", "/(/", "abx-z", "aby-z",
-        "aax-z", "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/",
+        "aax-z", "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/", "C$D", "C^D", "CD", "xx-z$", "xx-z",
     ]  # fmt: skip
     expected = by_xgrammar(xgrammar.Grammar.from_lark(text), texts)
     assert any(expected)
