@@ -51,8 +51,28 @@ _EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes
 _ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".'
 
 
+#: A regex of a grammar, and what else may hold slashes.
+_REGEX = re.compile(rf"(?://|#)[^\n]*|{STRING}|<[^<>\s]*>|(?P<regex>{REGEX})")
+_FLAGS = re.compile(r"(?:\(\?[a-zA-Z]+\))*")
+
+
+def _in_groups(text: str) -> str:
+    """A grammar whose regexes with | are groups: Lark puts terminals together as texts, ``"x" /a|b/`` as ``xa|b``."""
+
+    def piece(found: re.Match[str]) -> str:
+        if found["regex"] is None or "|" not in found[0]:
+            return found[0]
+        regex, _, flags = found[0][1:].rpartition("/")
+        begin = _FLAGS.match(regex)
+        at = begin.end() if begin is not None else 0
+        return f"/{regex[:at]}(?:{regex[at:]}{'' if 'x' not in flags else chr(10)})/{flags}"
+
+    return _REGEX.sub(piece, text)
+
+
 def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
     """A grammar in Lark's syntax, with those that it holds by ``@name``; `UnsupportedError` where these hold more."""
+    text = _in_groups(text)
     text = re.sub(r"\A%llguidance\s*\{\s*\}", "", text)  # without an option it says whose the grammar is
     held: dict[str, Definition] = {}
     for terminal, reference in read_marks(text).references.items() if named else ():
@@ -61,7 +81,7 @@ def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Mig
             if more := read_marks(inner).references:
                 what = f"the grammar {reference} holds {min(more.values())}, and only the first one may hold others"
                 raise UnsupportedError(what, remedy="Write their rules into one grammar.")
-            inner = Grammar(inner, ambiguity="all")
+            inner = Grammar(_in_groups(inner), ambiguity="all")
         if inner is not None:
             held[terminal] = inner
     return Migrated(Grammar(text, ambiguity="all", definitions=held), (_EARLEY,))

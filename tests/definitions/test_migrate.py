@@ -96,6 +96,7 @@ def test_grammars_of_xgrammar_in_larks_syntax() -> None:
     [
         r"start: /\u{43}[\u{44}\cA\]]+\\u/", r"start: /x\cAy\cb/", r"start: /\/\(\u{2f}/",
         "start: /(?<n>a)(?<m>b)[(?<n>]/", r"start: /^C[$^]D$|x^x-z\$$|a$b/",
+        r'start: T | /\(/ T' + "\n" + r'T: "a" /\u{62}x-z|x-z|b/',
         'start: foo-bar foo_bar A-B\nfoo-bar: "a"\nfoo_bar: "b"\nA-B: /[x-y]-z/  // no-name',
         'start: a-b\na-b: "x-y" foo -> an-alias\nfoo: "/a-b/"',
     ],
@@ -194,6 +195,23 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
     grammars[1]["lark_grammar"] = 'start: @num ":" @num'
     with pytest.raises(UnsupportedError, match="the grammar @pair holds @num"):
         migrate.from_llguidance(whole)
+
+
+@pytest.mark.parametrize(
+    "terminal",
+    [
+        'T: "x" /a|b/ "y"', 'T: "x" R "y"\nR: /a|b/  // "c" | /d|e/', "T: /x|a/ /a|b/+",
+        'T: "x" | /a|b/i "y" /a|b/ | "y"', r'T: "x/" /[|\/]|b/ "y"', "T: /(?i)x|a/", "T: /x|\\// /a b | b # c\n/x",
+    ],
+)  # fmt: skip
+def test_regexes_are_put_together_as_by_llguidance(terminal: str) -> None:
+    texts = ["".join(each) for n in range(1, 5) for each in itertools.product("xaby", repeat=n)]
+    texts += ["xa", "X", "Bya", "x/|y", "x/by", "x//y", "/b", "/ab", "xab"]
+    text = f"start: T | @other\n{terminal}\n"
+    grammars = {"grammars": [{"lark_grammar": text}, {"name": "other", "lark_grammar": f"start: T T\n{terminal}"}]}
+    judged = by_llguidance(json.dumps(grammars), texts)
+    assert True in judged
+    assert accepted(migrate.from_llguidance(grammars), texts) == judged
 
 
 class GrammarNode:
