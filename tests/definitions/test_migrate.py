@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import itertools
 import json
 import random
+import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -277,16 +279,46 @@ class Color(enum.Enum):
         (Choice(["a", 1]), "1", "2"),
         (Literal["a", "b"], "a", '"a"'),
         (Color, "red", "RED"),
-        (int, "3", "3.5"),
+        (int, "+3", "3.5"),
+        (bool, "True", "true"),
+        (float, "-1.5e3", "1."),
+        (datetime.datetime, "2022-03-31 23:59:00", "2022-03-32 00:00:00"),
+        (str, '"a b"', "a b"),
     ],
 )
 def test_outlines(given: Any, yes: str, no: str) -> None:
     assert accepted(migrate.from_outlines(given), [yes, no]) == [True, False]
 
 
-def test_what_outlines_takes_for_any_text() -> None:
-    with pytest.raises(DefinitionError, match="str is any text"):
-        migrate.from_outlines(str)
+def test_terms_of_outlines() -> None:
+    def term(name: str, **fields: Any) -> Any:
+        """As a dataclass of `outlines.types.dsl`."""
+        return type(name, (SimpleNamespace,), {})(**fields)
+
+    a, digits = term("String", value="a. "), Regex("[0-9]+|x")
+    pair = term("Sequence", terms=[a, digits])
+    some = term("QuantifyBetween", term=pair, min_count=1, max_count=2)
+    either = term("Alternatives", terms=[term("String", value="a"), some])
+    terms = {
+        r"a\. ": a, r"a\. (?:[0-9]+|x)": pair, r"(?:a\. (?:[0-9]+|x)){1,2}": some,
+        r"(?:a|(?:a\. (?:[0-9]+|x)){1,2})+": term("KleenePlus", term=either),
+        r"(?:a\. )*(?:a|1)": term("Sequence", terms=[term("KleeneStar", term=a), Choice(["a", 1])]),
+        r"(?:[0-9]+|x){2}": term("QuantifyExact", term=digits, count=2),
+        r"(?:a\. ){2,}": term("QuantifyMinimum", term=a, min_count=2),
+        r"(?:[0-9]+|x){0,2}": term("QuantifyMaximum", term=digits, max_count=2),
+        r"(?:a\. )?": term("Optional", term=a),
+    }  # fmt: skip
+    parts = ("a. ", "a", "1", "x", "")
+    texts = ["".join(each) for n in range(1, 5) for each in itertools.product(parts, repeat=n)]
+    for regex, given in terms.items():
+        judged = [re.fullmatch(regex, each) is not None for each in texts]
+        assert accepted(migrate.from_outlines(given), texts) == judged, regex
+    with pytest.raises(UnsupportedError, match="a JsonSchema within a term of Outlines"):
+        migrate.from_outlines(term("Sequence", terms=[a, JsonSchema("{}")]))
+    for _ in range(1_000):
+        a = term("KleeneStar", term=a)
+    with pytest.raises(UnsupportedError, match="nested too deeply"):
+        migrate.from_outlines(a)
 
 
 def test_llama_cpp() -> None:
