@@ -167,7 +167,7 @@ def test_the_closing_tag_is_named_that_another_stands_for(style: str, text: str,
     (reason,) = found.reasons
     assert (reason.kind, reason.path) == ("tag", path)
     assert repr(closing) in reason.what
-    at = text.index("e") + 1  # behind the value
+    at = text.index("true") + len("true")
     assert index.match((text[:at] + closing).encode()).accepted
     assert found.consumed > at
 
@@ -176,7 +176,7 @@ def test_a_value_that_no_tag_closes_is_no_json() -> None:
     index = compiled({"type": "object", "properties": {"k": {"type": "boolean"}}}, "cohere_xml")
     for value in ("truex", "tr<", '"'):
         (reason,) = sg.explain(index, f'<cofl:value name="k" type="json">{value}').reasons
-        assert reason.kind != "tag"
+        assert "its closing tag" not in reason.what
 
 
 def test_members_within_a_format() -> None:
