@@ -210,9 +210,9 @@ class RowPool:
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
         base, start = self._flat
-        return all(
-            base[row] == number and start[row] == start[row + 1]
-            for number, row in enumerate(rows.tolist(), self._flat_bases + 1)
+        numbers, first = rows.tolist(), self._flat_bases + 1
+        return [base[row] for row in numbers] == [*range(first, first + len(numbers))] and not any(
+            [start[row + 1] - start[row] for row in numbers]
         )
 
     def _add_list(self, base: int, ids: Array) -> int:
