@@ -15,7 +15,6 @@ import reprlib
 from bisect import bisect_left
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from operator import lt
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -124,9 +123,7 @@ class Column:
         counts = isinstance(quantity, str) and not self.width
         object.__setattr__(self, "counted", quantity if counts else "")
         object.__setattr__(self, "besides", sum(map(int, more_rows)) if counts else 0)
-        shape = (0, self.width) if self.width else 0
-        nothing = None if isinstance(self.width, str | tuple) else np.empty(shape, "u1" if self.dtype == "u" else self.dtype)
-        object.__setattr__(self, "nothing", nothing)
+        object.__setattr__(self, "nothing", _no_rows(self.dtype, len(self.fields) or self.columns))
 
     if TYPE_CHECKING:
         dtypes: ClassVar[Container[DType]]
@@ -138,6 +135,13 @@ class Column:
         counted: ClassVar[str]  # the quantity that its length tells, where that is one, less so many
         besides: ClassVar[int]
         nothing: ClassVar[Array | None]  # in place of a section that is missing, of no rows
+
+
+def _no_rows(dtype: str, width: Total) -> Array | None:
+    """An array of no rows; None where a file tells how wide they are."""
+    if not isinstance(width, int):
+        return None
+    return np.zeros((0, width) if width else 0, dtype if dtype != "u" else "u1")
 
 
 @dataclass(frozen=True)
