@@ -405,7 +405,8 @@ def opened(data: bytes, known: sg.Vocabulary, way: str, folder: Path) -> sg.Inde
     path, entry = folder / "fuzzed.sgb", Entry("damaged", "", "index", len(data), 0.0, 0.0)
     archive.write(path, [entry], lambda _: memoryview(data))
     value = sg.Cache(path).get("damaged")
-    assert value is not None and bytes(value) == data
+    assert value is not None
+    assert bytes(value) == data
     with patch.object(container, "_MOST_COPIED", len(data) if way == "bundle" else 0):
         return sg.Index.from_buffer(value, known)
 
