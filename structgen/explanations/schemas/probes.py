@@ -101,7 +101,10 @@ class SchemaProbes:
     """
 
     def __init__(self, definition: JsonSchema) -> None:
-        self.definition = _as_json(definition)
+        self._whole = _as_json(definition)
+        #: Of the keywords alone: how many items there are without any is none of their matter.
+        self.definition = with_options(self._whole, max_items=None)
+        self.max_items = definition.max_items
         meter = Meter(Budget())
         document = read(definition.text, meter, additional_properties=definition.additional_properties)
         schemas, self.root = without_dynamic_references(document, meter)
@@ -173,7 +176,7 @@ class SchemaProbes:
             schemas = list(self.schemas)
             for atom in removed:
                 schemas[atom.schema] = without(schemas[atom.schema], atom, self.anything)
-            definition = _without_option(self.definition, option)
+            definition = _without_option(self._whole, option)
             machine = self._machines[key] = self._compiled(schemas, self.root, definition)
         return machine if isinstance(machine, bool) else self._takes(machine, data, whole, 0)
 
@@ -294,6 +297,7 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
         "excludes": {"excludes": ()},
         "item_separator": {"item_separator": None},
         "key_separator": {"key_separator": None},
+        "max_items": {"max_items": None},
     }
     return with_options(definition, **loose[option]) if option else definition
 
