@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ...budget import Budget, Meter
+from ...compiler.json_schema.algebra.assertions import INTEGER_DIGITS, NUMBER_DIGITS
 from ...compiler.json_schema.algebra.sharing import said
 from ...compiler.json_schema.compiler import bring_to_normal_form, lower_schema
 from ...compiler.json_schema.read.document import Document, Schema, SchemaId
@@ -38,9 +39,10 @@ _DEEPEST = 64
 
 #: The fields that keywords of any value are in, and those of each type.
 _ANY = ("types", "enum")
+_DIGITS = tuple(sorted(INTEGER_DIGITS | NUMBER_DIGITS))
 FIELDS = {
     "string": (*_ANY, "min_length", "max_length", "pattern", "format"),
-    "number": (*_ANY, "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"),
+    "number": (*_ANY, "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of", *_DIGITS),
     "word": _ANY,
     "object": (
         *_ANY, "properties", "required", "additional_properties", "min_properties", "max_properties",
@@ -66,6 +68,7 @@ _CONTEXT = {
     "contains": ("min_contains", "max_contains"),
     "if_": ("then", "else_"),
     "types": ("integer_is_exact",),
+    **dict.fromkeys(_DIGITS, ("types",)),
 }
 
 

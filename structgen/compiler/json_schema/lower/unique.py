@@ -91,7 +91,7 @@ def _has_values(value: Value, count: int, builder: Builder, depth: int = 0) -> b
     found = value.null + len(value.booleans)
     if value.numbers is not None and found < count:
         numbers = value.numbers.values(count)
-        found += count if numbers is None else len(numbers)
+        found += len(numbers) if numbers is not None else count if value.numbers.digits is None else 0
     if value.strings is not None and found < count:
         found += value.strings.several(count - found, builder.meter)
     return found + bool(value.arrays) + bool(value.objects) >= count or any(
