@@ -67,6 +67,9 @@ FINITE: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "escapes": (array(record(a={"enum": ["a", "b"]}), maxItems=2), {"escapes": "any"}),
     "at least": (array(record([], a=BOOLEANS), prefixItems=[record(a=BOOLEANS)], minItems=2, maxItems=3), {}),
+    "contained": (
+        array(record([], a=BOOLEANS, b={"enum": [1, 12]}), contains={"required": ["a"]}, maxItems=2), {}
+    ),
     "within": (
         record(
             x=array(record(a=BOOLEANS), maxItems=2),
