@@ -131,12 +131,12 @@ class Workload:
         tasks:
             Some of the workload, in its order.
         at_a_time:
-            Batches that are handed out before the first one is done.
+            Batches that are handed out before the first one is done: two for each worker.
         """
         batch: list[Task] = []
-        weight = 0.0
+        weight, workers = 0.0, max(2.0, at_a_time / 2)
         for task in tasks:
-            share = min(_HEAVIEST, (self.left + task.weight) / (2 * at_a_time))
+            share = min(_HEAVIEST, (self.left + task.weight) / workers)
             is_full = len(batch) == _MOST or weight + task.weight > share
             if batch and (is_full or task.vocabulary is not batch[0].vocabulary):
                 yield batch

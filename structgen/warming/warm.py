@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 #: Definitions that the store is asked for before it is decided whether to ask for more of them.
-_LOOKED_AT = 64
+_LOOKED_AT = 32
 
 
 def warm(

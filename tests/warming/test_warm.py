@@ -115,14 +115,14 @@ def test_one_of_a_batch_that_kills_is_soon_found(seed: int, hand_back: bool, tmp
     assert [each.position for each in report if each.status == "lost"] == [deadly]
     assert [each.position for each in report if each.status == "failed"] == [len(MANY)]
     assert len(report.kept) == len(MANY) - 1
-    # Twice alone, and before that in a batch of 15 at most, of which nothing is known where values are handed back.
+    # Twice alone, and before that in a batch of 16 at most, of which nothing is known where values are handed back.
     assert fates.made - 1 <= (6 if hand_back else 4)
 
 
 def test_the_last_batches_are_small_and_all_of_one_vocabulary() -> None:
     others = [OTHER, VOCABULARY]
     planned = plan([*MANY, *DEFINITIONS], others, (1, 1))
-    found = list(planned.batches(planned, 2))
+    found = list(planned.batches(planned, 8))
     sizes = [len(batch) for batch in found]
     assert sum(sizes) == 2 * 72
     assert max(sizes) > 8
