@@ -53,9 +53,7 @@ class Nobody(Executor):
 
 
 @pytest.mark.slow
-def test_the_command_line_reaches_a_cluster(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_reaches_a_cluster(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("date.regex").write_text("[0-9]{4}")
     cache = sg.Cache(tmp_path / "kept")
