@@ -64,7 +64,7 @@ class Lane:
         self._cache, self._options = cache, options
         self._address = None if options.hand_back else CacheAddress.of(cache)
         self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their fingerprints
-        self._sent = ""  # the vocabulary that went last
+        self._sent: set[str] = set()  # vocabularies that went, or that the cache has
         self._run, self._numbers = uuid.uuid4().hex, count()
         self._is_interrupted = False
 
@@ -84,8 +84,8 @@ class Lane:
             return self._executor.submit(self._compile, batch)
         vocabulary = batch[0].vocabulary
         fingerprint = vocabulary.fingerprint
-        if fingerprint != self._sent:
-            self._sent = fingerprint
+        if fingerprint not in self._sent:
+            self._sent.add(fingerprint)
             # Where nobody finds it, whoever comes first has none; the others say so.
             with_vocabulary = with_vocabulary or not self._publish(vocabulary)
         request = Request(
@@ -124,7 +124,7 @@ class Lane:
             self._executor.submit(int).result()
         except Exception:
             return False
-        self._sent = ""
+        self._sent.clear()
         return True
 
     def close(self) -> None:
