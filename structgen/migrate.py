@@ -427,13 +427,15 @@ def _outlines_term(term: Any, depth: int = 0) -> str:
 
 
 def _outlines_regex(term: Any) -> Migrated:
-    return Migrated(Regex(_outlines_term(term), dialect="rust"))
+    pattern = term.pattern if type(term).__name__ == "Regex" else _outlines_term(term)
+    if re.search(r"\(\?<?[=!]", pattern) is None:
+        return Migrated(Regex(pattern, dialect="rust"))
+    return Migrated(Regex(pattern), ("The regex has look-around, and is read as Python's: Rust's have none.",))
 
 
 #: By the name of a class of ``outlines.types``.
 _OUTLINES: dict[str, Callable[[Any], Migrated]] = {
-    **dict.fromkeys(("String", "Sequence", "Alternatives", *_QUANTIFIERS), _outlines_regex),
-    "Regex": lambda given: Migrated(Regex(given.pattern, dialect="rust")),
+    **dict.fromkeys(("Regex", "String", "Sequence", "Alternatives", *_QUANTIFIERS), _outlines_regex),
     "CFG": lambda given: _lark(given.definition),  # which llguidance reads there
     "JsonSchema": _outlines_schema,
     "Choice": lambda given: Migrated(Regex.choice(str(each) for each in given.items)),

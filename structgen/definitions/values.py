@@ -211,7 +211,7 @@ MAX_INDENT = 16
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes", "item_separator", "key_separator",
+    "excludes", "item_separator", "key_separator", "max_items",
 )  # fmt: skip
 
 
@@ -248,6 +248,10 @@ class JsonSchema(Composable):
         What is written between items or members, and behind a name: a comma, a colon, with JSON's whitespace around
         it, as `json.dumps` takes ``separators``. ``whitespace`` may stand around them; with ``"compact"`` they are
         exact. None: ``","`` and ``":"``, with an indentation ``": "``.
+    max_items:
+        So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
+        that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
+        ``prefixItems``. None: any number.
     additional_properties:
         Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
         has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
@@ -289,6 +293,7 @@ class JsonSchema(Composable):
     excludes: tuple[str, ...] = ()
     item_separator: str | None = None
     key_separator: str | None = None
+    max_items: int | None = None
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -309,6 +314,7 @@ class JsonSchema(Composable):
 
     def _check_options(self) -> None:
         _check_whitespace(self.whitespace, self.max_whitespace)
+        _check_most("max_items", self.max_items, "items")
         _check_choice("property_order", self.property_order, ("schema", "any"))
         if self.escapes not in ESCAPES:
             object.__setattr__(self, "escapes", _letters(self.escapes))
@@ -386,6 +392,7 @@ class JsonSchema(Composable):
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
+            *(() if self.max_items is None else (self.max_items,)),
         )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
@@ -656,7 +663,7 @@ class StructuralTag(Composable):
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator:
+    key_separator, max_items:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -679,6 +686,7 @@ class StructuralTag(Composable):
     lenient: bool = False
     item_separator: str | None = None
     key_separator: str | None = None
+    max_items: int | None = None
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
     _packed: bytes = field(init=False, repr=False, compare=False)
@@ -766,7 +774,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
-    "item_separator", "key_separator",
+    "item_separator", "key_separator", "max_items",
 )  # fmt: skip
 
 
@@ -827,10 +835,14 @@ def _folders(paths: object) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
+def _check_most(name: str, bound: object, what: str) -> None:
+    if not (bound is None or (_is_int(bound) and bound >= 0)):
+        raise DefinitionError(f"{name} is {bound!r}", remedy=f"Use a number of {what}, or None.")
+
+
 def _check_whitespace(whitespace: object, bound: object) -> None:
     """That these are options at all; whether a pattern keeps to JSON's whitespace is seen when it is compiled."""
-    if not (bound is None or (_is_int(bound) and bound >= 0)):
-        raise DefinitionError(f"max_whitespace is {bound!r}", remedy="Use a number of characters, or None.")
+    _check_most("max_whitespace", bound, "characters")
     if isinstance(whitespace, str):
         if whitespace.isalpha():
             _check_choice("whitespace", whitespace, tuple(WHITESPACE))

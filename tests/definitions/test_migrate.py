@@ -273,6 +273,7 @@ class Color(enum.Enum):
     ("given", "yes", "no"),
     [
         (Regex(r"(?P<y>[0-9]+)"), "12", "a"),
+        (Regex("(?=a|-1$)[a-]1?(?!2)(?:-[0-9])?"), "a1-2", "b"),
         (CFG("start: /a+/"), "aa", "b"),
         (JsonSchema(json.dumps(PERSON)), '{"name":"a"}', "{}"),
         (JsonSchema(json.dumps(PERSON), "\n?"), '{\n"name":"a"}', '{ "name":"a"}'),

@@ -197,10 +197,10 @@ def _names(grammar: ContextFreeGrammar, table: Lalr) -> NDArray[np.uint8]:
     def short(text: str | None) -> str | None:
         return text if text is None or len(text) <= LONGEST else None
 
-    terminals = (WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals)
+    terminals = [WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals]
     rules = (f"{called[origin]}: {' '.join(called[s] for s in expansion)}" for origin, expansion in symbols.rules)
     items = (" ".join(map(str, kernel)) for kernel in kernels)
-    return Provenance(tuple(terminals), tuple(rules), tuple(items)).to_section()
+    return Provenance.of(terminals, rules, items).to_section()
 
 
 def _attributes(grammar: ContextFreeGrammar, table: Lalr) -> GrammarAttributes:

@@ -342,7 +342,8 @@ def test_files_that_vanish(tmp_path: Path) -> None:
     outer.write_text("%import .inner.x\nstart: x")
     definition = sg.Grammar(outer)
     assert definition.canonical()
-    with pytest.raises(DefinitionError, match=r"no grammar inner\.lark to import \(line 1, column 1\)\. Name its"):
+    message = r"there is no grammar inner\.lark to import .line 1, column 1.. Name its folder"
+    with pytest.raises(DefinitionError, match=message):
         sg.compile(definition, BYTES)
 
 
