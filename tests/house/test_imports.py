@@ -114,7 +114,7 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
-    "warming": "api cache definitions index_store runtime.index vocabulary",
+    "warming": "api base_rows cache definitions index_store runtime.index vocabulary",
     "traces": (
         "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
