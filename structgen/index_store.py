@@ -44,6 +44,11 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     return key_of("structgen-index", *parts)
 
 
+def vocabulary_key(fingerprint: str) -> str:
+    """The key of a vocabulary, which a cache has for those who compile for it elsewhere."""
+    return key_of("structgen-vocab", fingerprint, str(FORMAT_VERSION), __version__)
+
+
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
     """As `fetch`; the rows that the index shares with others are not looked for."""
     where = f"cache entry {key}"
