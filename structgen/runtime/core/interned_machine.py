@@ -228,7 +228,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _open_targets(self) -> None:
         """Have a dictionary for the targets of configurations to come, and what each adds to a token there."""
         targets: dict[int, Configuration[T] | None] = {}
-        self._page = targets, [number * self.vocabulary.size for number in range(_TOGETHER)]
+        size = self.vocabulary.size
+        self._page = targets, [*range(0, _TOGETHER * size, size)]
 
     def _make_room(self) -> None:
         """Forget what is remembered once it has reached its bound."""
