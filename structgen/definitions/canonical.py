@@ -101,6 +101,17 @@ def _grammar(canonical: str) -> Grammar:
     )
 
 
+def grammar_text(canonical: str) -> str:
+    """The text of a grammar, whatever became of the files that it imports. Raises `DefinitionError`."""
+    try:
+        text = json.loads(canonical)[2]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _no_source(f"the definition in the index can't be read: {error}") from error
+    if not isinstance(text, str):
+        raise _no_source("the index holds no text of a grammar")
+    return text
+
+
 def _structural_tag(canonical: str) -> StructuralTag:
     at = canonical.index(",") + 1
     options, end = _DECODER.raw_decode(canonical, at)

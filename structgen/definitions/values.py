@@ -103,7 +103,7 @@ class Regex(Composable):
                 remedy="Decode bytes first; structgen encodes as UTF-8 itself.",
             )
         if not isinstance(self.flags, int) or isinstance(self.flags, bool):
-            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}")
+            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}", remedy="Pass re.I, for one.")
         object.__setattr__(self, "flags", int(self.flags))
         unknown = self.flags & ~int(SUPPORTED_FLAGS)
         if unknown:
@@ -123,7 +123,8 @@ class Regex(Composable):
         """Exactly one of the words, each taken literally. Raises `DefinitionError` for what is no list of strings."""
         found = None if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
         if found is None or not all(isinstance(word, str) for word in found):
-            raise DefinitionError(f"a choice is among a list of strings, got {type(words).__name__}")
+            what = f"a choice is among a list of strings, got {type(words).__name__}"
+            raise DefinitionError(what, remedy='Pass such as ["yes", "no"].')
         return cls("|".join(map(re.escape, dict.fromkeys(found))))
 
     def canonical(self) -> str:
@@ -159,7 +160,7 @@ class Fsm:
         for symbols in self.fsm.alphabet.by_transition.values():
             for symbol in symbols:
                 if isinstance(symbol, str) and len(symbol) != 1:
-                    raise DefinitionError(f"the FSM's symbol {symbol!r} is not a single character")
+                    raise DefinitionError(f"the FSM's symbol {symbol!r} is not a character", remedy="Use characters.")
 
     def symbols(self) -> dict[int, list[str | None]]:
         """The characters of each of the alphabet's transition keys; None is ``anything_else``."""
@@ -433,7 +434,7 @@ class Indentation:
     def __post_init__(self) -> None:
         names = (self.newline, self.indent, self.dedent, *self.opening, *self.closing)
         if not all(isinstance(name, str) and name for name in names):
-            raise DefinitionError("an indentation is of names of terminals")
+            raise DefinitionError("an indentation is of names of terminals", remedy='Pass such as "_NEWLINE".')
         object.__setattr__(self, "opening", tuple(self.opening))
         object.__setattr__(self, "closing", tuple(self.closing))
         for name, value, most in (("tab", self.tab, MOST_COLUMNS), ("columns", self.columns, MOST_COLUMNS)):
