@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -44,14 +44,22 @@ def compile_gbnf(definition: Gbnf, meter: Meter, vocabulary: Vocabulary | None =
     labels = {number: rule.label for number, rule in enumerate(facts.document.rules) if rule.label is not None}
     program = Lowering(rules, named, meter, externals=tokens, labels=labels).run(start)
     program.notes += tokens.notes if tokens is not None else []
+    program.notes += _notes(facts, rules)
+    return program
+
+
+def _notes(facts: RuleFacts, rules: Rules) -> Iterator[str]:
+    """What attributes of rules mean that their author may not expect."""
+    for rule in facts.document.rules:
+        if rule.label is not None and rule.label.names and not facts.fertile(rule.root):
+            yield f"{rule.name} reads nothing, so nothing is captured of it ({rule.where})"
     for number, lists in rules.items():
         rule = facts.document.rules[number]
         if rule.max_tokens is not None and ends_late(lists):
-            program.notes.append(
+            yield (
                 f"{rule.name} need not be at an end behind max_tokens={rule.max_tokens}, and goes on there until it"
                 f" can end ({rule.where})"
             )
-    return program
 
 
 def refuse_attributes(document: GbnfGrammar) -> None:

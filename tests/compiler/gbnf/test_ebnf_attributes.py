@@ -280,6 +280,8 @@ def test_a_budget_that_finds_no_end_is_told_and_goes_on_to_the_next_one() -> Non
     assert guide.advance(ord(" "))
     assert not guide.allows(ord("e"))
     assert walked(index, "<a ").allows(ord(">"))
+    with pytest.warns(GrammarWarning, match="m reads nothing, so nothing is captured of it"):
+        sg.compile(sg.Ebnf('root ::= "a" m\nm[capture] ::= ""'), BYTES, eager=False)
     characters = walked(index_of('root ::= x ";"\nx[max_tokens=1] ::= [^;]*'), "")
     assert all(map(characters.advance, "é".encode()))  # the rest of what was begun may follow
     assert not characters.allows(ord("a"))

@@ -39,6 +39,11 @@ class RuleLabel:
     hidden: int = 0
     temperature: float | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Under which something is captured."""
+        return tuple(name for name in (self.end_capture, self.capture) if name)
+
     def captured(self, start: int, end: int) -> Iterator[Captured]:
         """What is captured of a text, its end first."""
         split = max(start, end - self.hidden)
@@ -70,7 +75,7 @@ class StateLabels:
     @property
     def capture(self) -> bool:
         """Whether something is captured."""
-        return any(each.label.capture or each.label.end_capture for each in self.states)
+        return any(each.label.names for each in self.states)
 
     @property
     def temperatures(self) -> dict[int, float]:
