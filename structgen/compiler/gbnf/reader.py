@@ -369,6 +369,19 @@ class _Reader:
         except StructgenError as error:
             raise error.within(self.where(begin)) from None
 
+    def _substring(self, macro: MacroReader) -> NodeId:
+        """Any run of some texts."""
+        begin, texts = self._at, macro.texts()
+        try:
+            return self._network(factors_dfa(texts, self._meter))
+        except BudgetExceededError as error:
+            raise BudgetExceededError(
+                error.what,
+                where=self.where(begin),
+                remedy="Pass a larger budget=Budget(states=...), twice its characters will do; or use sg.Grammar, in"
+                ' Lark\'s syntax, whose %regex {"substring_chars": ...} spells out no text of megabytes.',
+            ) from error
+
     def _network(self, dfa: Dfa, only: Ranges = _BYTES) -> NodeId:
         return self._add(network_of(of_dfa(dfa, self._meter), only))
 
@@ -503,5 +516,5 @@ _MACROS: dict[str, Callable[[_Reader, MacroReader], NodeId]] = {
     "Token": lambda reader, macro: reader._among(macro.ids()),
     "ExcludeToken": lambda reader, macro: reader._among(macro.ids(), others=True),
     "Regex": _Reader._regex,
-    "Substring": lambda reader, macro: reader._network(factors_dfa(macro.texts(), reader._meter)),
+    "Substring": _Reader._substring,
 }

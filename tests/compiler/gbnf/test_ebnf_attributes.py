@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import structgen as sg
-from structgen.errors import DefinitionError, FormatError, GrammarWarning, UnsupportedError
+from structgen.errors import BudgetExceededError, DefinitionError, FormatError, GrammarWarning, UnsupportedError
 from structgen.runtime.pushdown.captures.labels import StateLabels
 
 BYTES = sg.Vocabulary.bytewise()
@@ -391,6 +391,14 @@ def test_an_eos_token_by_its_id_is_told(definition: sg.Definition) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sg.compile(sg.Gbnf('root ::= "a" !<[5]>'), BYTES, eager=False)
+
+
+def test_what_a_long_substring_takes_is_told() -> None:
+    text = f'root ::= "x" Substring("{random.Random(3).randbytes(400).hex()}")'
+    with pytest.raises(BudgetExceededError, match="substring_chars") as raised:
+        sg.compile(sg.Ebnf(text), BYTES, eager=False, budget=sg.Budget(states=500))
+    assert raised.value.where == "line 1, column 14"
+    assert sg.compile(sg.Ebnf(text), BYTES, eager=False, budget=sg.Budget(states=5000)).match(b"x").accepted
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def bounded(lists: EdgeLists, most: int) -> EdgeLists:
         () if accepts else tuple((low, high, count + target) for low, high, target in edges)
         for edges, accepts in zip(lists.edges, lists.accepting, strict=True)
     ]
-    calls: list[tuple[tuple[int, int], ...]] = [()] * 2 * count
+    calls: list[tuple[tuple[int, int], ...]] = [() for _ in range(2 * count)]
     return EdgeLists(
         [*lists.edges, *ends], calls, lists.accepting * 2, [-1] * 2 * count, [], [], lists.start,
         {state: (most, count + state) for state in range(count)},

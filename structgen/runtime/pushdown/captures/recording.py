@@ -20,6 +20,9 @@ from .labels import RuleLabel
 #: Readings of one text that are followed side by side.
 _MOST_READINGS = 1 << 12
 
+#: Threads of one text that are looked at: each byte is left to all rules that may be over before it.
+_MOST_WORK = 1 << 24
+
 #: In place of a labelled state: the last one that was pushed is left.
 _LEFT = -1
 
@@ -81,7 +84,7 @@ class StackRecording:
     def __init__(self, machine: StackMoves, labels: dict[int, RuleLabel]) -> None:
         self._machine, self._labels = machine, labels
         self._readings: _Readings = dict.fromkeys(machine.start_threads)
-        self._at = 0
+        self._at = self._work = 0
 
     def read(self, tokens: Iterable[tuple[int, bytes]]) -> None:
         """Read tokens by their bytes, and by their ids; an id of -1 is bytes alone.
@@ -100,6 +103,8 @@ class StackRecording:
             for thread, event in read.items():
                 self._keep(taken, thread, event)
             self._readings = {}
+            if self._work > _MOST_WORK:
+                raise BudgetExceededError(f"what the text captures takes more than {_MOST_WORK:,} steps")
             for thread, event in taken.items():
                 self._keep(self._readings, self._machine.at_token_end(thread) if token >= 0 else thread, event)
         if not self._readings:
@@ -156,6 +161,7 @@ class StackRecording:
                 todo.append(((frame.state, frame.count, frame.below), left))
             elif state in self._labels:
                 todo.append(((END, 0, None), self._event(_LEFT, event)))
+        self._work += len(todo)
         return iter(found.items())
 
     def _over_ends(self) -> Iterator[_Event | None]:
