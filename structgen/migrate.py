@@ -108,7 +108,8 @@ def _llguidance(text: str) -> Migrated:
         raise UnsupportedError("max_tokens of a grammar is not read", remedy="Use sg.Guide(max_tokens=...).")
     if isinstance(lark := grammars[0].get("lark_grammar"), str):
         if grammars[0].get("json_schema") is not None:
-            raise DefinitionError("a grammar of llguidance's is both a schema and Lark's syntax", where="/grammars/0")
+            what = "a grammar of llguidance's is both a schema and Lark's syntax"
+            raise DefinitionError(what, where="/grammars/0", remedy="Leave one out.")
         return _lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
     return _llguidance_schema(dumps(grammars[0].get("json_schema")))
 

@@ -52,7 +52,7 @@ def _of_grammar(index: Index, definition: Grammar, data: bytes, ended: bool) -> 
         config = inner.machine.follow_byte(config, byte)
         if config is None:
             return Findings((), "", ("the grammar alone reads the text otherwise, and is not looked into",))
-    return grammar_findings.find(inner, definition, [(-1, data)], config)
+    return grammar_findings.find(inner, [(-1, data)], config)
 
 
 _READERS: dict[type, Callable[[Index, Foreign, bytes, bool], Findings]] = {

@@ -24,7 +24,7 @@ from structgen.errors import FormatError
 from structgen.explanations.grammar_findings import expected_terminals
 from structgen.runtime.grammar.lexer_threads import Thread
 from structgen.runtime.grammar.machine import GrammarMachine
-from structgen.runtime.grammar.parser.provenance import Provenance
+from structgen.runtime.grammar.parser.provenance import Provenance, WrittenTerminal
 from structgen.storage.container import pack, unpack
 
 VOCABULARY = sg.Vocabulary.bytewise()
@@ -217,29 +217,54 @@ def test_rules_and_terminals_are_named_with_their_places() -> None:
 
 def test_where_only_keywords_may_stand_other_letters_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     index, steps = sg.compile(sg.Grammar(grammars.path("c")), VOCABULARY, eager=False), 0
-    follow = GrammarMachine._follow
+    follow = GrammarMachine._follow_byte
 
-    def counted(machine: GrammarMachine, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+    def counted(machine: GrammarMachine, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         nonlocal steps
         steps += 1
-        return follow(machine, threads, data)
+        return follow(machine, threads, byte)
 
     guide = sg.Guide(index)
     assert all(map(guide.advance, b"struct s { const "))
-    monkeypatch.setattr(GrammarMachine, "_follow", counted)
+    monkeypatch.setattr(GrammarMachine, "_follow_byte", counted)
     found = sg.explain(guide, b"name", completion=False)
     assert {"_Atomic", "_Bool", "double"} <= {*found.expected}
     assert 0 < steps < 1500  # 11,642 where they are
 
 
-def test_a_grammar_whose_imports_are_gone_still_has_its_terminals(tmp_path: FilePath) -> None:
+def test_what_is_told_at_a_glance_is_what_single_bytes_tell() -> None:
+    """Letters that must follow, and bytes within a lexeme, of which the parser's stack is not asked."""
+    for name, text in WRITTEN.items():
+        index: Any = sg.compile(sg.Grammar(grammars.path(name)), VOCABULARY, eager=False)
+        machine: GrammarMachine = index.machine
+        state, told = machine.byte_state(machine.start), 0
+        for byte in text.encode():
+            for each in range(0, 256, 5):
+                assert machine._follow_byte(state, each) == machine._follow(state, bytes([each]))
+            letters, behind = machine.letters(state, 40)
+            here = state
+            for letter in letters:
+                assert not machine.may_stop(here)
+                following = list(machine.following(here))
+                assert letter == min(each for each, _ in following)
+                assert len(following) <= 2
+                (here,) = {after for _, after in following}
+            assert here == behind
+            told += len(letters)
+            state = machine._follow(state, bytes([byte]))
+        assert state
+        assert told
+
+
+def test_a_grammar_whose_imports_are_gone_still_has_its_names(tmp_path: FilePath) -> None:
     (tmp_path / "words.lark").write_text("WORD: /[a-z]+/")
     definition = sg.Grammar('start: WORD "!"\n%import words.WORD', import_paths=(str(tmp_path),))
     index = sg.Index.from_buffer(sg.compile(definition, VOCABULARY).to_bytes())
     found = sg.explain(index, "a?")
     assert found.reasons[0].where == ("BANG",)
-    assert "definition=" in found.notes[0]
-    assert not sg.explain(index, "a?", definition=definition).notes
+    assert found.writing == "start (line 1, column 1): WORD . BANG"
+    assert not found.notes
+    assert sg.explain(index, "a?", definition=definition) == found
 
 
 def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) -> None:
@@ -258,17 +283,41 @@ def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) ->
     assert known.reasons[0].where == without.reasons[0].where
 
 
+COLUMNS = {"terminals": "A", "texts": [None], "patterns": ["a+"], "rules": "a: A A\nb: ", "kernels": "1\n\n99 2"}
+LISTED = {"terminals": [{"name": "A"}], "rules": ["a: A A", "b: "], "kernels": ["1", "", "99 2"]}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("good", "change"),
     [
-        {"rules": ["a b"]}, {"kernels": ["1 x"]}, {"kernels": ["-1"]}, {"kernels": [" 1"]}, {"rules": [3]},
-        {"terminals": [{"name": 1}]}, {"more": []},
+        (COLUMNS, {"rules": "a b"}), (COLUMNS, {"kernels": "1 x"}), (COLUMNS, {"kernels": "-1"}),
+        (COLUMNS, {"kernels": "9" * 5000}), (COLUMNS, {"rules": 3}), (COLUMNS, {"texts": []}),
+        (COLUMNS, {"texts": [1]}), (COLUMNS, {"terminals": "A\nA"}), (COLUMNS, {"more": []}),
+        (LISTED, {"rules": ["a b"]}), (LISTED, {"kernels": ["1 x"]}), (LISTED, {"terminals": [{"name": 1}]}),
+        (LISTED, {"more": []}),
     ],
-    ids=str,
+    ids=lambda each: ",".join(each),
 )  # fmt: skip
-def test_names_of_strangers_are_checked(change: dict[str, object]) -> None:
-    good: dict[str, object] = {"terminals": [{"name": "A"}], "rules": ["a: A A", "b: "], "kernels": ["1", "", "99 2"]}
+def test_names_of_strangers_are_checked(good: dict[str, object], change: dict[str, object]) -> None:
+    """Also as older files have them."""
     found = Provenance.from_section(np.frombuffer(json.dumps(good).encode(), np.uint8), "file")
     assert [list(found.begun([state])) for state in range(4)] == [[(0, "a", "A . A")], [], [], []]
+    assert found.terminal("A") == WrittenTerminal("A", None, "a+" if good is COLUMNS else None)
+    assert found.terminal("B") is None
     with pytest.raises(FormatError):
         Provenance.from_section(np.frombuffer(json.dumps(good | change).encode(), np.uint8), "file")
+
+
+def test_names_of_older_files_say_the_same(tmp_path: FilePath) -> None:
+    index = sg.compile(sg.Grammar(grammars.path("arithmetic")), VOCABULARY, eager=False)
+    meta, sections = unpack(index.to_bytes())
+    names = json.loads(sections["names"].tobytes())
+    terminals = zip(names["terminals"].split("\n"), names["texts"], names["patterns"], strict=True)
+    listed = {
+        "terminals": [{"name": name, "text": text, "pattern": pattern} for name, text, pattern in terminals],
+        "rules": names["rules"].split("\n"), "kernels": names["kernels"].split("\n"),
+    }  # fmt: skip
+    older = {**sections, "names": np.frombuffer(json.dumps(listed).encode(), np.uint8)}
+    (tmp_path / "older.sgi").write_bytes(pack(meta, older))
+    for text in ("(1+*2", "1 x", "((2)"):
+        assert sg.explain(sg.Index.load(tmp_path / "older.sgi"), text) == sg.explain(index, text)

@@ -115,6 +115,13 @@ class Objects:
         return Answer(200, {"Content-Type": "application/xml"}, text.encode())
 
 
+def options_of(address: str) -> dict[str, str]:
+    """For an `ObjectStore` of ``s3://masks/...`` at ``host:port``."""
+    return {
+        "endpoint": f"http://{address}", "region": "us-east-1", "access_key_id": "a", "secret_access_key": "b",
+    }  # fmt: skip
+
+
 def tag_of(data: bytes) -> str:
     return f'"{hashlib.md5(data).hexdigest()}"'
 
@@ -160,10 +167,7 @@ class ObjectServer(ThreadingHTTPServer):
     @property
     def options(self) -> dict[str, str]:
         """For an `ObjectStore` of ``s3://masks/...``."""
-        return {
-            "endpoint": f"http://127.0.0.1:{self.server_address[1]}", "region": "us-east-1",
-            "access_key_id": "a", "secret_access_key": "b",
-        }  # fmt: skip
+        return options_of(f"127.0.0.1:{self.server_address[1]}")
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients that went away are no news."""
@@ -218,6 +222,26 @@ def serving_objects(serve: Serve | None = None) -> Iterator[ObjectServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def serving_moto() -> Iterator[str]:
+    """The address of an S3 server that others wrote, with an empty bucket, in a thread of this process."""
+    import pytest
+
+    found = pytest.importorskip("moto.server", reason="moto's server is not installed")
+    server = found.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    address = ":".join(map(str, server.get_host_and_port()))
+    connection = http.client.HTTPConnection(address)
+    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request"}
+    connection.request("PUT", f"/{BUCKET}", headers=signed)
+    assert connection.getresponse().status == 200
+    connection.close()
+    try:
+        yield address
+    finally:
+        server.stop()
 
 
 # -- faults ----------------------------------------------------------------------------------------------

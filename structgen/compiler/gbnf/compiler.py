@@ -150,7 +150,10 @@ def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
     start = next((number for number, rule in enumerate(document.rules) if rule.name == definition.start), -1)
     if start < 0:
         names = ", ".join(rule.name for rule in document.rules)
-        raise DefinitionError(f"there is no rule {definition.start}", remedy=f"Pass start=, one of {names}.")
+        raise DefinitionError(
+            f"there is no rule {definition.start}", where=document.rules[0].where,
+            remedy=f"Pass start=, one of {names}.",
+        )  # fmt: skip
     facts = establish(document, meter)
     if dialect.macros:
         facts = without_left_recursion(facts, meter)

@@ -127,7 +127,7 @@ class _Reader:
             self._meter.check_time("reading the grammar")
             self._rule()
         if not self._rules:
-            raise DefinitionError("the grammar has no rules", remedy='Write one: root ::= "yes" | "no".')
+            raise self._error("the grammar has no rules", 'Write one: root ::= "yes" | "no".', 0)
         for name, number in self._numbers.items():
             if number not in self._rules:
                 raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])

@@ -35,6 +35,7 @@ from .load.growth import check_text
 from .load.loading import is_named, load
 from .load.operators import without_operators
 from .load.parametric import without_parameters
+from .load.refusals import Places
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
@@ -158,7 +159,7 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     dead = conflicts.unproductive(table.symbols, never)
     if grammar.start in dead:
         raise EmptyLanguageError(
-            f"no text can ever complete the rule {grammar.start}",
+            f"no text can ever complete the rule {grammar.start}", where=f"rule {grammar.start}",
             remedy="Give it a way out that does not contain itself, or a terminal that is ignored.",
         )
     without = dead | never
@@ -169,6 +170,7 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
         rule = next(rule for rule in grammar.rules if not without.isdisjoint((rule.origin, *rule.expansion)))
         raise DefinitionError(
             f"no text can ever complete '{rule}', and the grammar has conflicts that it may decide",
+            where=f"rule {rule.origin}",
             remedy="Leave it out, or give it a way out that does not contain itself or a terminal that is ignored.",
         )
     part = lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
@@ -195,10 +197,10 @@ def _names(grammar: ContextFreeGrammar, table: Lalr) -> NDArray[np.uint8]:
     def short(text: str | None) -> str | None:
         return text if text is None or len(text) <= LONGEST else None
 
-    terminals = (WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals)
+    terminals = [WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals]
     rules = (f"{called[origin]}: {' '.join(called[s] for s in expansion)}" for origin, expansion in symbols.rules)
     items = (" ".join(map(str, kernel)) for kernel in kernels)
-    return Provenance(tuple(terminals), tuple(rules), tuple(items)).to_section()
+    return Provenance.of(terminals, rules, items).to_section()
 
 
 def _attributes(grammar: ContextFreeGrammar, table: Lalr) -> GrammarAttributes:
@@ -251,8 +253,10 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     names = [name for name, _ in definition.definitions]
     check_options(marked.options)
     if unknown := next((name for name in marked.references if name not in names), None):
+        reference = marked.references[unknown]
         raise DefinitionError(
-            f"there is no grammar {marked.references[unknown]}",
+            f"there is no grammar {reference}",
+            where=Places(definition.text, definition.text).of_match(rf"{re.escape(reference)}(?![\w-])"),
             remedy=f"Give its definition: sg.Grammar(..., definitions={{{unknown!r}: ...}}).",
         )
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}

@@ -187,6 +187,21 @@ class UnfinishedJson:
         return end, False
 
 
+def place_at(data: bytes, pointer: str) -> JsonPlace | None:
+    """The value that a JSON pointer (RFC 6901) names, or the last one on the way to it; None where no JSON begins."""
+    at = UnfinishedJson(data).root
+    for segment in pointer.split("/")[1:]:
+        if at is None:
+            break
+        name = segment.replace("~1", "/").replace("~0", "~")
+        names = at.names if at.kind == "object" else [str(i) for i in range(len(at.children))]
+        found = dict(zip(names, at.children, strict=False)).get(name)
+        if found is None:
+            break
+        at = found
+    return at
+
+
 def pointers(path: list[JsonPlace]) -> list[str]:
     """The JSON pointers of values that lie each in the one before."""
     found = [""]

@@ -93,7 +93,7 @@ class SchemaReasons:
             found = self._solved(_Goal(frozenset({self._probes.root}), is_all=True), root)
             if not found:
                 self._meet_pending()
-            return found or self._of_order() or self._by_leaving_out()
+            return found or self._of_order() or self._of_length() or self._by_leaving_out()
         except OutOfBounds:
             self.notes.append("the schema has more alternatives than were looked at; the reason may be among them")
             return found
@@ -161,6 +161,13 @@ class SchemaReasons:
         if self._probes.definition.property_order == "any" or not self._revived((), "property_order"):
             return ()
         return (self._keywords.order(self._pieces.innermost()),)
+
+    def _of_length(self) -> _Found:
+        """Whether it is the length of arrays that no keyword bounds."""
+        if self._probes.max_items is None or not self._revived((), "max_items"):
+            return ()
+        what = f"an array that no keyword bounds has no more items (max_items={self._probes.max_items})"
+        return (Reason("option", ("max_items",), what, self._pieces.innermost()),)
 
     def _revived(self, atoms: Iterable[Atom], option: str = "") -> bool:
         self._check_time()

@@ -115,6 +115,10 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _follow(self, threads: tuple[T, ...], data: bytes) -> tuple[T, ...]:
         """The threads after some bytes, at least one; those that cannot come to an end are left out."""
 
+    def _follow_byte(self, threads: tuple[T, ...], byte: int) -> tuple[T, ...]:
+        """The same after one byte."""
+        return self._follow(threads, bytes([byte]))
+
     @abstractmethod
     def may_end(self, threads: tuple[T, ...]) -> bool:
         """Whether the text is complete in some thread."""
@@ -143,14 +147,14 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         for alike in self._candidates(byte_state):
-            after = self._follow(byte_state, bytes(alike[:1]))
+            after = self._follow_byte(byte_state, alike[0])
             if after:
                 for byte in alike:
                     yield byte, after
 
     def after(self, byte_state: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
         """The byte state after a byte, None where it can't follow."""
-        return self._follow(byte_state, bytes([byte])) or None
+        return self._follow_byte(byte_state, byte) or None
 
     def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
@@ -206,7 +210,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _open_targets(self) -> None:
         """Have a dictionary for the targets of configurations to come, and what each adds to a token there."""
         targets: dict[int, Configuration[T] | None] = {}
-        self._page = targets, [number * self.vocabulary.size for number in range(_TOGETHER)]
+        size = self.vocabulary.size
+        self._page = targets, [*range(0, _TOGETHER * size, size)]
 
     def _make_room(self) -> None:
         """Forget what is remembered once it has reached its bound."""

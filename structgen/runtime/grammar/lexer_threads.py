@@ -210,6 +210,29 @@ class LexerThreads:
         elif table[at][c] >= 0:
             found[parse, table[at][c], left] = None
 
+    def keeps(self, watched: Watched, text: bytes) -> bool:
+        """Whether earlier lexemes stay what a thread took them to be while a text is read."""
+        left: Watched | None = watched
+        for byte in text if watched else b"":
+            left = None if left is None else self._obligations.after(left, self._class_of[byte])
+        return left is not None
+
+    def within(self, thread: Thread, byte: int) -> Thread | None:
+        """The thread after a byte, if nothing else can be read and that can be completed for sure; else None.
+
+        It is told without a look at the parser's stack.
+        """
+        parse, at, watched = thread
+        if watched or isinstance(at, tuple) or self.embedded.definitions or parse.accepted is None:
+            return None
+        c, table = self._class_of[byte], self._table
+        target = table[at][c]
+        longer = (table[watch][c] if watch >= 0 else -1 for _, watch in self._ends[at])
+        if target < 0 or not all(state >= 0 and self._beats[state] for state in longer):
+            return None
+        sure, _ = self._surely(parse.accepted)
+        return (parse, target, ()) if sure & self.futures(target, ()) else None
+
     def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
         """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
         todo = list(threads)

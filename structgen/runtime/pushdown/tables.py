@@ -68,8 +68,6 @@ SECTIONS = (
 )  # fmt: skip
 
 
-_NOTHING = np.zeros(1, np.uint8)
-
 _BYTES = bytes(range(256))
 
 
@@ -410,7 +408,9 @@ class PushdownTables:
         own: dict[str, Any] = {column.name: found[column.name] for column in SECTIONS}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
-        if np.count_nonzero(np.concatenate((_NOTHING, like))[like]):
+        likes = np.zeros(len(like) + 1, like.dtype)
+        likes[1:] = like
+        if np.count_nonzero(likes[like]):
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
