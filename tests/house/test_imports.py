@@ -49,7 +49,8 @@ ROOMS = {
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": (
-        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core vocabulary"
+        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"
+        " runtime.pushdown vocabulary"
     ),
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
