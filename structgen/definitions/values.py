@@ -160,7 +160,8 @@ class Fsm:
         for symbols in self.fsm.alphabet.by_transition.values():
             for symbol in symbols:
                 if isinstance(symbol, str) and len(symbol) != 1:
-                    raise DefinitionError(f"the FSM's symbol {symbol!r} is not a character", remedy="Use characters.")
+                    what = f"the FSM's symbol {symbol!r} is not a single character"
+                    raise DefinitionError(what, remedy="Use characters, or anything_else.")
 
     def symbols(self) -> dict[int, list[str | None]]:
         """The characters of each of the alphabet's transition keys; None is ``anything_else``."""

@@ -39,7 +39,7 @@ from .load.refusals import Places
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
-from .parser.empty_rules import without_empty_rules
+from .parser.empty_rules import with_texts, without_empty_rules
 from .parser.lalr import Lalr
 from .unlexed import not_lexed, unlexed
 
@@ -296,7 +296,22 @@ def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], met
         for each in grammar.terminals
     )  # fmt: skip
     in_order = sorted(terminals, key=lambda each: (-each.priority, not each.is_shortest, each.automaton is None))
-    return replace(grammar, terminals=tuple(in_order))
+    return _without_barren(replace(grammar, terminals=tuple(in_order)))
+
+
+def _without_barren(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
+    """The grammar without alternatives that hold an automaton of no texts; where none is left, the lexer says so."""
+    barren = {each.name for each in grammar.terminals if each.automaton is not None and not each.automaton.states}
+    terminals = tuple(each for each in grammar.terminals if each.name not in barren)
+    rules = with_texts([*grammar.rules], {each.name for each in terminals}) if barren else []
+    origins = {rule.origin for rule in rules}
+    if grammar.start not in origins:
+        return grammar
+    return replace(
+        grammar, rules=tuple(rules), terminals=terminals,
+        ignored=tuple(name for name in grammar.ignored if name not in barren),
+        captures=tuple(each for each in grammar.captures if each.rule in origins),
+    )  # fmt: skip
 
 
 def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
