@@ -119,6 +119,7 @@ def stack_machine(
     if isinstance(definition, Gbnf | Grammar):
         check_ambiguity(machine, program, meter)
     check_stack_never_stuck(machine, meter)
+    _tell(tuple(program.notes))
     return machine, relaxations
 
 
@@ -237,7 +238,8 @@ def _grammar_machine(
 def _tell(notes: tuple[str, ...]) -> None:
     more = len(notes) - _MOST_NOTES
     for note in (*notes[:_MOST_NOTES], *([f"and {more} more"] if more > 0 else [])):
-        warnings.warn(GrammarWarning(note), stacklevel=5)  # past `_grammar_machine`, `build` and `compile`
+        # past `_grammar_machine` or `stack_machine`, `build` and `compile`
+        warnings.warn(GrammarWarning(note), stacklevel=5)
 
 
 def _embedded(

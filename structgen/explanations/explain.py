@@ -121,12 +121,8 @@ def _bytes(text: str | bytes) -> bytes:
 
 def _behind(index: Index, data: bytes) -> Config | None:
     """The configuration of an index behind a text; None where it takes no such text."""
-    config: Config | None = index.machine.start
-    for byte in data:
-        config = index.machine.follow_byte(config, byte)
-        if config is None:
-            return None
-    return config
+    consumed, config = index.machine.reach(index.machine.start, data)
+    return config if consumed == len(data) else None
 
 
 def _question(guide: Guide | None, index: Index, asked: object, before: bytes) -> _Asked:
@@ -164,11 +160,9 @@ def _verdict(guide: Guide | None, index: Index, config: Config, asked: _Asked) -
     """Whether it is accepted; which byte is refused, None for none; the configuration before that."""
     if asked.token_id is not None and _allows(guide, index, config, asked.token_id):
         return True, None, index.machine.advance(config, asked.token_id) or config
-    for at, byte in enumerate(asked.data):
-        after = index.machine.follow_byte(config, byte)
-        if after is None:
-            return False, at, config
-        config = after
+    consumed, config = index.machine.reach(config, asked.data)
+    if consumed < len(asked.data):
+        return False, consumed, config
     if asked.token_id is None:
         return not asked.ends or index.machine.is_accepting(config), None, config
     return False, None, config

@@ -85,7 +85,10 @@ def _machine(index: Index) -> GrammarMachine:
 def _accepted(machine: GrammarMachine, parses: Iterable[Parse]) -> int:
     found = 0
     for parse in parses:
-        found |= machine.parses.accepted(parse).terminals
+        terminals, layout = machine.parses.accepted(parse).terminals, machine.tables.layout
+        if layout is not None and parse.level is not None and parse.level.brackets:  # line ends mean nothing in them
+            terminals &= ((2 << machine.tables.end) - 1) & ~(1 << layout.newline)
+        found |= terminals
     return found & ~machine.ignored
 
 

@@ -315,6 +315,7 @@ def test_the_end_of_a_process_has_written_what_it_learned(tmp_path: Path) -> Non
     assert rank >= 10
 
 
+@pytest.mark.skipif(sys.version_info[:2] == (3, 12), reason="the end of Python 3.12 begins no threads")
 @pytest.mark.parametrize("hangs", ["writing", "looking up"])
 def test_a_folder_that_hangs_does_not_keep_a_process_from_its_end(tmp_path: Path, hangs: str) -> None:
     """What was learned is lost then; a folder that works has it, whoever looks into one that does not."""

@@ -8,12 +8,14 @@ import re
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
+import lark.lexer
 import numpy as np
 import pytest
 from judges.lark_judge import changed, judge, parses, refused
 from judges.random_lark import LETTERS, random_grammar
 from lark import Lark
 from lark.exceptions import LarkError
+from lark.indenter import DedentError, PythonIndenter
 from lark.parsers.grammar_analysis import RulePtr
 from lark.parsers.lalr_analysis import Reduce
 
@@ -102,14 +104,16 @@ def test_expected_terminals_of_shipped_grammars_are_larks(name: str, text: str) 
     assert found["compared"] > 10
 
 
-def states_of(parser: Lark, text: str) -> list[frozenset[Any]]:
-    """The items of the states on the stack of Lark's parser behind a text that led there, the top first.
+def states_of(parser: Lark, text: str, end: int) -> list[frozenset[Any]]:
+    """The items of the states on the stack of Lark's parser behind the token that ends at a byte, the top first.
 
     What it would reduce whatever came next is reduced.
     """
     interactive: Any = parser.parse_interactive(text)
     for token in interactive.lexer_thread.lex(interactive.parser_state):
         interactive.feed_token(token)
+        if token.end_pos == end:  # behind the whole text there are dedents
+            break
     stack = list(interactive.parser_state.state_stack)
     moves = interactive.parser_state.parse_conf.parse_table.states
     while len(actions := {(action, to) for action, to in moves[stack[-1]].values()}) == 1:
@@ -178,16 +182,84 @@ def test_rules_that_are_written_are_those_of_larks_stack(
     file, text = grammars.path(name), WRITTEN[name]
     index = sg.compile(sg.Grammar(file, lexer=lexer), VOCABULARY, eager=False)
     parser = judge(file, lexer, debug=True)
-    ends = [token.end_pos for token in parser.lex(text) if token.strip()]
+    assert compare_rules(index, parser, text) > 20
+
+
+def compare_rules(index: sg.Index, parser: Lark, text: str) -> int:
+    """Ask behind each token of a text, and compare with Lark's stack; how many tokens there are."""
+    interactive: Any = parser.parse_interactive(text)
+    ends = []
+    for token in interactive.lexer_thread.lex(interactive.parser_state):
+        interactive.feed_token(token)
+        ends += [token.end_pos] if token.strip() else []
     for end in ends:
-        assert end is not None
         explanation = sg.explain(index, text[:end] + "\0", completion=False)
         assert explanation.consumed == len(text[:end].encode())
         named = [re.sub(r" \(line \d+, column \d+\)", "", rule) for rule in explanation.writing.split("; ") if rule]
-        rules = rules_of(states_of(parser, text[:end])[:24])
+        rules = rules_of(states_of(parser, text, end)[:24])
         assert len(named) == min(6, sum(map(len, rules))), text[:end]
         assert are_first(named, rules), text[:end]
-    assert len(ends) > 20
+    return len(ends)
+
+
+LINES = """
+@d
+def f(a, b=1):
+    if a > b:
+        return [a, (b, 2),
+  3]
+    elif b:
+        x = {1: 2}
+        for i in range(3):
+
+            pass
+    else: return None
+class A(B):
+    def g(self):
+        with open("a") as h:
+            h.read()
+        return lambda y: y + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def python3() -> tuple[sg.Index, Lark]:
+    """The shipped grammar, whose blocks Lark's own indenter tells."""
+    file = grammars.path("python3")
+    options: dict[str, Any] = {"start": "file_input", "postlex": PythonIndenter()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lark.lexer, "has_interegular", False)  # it compares all terminals, for minutes
+        parser = judge(file, "contextual", debug=True, **options)
+    return sg.compile(sg.Grammar(file, **options), VOCABULARY, eager=False), parser
+
+
+def test_rules_of_blocks_are_those_of_larks_stack(python3: tuple[sg.Index, Lark]) -> None:
+    assert compare_rules(*python3, LINES) > 60
+
+
+def test_expected_terminals_of_blocks_are_larks(python3: tuple[sg.Index, Lark]) -> None:
+    """Where Lark refuses another token than a line end, which is several to it.
+
+    The end of the text is one token to structgen: Lark has dedents before it.
+    """
+    index, parser = python3
+    draw, compared = random.Random(3), 0
+    pieces = ["1", " ", "\n", ")", "x ", "def", "\n  ", ":", "=", "    ", "\n        y", "in ", '"', "(", ""]
+    for _ in range(80):
+        at = draw.randrange(len(LINES))
+        text = LINES[:at] + draw.choice(pieces) + LINES[at + draw.randrange(3) :]
+        try:
+            error = refused(parser, text)
+        except DedentError:
+            continue
+        if error is None or text[error[0] : error[0] + 1] == "\n":
+            continue
+        path, data = Path(index), text[: error[0]].encode()
+        if path.extend(data) == len(data):
+            ends = {"$END"} if parses(parser, text[: error[0]]) else set()
+            assert expected_terminals(index, path.config) == error[1] | ends, text
+            compared += 1
+    assert compared > 20
 
 
 def test_rules_are_named_behind_special_tokens() -> None:

@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeAlias
 
 from ...compiler.json_schema.read.document import SchemaId
 from ..values import Reason
-from .json_places import JsonPlace
+from .json_places import JsonPlace, escaped
 from .keywords import KeywordTexts
-from .pieces import TextPieces, segment
+from .pieces import TextPieces
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
 from .subschemas import ApplyingSubschemas, Choice
 
@@ -105,7 +105,7 @@ class SchemaReasons:
         place = self._json.path[-1]
         if place.kind == "object" and place.end < 0:
             if len(place.names) > len(place.children):
-                return f"the value of {self._pieces.path(place)}/{segment(place.names[-1])}"
+                return f"the value of {self._pieces.path(place)}/{escaped(place.names[-1])}"
             what = "a member's name" if place.name_start >= 0 else "the members"
             return f"{what} of {self._pieces.path(place) or 'the root'}"
         said = self._keywords.summary(self._schemas_of.get(id(place), []), place.kind)
@@ -153,7 +153,7 @@ class SchemaReasons:
             schemas = self._subschemas.applied(
                 frozenset(child for each in around for child in self._subschemas.of_member(each, name))
             )
-            path = f"{self._pieces.path(place)}/{segment(name)}"
+            path = f"{self._pieces.path(place)}/{escaped(name)}"
             self._met |= {Atom(each, field): path for each in schemas for field in _FIELDS & self._probes.said[each]}
 
     def _of_order(self) -> _Found:

@@ -184,6 +184,24 @@ class InternedMachine(CompiledMachine, Generic[T]):
         threads = self.after(config.threads, byte)
         return self._config(threads) if threads is not None else None
 
+    def reach(self, config: Configuration[T], data: bytes) -> tuple[int, Configuration[T]]:
+        """How many bytes texts go on with, of some, and where these lead."""
+        consumed, threads = self._followed(config.threads, data)
+        return consumed, self._config(threads)
+
+    def _followed(self, threads: tuple[T, ...], data: bytes) -> tuple[int, tuple[T, ...]]:
+        """The same of threads. Bytes are followed in pieces, and in halves of the one in which they die."""
+        consumed, size = 0, _BYTES
+        while consumed < len(data) and size:
+            piece = data[consumed : consumed + size]
+            if after := self._follow(threads, piece):
+                threads = after
+                consumed += len(piece)
+                self._make_room()
+            else:
+                size = min(size, len(piece)) // 2
+        return consumed, threads
+
     def repeats(self, config: Configuration[T]) -> bool:
         """Whether texts come by the same configuration often; see `structgen.runtime.core.machine.Machine`."""
         return False
@@ -249,14 +267,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return config.accepting
 
     def match(self, data: bytes) -> Match:
-        """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
-        threads = self._start.threads
-        consumed = 0
-        while consumed < len(data) and (following := self._follow(threads, data[consumed : consumed + 1])):
-            if not consumed % _BYTES:
-                self._make_room()
-            threads = following
-            consumed += 1
+        """Follow a text as far as it goes. (Tokens without bytes are no part of a text.)"""
+        consumed, threads = self._followed(self._start.threads, data)
         can_end = self.may_end(threads)
         expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)

@@ -229,6 +229,15 @@ class CompiledMachine(Machine, Protocol):
         """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
         ...
 
+    def reach(self, config: Config, data: bytes) -> tuple[int, Config]:
+        """How many bytes texts go on with, of some, and where these lead."""
+        for consumed, byte in enumerate(data):
+            after = self.follow_byte(config, byte)
+            if after is None:
+                return consumed, config
+            config = after
+        return len(data), config
+
     def distances(self) -> Distances:
         """How far configurations are from a complete text. Raises `UnsupportedError` where no bound is known."""
         what = "max_tokens is not supported for this kind of definition"

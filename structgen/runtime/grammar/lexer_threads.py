@@ -268,16 +268,25 @@ class LexerThreads:
 
     def readings(self, threads: tuple[Thread, ...]) -> Readings:
         """How the text that led to some threads can be read; each way once."""
-        between: dict[Parse, None] = {}
+        between: dict[Parse, bool] = {}  # whether anything can follow
         within: dict[tuple[Parse, int], None] = {}
-        for parse, at, _ in self.closed(threads):
+        for thread in self.closed(threads):
+            parse, at, watched = thread
             if isinstance(at, tuple):
                 within[parse, -1] = None
             elif at in self.fresh:
-                between[parse] = None
+                between[parse] = between.get(parse, False) or not watched or self._goes_on(thread)
             else:
                 within[parse, at] = None
-        return Readings(list(between), list(within))
+        # A keyword may be read as a name up to its end, behind which nothing then comes.
+        return Readings([parse for parse, goes_on in between.items() if goes_on] or list(between), list(within))
+
+    def _goes_on(self, thread: Thread) -> bool:
+        """Whether anything can follow a lexeme that is over, the end of the text included."""
+        parse, _, watched = thread
+        if not self._obligations.lapses(watched) and self.given(parse).terminals:
+            return True
+        return self.is_open(thread)[0]
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text may end here."""

@@ -373,19 +373,21 @@ class DistinctMachine(InternedMachine[Place]):
         """
         trie, tokens = self.vocabulary.trie, self._item_tokens
         todo: list[tuple[int, Place]] = [(0, place)]
+        skip = trie.skip.data
         while todo:
             node, here = todo.pop()
-            for byte in here[1].bytes_towards() if here[1] is not None else ():
-                child = trie.child(node, byte)
-                if child is None:
-                    continue
-                seen = here[1]
-                item = seen and seen.item
-                is_plain = seen is not None and seen.known is not None and not seen.levels
-                if is_plain and isinstance(item, String) and self._endless.in_strings and not tokens.to_quote[child]:
-                    continue
-                is_number = is_plain and isinstance(item, Number) and item.exponent is None
-                if is_number and not tokens.to_no_digit[child] and self._endless.digits_follow(here[0]):
+            threads, seen = here
+            if seen is None:
+                continue
+            item = seen.item
+            is_plain = seen.known is not None and not seen.levels
+            in_string = is_plain and isinstance(item, String) and self._endless.in_strings
+            in_number = (
+                is_plain and isinstance(item, Number) and item.exponent is None
+                and self._endless.digits_follow(threads)
+            )  # fmt: skip
+            for byte, child in trie.children(node, seen.bytes_towards()):
+                if (in_string and not tokens.to_quote[child]) or (in_number and not tokens.to_no_digit[child]):
                     continue
                 if item is None and byte in SPACES and not tokens.to_item[child]:
                     continue
@@ -396,7 +398,7 @@ class DistinctMachine(InternedMachine[Place]):
                     yield child, False
                 elif is_plain and item and not (after[1] and after[1].item):
                     yield child, True
-                else:
+                elif skip[child] > child + 1:  # some token goes on
                     todo.append((child, after))
 
     def let_go(self) -> None:
