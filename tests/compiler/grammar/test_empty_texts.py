@@ -174,3 +174,59 @@ def test_options_of_xgrammar_are_read_as_llguidances() -> None:
     index = sg.compile(sg.Grammar(text + 'start: "a" "b"\n%ignore " "'), BYTES, eager=False)
     assert index.match(b" a b").accepted
     assert not index.match(b" a").accepted
+
+
+#: What is ignored once, and of which letters its texts are.
+ONCE = {
+    'start: "a" "c"\n%ignore /[ -]{1,2}/': "ac -",
+    'start: x+ "c"?\nx: "a" | "b" x "b"\n%ignore " "': "abc ",
+    "start: (W | N)*\nW: /[ab]+ ?/\nN: /c/\n%ignore /  ?/": "abc ",
+    'start: start "," "a" | "a" "b"?\n%ignore / |-/': "a,b -",
+    'start: "if" "a" | W\nW: /[a-e]+/\n%ignore " "': "ifa ",
+    'start: x y\nx: "a"?\ny: | "b" y\n%ignore " "': "ab ",
+}
+
+
+@pytest.mark.parametrize("grammar", ONCE)
+def test_what_is_ignored_once(grammar: str) -> None:
+    """As by llguidance, but at the beginning and at the end, where nothing is ignored there."""
+    llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
+    tokenizer, text = llguidance.LLTokenizer("byte"), '%llguidance { "ignore_once": true }\n' + grammar
+    definitions = [sg.Grammar(text, ambiguity=each) for each in ("resolve", "all")]
+    indexes = [sg.compile(each, sg.Vocabulary.bytewise(), eager=False) for each in definitions]
+    for size in range(6):
+        for each in map("".join, itertools.product(ONCE[grammar], repeat=size)):
+            if each[:1] in (" ", "-") or each[-1:] in (" ", "-"):
+                continue
+            matcher = llguidance.LLMatcher(tokenizer, text, log_level=0)
+            judged = matcher.try_consume_tokens([*each.encode()]) == size and matcher.is_accepting()
+            assert [index.match(each.encode()).accepted for index in indexes] == [judged] * 2, each
+
+
+def test_what_is_ignored_once_in_masks() -> None:
+    """As where rules say where it may stand, here by hand."""
+    tokens = [*(bytes([i]) for i in range(256)), b"a ", b" b", b"  ", b" b ", b"b a", None]
+    vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[261])
+    once = sg.Grammar('%llguidance {"ignore_once": true}\nstart: "a" "b" start | "a"\n%ignore WS\nWS: " "')
+    by_hand = sg.Grammar('start: I? x\nx: "a" I? "b" I? x | "a" I?\nI: " "')
+    indexes = [sg.compile(each, vocabulary, eager=False) for each in (once, by_hand)]
+    for size in range(5):
+        for text in map(bytes, itertools.product(b"ab ", repeat=size)):
+            guides = [sg.Guide(index) for index in indexes]
+            read = [all(map(guide.advance, text)) for guide in guides]
+            assert read[0] == read[1]
+            found, expected = ([t for t in range(262) if guide.allows(t)] for guide in guides)
+            assert not read[0] or found == expected, text
+
+
+@pytest.mark.parametrize(
+    ("grammar", "says"),
+    [
+        ('start: "a" "b"\n%ignore " "\n%ignore "-"', "the grammar ignores several"),
+        ('start: "a" WS "b"\nWS: " "\n%ignore WS', "WS is ignored once, and a rule holds it"),
+        ('start: x "b"\nx[capture]: "a"\n%ignore " "', "captures beside ignore_once"),
+    ],
+)
+def test_what_is_not_ignored_once(grammar: str, says: str) -> None:
+    with pytest.raises(sg.Error, match=says):
+        sg.compile(sg.Grammar('%llguidance {"ignore_once": true}\n' + grammar), sg.Vocabulary.bytewise())

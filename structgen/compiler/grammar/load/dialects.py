@@ -40,10 +40,13 @@ _OTHER = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}")
 _ANY = re.compile("|".join(f"(?P<n{i}>{notation.pattern})" for i, notation in enumerate(NOTATIONS)))
 
 
+#: The option by which what is ignored stands once between two lexemes.
+IGNORE_ONCE = "ignore_once"
+
 #: Options of llguidance's, with the values by which a grammar here keeps to them. (No tokens are forced on a caller.)
 _KEPT: dict[str, tuple[object, ...]] = {
     "no_forcing": (True, False), "allow_invalid_utf8": (False,), "allow_initial_skip": (True,),
-    "no_initial_skip": (False,),
+    "no_initial_skip": (False,), IGNORE_ONCE: (True, False),
 }  # fmt: skip
 
 _SKIPPED = "What is ignored may stand before the first lexeme: where it may not, have rules say where it may."
@@ -55,8 +58,8 @@ _INSTEAD = {
 }
 
 
-def check_options(objects: Iterable[str]) -> None:
-    """Refuse what ``%llguidance`` asks for and a grammar here does not keep to; of an option the last value counts.
+def read_options(objects: Iterable[str]) -> dict[str, object]:
+    """What ``%llguidance`` asks for, by name; of an option the last value counts. What is not kept to is refused.
 
     XGrammar calls it ``%grammar_options``. Raises `DefinitionError`.
     """
@@ -70,6 +73,7 @@ def check_options(objects: Iterable[str]) -> None:
                 f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
                 where="%llguidance", remedy=_INSTEAD.get(name, "Leave it out."),
             )  # fmt: skip
+    return given
 
 
 def blanked(text: str) -> str:
