@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..index_store import vocabulary_key
 from ..system.memo import Memo
 from .plan import Batch
-from .worker import CacheAddress, Item, Reply, Request, answer, compile_into, this_process
+from .worker import CacheAddress, Reply, Request, SentTask, answer, compile_into, this_process
 
 if TYPE_CHECKING:
     from typing import ParamSpec
@@ -88,9 +88,10 @@ class Lane:
             self._sent.add(fingerprint)
             # Where nobody finds it, whoever comes first has none; the others say so.
             with_vocabulary = with_vocabulary or not self._publish(vocabulary)
+        tasks = tuple([SentTask(each.definition, each.key) for each in batch])
         request = Request(
-            self._run, next(self._numbers), this_process(), tuple(Item(each.definition, each.key) for each in batch),
-            fingerprint, self._options, self._address, self._bytes_of(vocabulary) if with_vocabulary else None,
+            self._run, next(self._numbers), this_process(), tasks, fingerprint, self._options, self._address,
+            self._bytes_of(vocabulary) if with_vocabulary else None,
         )  # fmt: skip
         return self._executor.submit(answer, request)
 

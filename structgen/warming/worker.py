@@ -60,7 +60,7 @@ class CacheAddress:
         return Cache(self.directory, size_limit=self.size_limit, timeout=self.timeout, store=self.store)
 
 
-class Item(NamedTuple):
+class SentTask(NamedTuple):
     """A task as it is sent: a definition, and the key of its index."""
 
     definition: Definition
@@ -84,7 +84,7 @@ class Request(NamedTuple):
     run: str
     number: int
     caller: str
-    items: tuple[Item, ...]
+    items: tuple[SentTask, ...]
     fingerprint: str
     options: WarmOptions
     address: CacheAddress | None
@@ -182,7 +182,7 @@ class _Worker:
                 done.append(self._do(item, request, vocabulary, cache))
         return done
 
-    def _do(self, item: Item, request: Request, vocabulary: Vocabulary, shared: Cache | None) -> Done:
+    def _do(self, item: SentTask, request: Request, vocabulary: Vocabulary, shared: Cache | None) -> Done:
         memory = self._memory(request.run)
         memory.discard(item.key)  # asked for again: the answer got lost
         cache = shared or memory

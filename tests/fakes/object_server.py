@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import json
 import re
 import threading
 import time
@@ -115,6 +116,39 @@ class Objects:
         return Answer(200, {"Content-Type": "application/xml"}, text.encode())
 
 
+class GoogleObjects(Objects):
+    """The same in Google Cloud Storage's dialect: writes go by generations, which count on, and not by ETags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generations: dict[str, int] = {}
+        """The last one of each name, 0 once it is gone."""
+        self._last = 1_700_000_000_000_000
+
+    def _get(self, request: Request) -> Answer:
+        answer = super()._get(request)
+        if request.name and answer.status < 300:
+            answer.headers["x-goog-generation"] = str(self.generations[request.name])
+        return answer
+
+    _head = _get
+
+    def _put(self, request: Request) -> Answer:
+        assert not {"if-match", "if-none-match"} & request.headers.keys()
+        wanted = request.headers.get("x-goog-if-generation-match")
+        if wanted is not None and int(wanted) != self.generations.get(request.name, 0):
+            return error(412, "PreconditionFailed")
+        answer = super()._put(request)
+        self._last += 1
+        self.generations[request.name] = self._last
+        answer.headers["x-goog-generation"] = str(self._last)
+        return answer
+
+    def _delete(self, request: Request) -> Answer:
+        self.generations.pop(request.name, None)
+        return super()._delete(request)
+
+
 def options_of(address: str) -> dict[str, str]:
     """For an `ObjectStore` of ``s3://masks/...`` at ``host:port``."""
     return {
@@ -168,6 +202,14 @@ class ObjectServer(ThreadingHTTPServer):
     def options(self) -> dict[str, str]:
         """For an `ObjectStore` of ``s3://masks/...``."""
         return options_of(f"127.0.0.1:{self.server_address[1]}")
+
+    @property
+    def google_options(self) -> dict[str, str]:
+        """For an `ObjectStore` of ``gs://masks/...``."""
+        url = self.options["endpoint"]
+        names = ("client_email", "private_key", "private_key_id")
+        account = {**dict.fromkeys(names, ""), "gcs_base_url": url, "disable_oauth": True}
+        return {"base_url": url, "service_account_key": json.dumps(account)}
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients that went away are no news."""

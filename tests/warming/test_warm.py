@@ -16,6 +16,7 @@ from fakes.mortal_executor import Deadly, Fates, Stuck
 from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
 
 import structgen as sg
+from structgen import base_rows, index_store
 from structgen.cache.entry import Tag
 from structgen.definitions.loading import NamedDefinition
 from structgen.errors import ArgumentError
@@ -68,6 +69,41 @@ def test_all_are_kept_and_the_second_run_does_nothing(name: str, tmp_path: Path)
     assert (fates.made, {entry.key: entry.stored for entry in cache.entries()}) == (0, times)
     figures = [[(each.states, each.rows, each.nbytes) for each in run] for run in (report, again)]
     assert figures[0] == figures[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "is_made"),
+    [(sg.WarmOptions(), True), (sg.WarmOptions(hand_back=True), False), (sg.WarmOptions(shard=(1, 2)), False)],
+    ids=["processes", "no shared folder", "few in the shard"],
+)
+def test_many_schemas_have_their_base_rows_first(
+    options: sg.WarmOptions, is_made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that share the cache find them there, made once; masks are those of a compile without."""
+    few = base_rows.samples()[:1]
+    monkeypatch.setattr(base_rows, "samples", lambda: few)
+    monkeypatch.setattr(base_rows, "_FEWEST_NODES", 1)
+    monkeypatch.setattr(warming, "_MOST_WITHOUT_BASE_ROWS", 2)
+    monkeypatch.setattr(warming, "_MISSING_BEFORE_BASE_ROWS", 2)
+    monkeypatch.setenv("STRUCTGEN_BASE_ROWS", "1")
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b'"a', None], eos_ids=[257])
+    members = [{"type": "string"}, {"type": "integer"}, {}]
+    definitions = [sg.JsonSchema({"properties": {"a": each}}) for each in members]
+    with sg.Cache(tmp_path) as cache:
+        others = [*DEFINITIONS[:4], sg.JsonSchema({"type": "string"})]
+        assert statuses(sg.warm(others, vocabulary, cache, executor=Fates().executor)) == ["compiled"] * 5
+        assert index_store.fetch_base_rows(cache, vocabulary) is None
+        report = sg.warm(definitions, vocabulary, cache, executor=Fates().executor, options=options)
+        found = index_store.fetch_base_rows(cache, vocabulary)
+        assert (found is not None and found.is_complete) == is_made
+        for outcome in report:
+            index = sg.compile(definitions[outcome.position], vocabulary, cache=cache, compile_missing=False)
+            afresh = sg.compile(definitions[outcome.position], vocabulary, base_rows=False)
+            guides = [sg.Guide(index), sg.Guide(afresh)]
+            for byte in b'{"a":':
+                first, second = (guide.bitmask() for guide in guides)
+                assert (first == second).all()
+                assert all(guide.advance(byte) for guide in guides)
 
 
 def test_what_is_there_in_part_is_finished(tmp_path: Path) -> None:
