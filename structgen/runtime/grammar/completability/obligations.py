@@ -178,6 +178,10 @@ class WatchedSets:
         self.row_of, self.lives = np.full(states, -1, np.int32), np.zeros((0, states), np.uint8)
         self._used = 0  # rows
 
+    def __len__(self) -> int:
+        """How many numbers there are, those of single states with them."""
+        return self._states + len(self._sets)
+
     def is_full(self) -> bool:
         """Whether there are so many sets that it is time to begin anew; what walks hold stays right."""
         return len(self._sets) > _MOST_SETS
