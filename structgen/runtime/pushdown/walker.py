@@ -227,7 +227,8 @@ class StackWalker:
         """Bytes of the kernels' form, with room for all rows of the table, and the sets that there are."""
         begin = int(self._arena[self._kernels.A_SETS])
         words, room, n = self._arena[begin : begin + self._kernels.SET_HEADER].tolist()
-        return self._arena.nbytes - 4 * (words + 2) * (room - n)  # where memory is not touched, it is not taken
+        untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
+        return self._arena.nbytes - untouched
 
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
