@@ -33,8 +33,8 @@ _MOST_BYTES = 16 << 20
 #: Stands for an answer that is not known yet.
 _UNKNOWN: Watched = (-1,)
 
-#: Sets that are followed ahead of a walk that comes to them, mostly all.
-_AHEAD = 64
+#: Sets that are followed ahead of a walk that comes to them: 0.1 ms each, where to come back for one takes 20 µs.
+_AHEAD = 4
 
 
 class Obligations:
