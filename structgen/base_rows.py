@@ -93,6 +93,11 @@ def has_strings(definition: Definition) -> bool:
     return isinstance(definition, JsonSchema) or (isinstance(definition, Grammar) and bool(definition.marked.schemas))
 
 
+def are_worthwhile(vocabulary: Vocabulary) -> bool:
+    """Whether base rows of a vocabulary are to be made without being asked for: by its size, and the environment."""
+    return os.environ.get(ENVIRONMENT_VARIABLE) != "0" and len(vocabulary.trie.byte) >= _FEWEST_NODES
+
+
 def provide(vocabulary: Vocabulary, cache: Cache | None, wanted: bool) -> None:
     """Take the base rows of a vocabulary from a cache; have them made where they are not there.
 

@@ -119,6 +119,7 @@ def stack_machine(
     if isinstance(definition, Gbnf | Grammar):
         check_ambiguity(machine, program, meter)
     check_stack_never_stuck(machine, meter)
+    _tell(tuple(program.notes))
     return machine, relaxations
 
 
@@ -226,7 +227,7 @@ def _grammar_machine(
     machine = GrammarMachine(tables, vocabulary, embedded=embedded, completions=completions)
     if machine.is_empty(meter):
         raise EmptyLanguageError(
-            "the lexer can read no text that the grammar describes",
+            "the lexer can read no text that the grammar describes", where=f"rule {definition.start}",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine, meter)
@@ -237,7 +238,8 @@ def _grammar_machine(
 def _tell(notes: tuple[str, ...]) -> None:
     more = len(notes) - _MOST_NOTES
     for note in (*notes[:_MOST_NOTES], *([f"and {more} more"] if more > 0 else [])):
-        warnings.warn(GrammarWarning(note), stacklevel=5)  # past `_grammar_machine`, `build` and `compile`
+        # past `_grammar_machine` or `stack_machine`, `build` and `compile`
+        warnings.warn(GrammarWarning(note), stacklevel=5)
 
 
 def _embedded(

@@ -16,7 +16,7 @@ from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
 from .errors import FormatError
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
-from .system.background import Background
+from .system.background import Background, WorkQueue
 from .system.types import Foreign
 from .vocabulary.vocabulary import Vocabulary
 
@@ -42,6 +42,11 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
         named = special_names(definition.marked.tokens.values(), vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
     return key_of("structgen-index", *parts)
+
+
+def vocabulary_key(fingerprint: str) -> str:
+    """The key of a vocabulary, which a cache has for those who compile for it elsewhere."""
+    return key_of("structgen-vocab", fingerprint, str(FORMAT_VERSION), __version__)
 
 
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
@@ -260,10 +265,25 @@ class WriteBack:
 
     @classmethod
     def flush_all(cls) -> None:
-        """At exit, while everything still works."""
-        for each in list(cls._alive):
-            with contextlib.suppress(Exception):
-                each.flush()
+        """At exit, while everything still works.
+
+        In a thread, which is waited for while it gets on within the caches' time-out: a folder on a network may hang.
+        Where no thread can be begun any more (as in Python 3.12), in this one.
+        """
+        left = [each for each in cls._alive if each._learned]
+        queue: WorkQueue[int, WriteBack] = WorkQueue(
+            "structgen-last-write-back", cls._flush_last, lambda _: 0,
+            most=1, patience=max((each._cache.timeout for each in left), default=0.0),
+        )  # fmt: skip
+        for number, each in enumerate(left):
+            if not queue.add(number, each):
+                with contextlib.suppress(Exception):
+                    each.flush()
+        queue.close_for_good()
+
+    def _flush_last(self) -> bool:
+        self.flush()
+        return True
 
 
 class _Writer(Background):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
@@ -51,8 +52,28 @@ _EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes
 _ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".'
 
 
+#: A regex of a grammar, and what else may hold slashes.
+_REGEX = re.compile(rf"(?://|#)[^\n]*|{STRING}|<[^<>\s]*>|(?P<regex>{REGEX})")
+_FLAGS = re.compile(r"(?:\(\?[a-zA-Z]+\))*")
+
+
+def _in_groups(text: str) -> str:
+    """A grammar whose regexes with | are groups: Lark puts terminals together as texts, ``"x" /a|b/`` as ``xa|b``."""
+
+    def piece(found: re.Match[str]) -> str:
+        if found["regex"] is None or "|" not in found[0]:
+            return found[0]
+        regex, _, flags = found[0][1:].rpartition("/")
+        begin = _FLAGS.match(regex)
+        at = begin.end() if begin is not None else 0
+        return f"/{regex[:at]}(?:{regex[at:]}{'' if 'x' not in flags else chr(10)})/{flags}"
+
+    return _REGEX.sub(piece, text)
+
+
 def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
     """A grammar in Lark's syntax, with those that it holds by ``@name``; `UnsupportedError` where these hold more."""
+    text = _in_groups(text)
     text = re.sub(r"\A%llguidance\s*\{\s*\}", "", text)  # without an option it says whose the grammar is
     held: dict[str, Definition] = {}
     for terminal, reference in read_marks(text).references.items() if named else ():
@@ -61,7 +82,7 @@ def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Mig
             if more := read_marks(inner).references:
                 what = f"the grammar {reference} holds {min(more.values())}, and only the first one may hold others"
                 raise UnsupportedError(what, remedy="Write their rules into one grammar.")
-            inner = Grammar(inner, ambiguity="all")
+            inner = Grammar(_in_groups(inner), ambiguity="all")
         if inner is not None:
             held[terminal] = inner
     return Migrated(Grammar(text, ambiguity="all", definitions=held), (_EARLEY,))
@@ -108,7 +129,8 @@ def _llguidance(text: str) -> Migrated:
         raise UnsupportedError("max_tokens of a grammar is not read", remedy="Use sg.Guide(max_tokens=...).")
     if isinstance(lark := grammars[0].get("lark_grammar"), str):
         if grammars[0].get("json_schema") is not None:
-            raise DefinitionError("a grammar of llguidance's is both a schema and Lark's syntax", where="/grammars/0")
+            what = "a grammar of llguidance's is both a schema and Lark's syntax"
+            raise DefinitionError(what, where="/grammars/0", remedy="Leave one out.")
         return _lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
     return _llguidance_schema(dumps(grammars[0].get("json_schema")))
 
@@ -247,9 +269,10 @@ _XGRAMMAR_PIECES = re.compile(
     rf"(?://|#)[^\n]*|{STRING}|(?P<regex>{REGEX})|<[^<>\s]*>|@[\w-]+|(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)"
 )
 
-#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names, of which classes hold none.
+#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names. Classes hold no names, and no
+#: anchors, which mean nothing to XGrammar.
 _ESCAPE = r"\\u\{(?P<code>[0-9a-fA-F]{1,6})\}|\\c(?P<control>[A-Za-z])|\\(?s:.)"
-_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|\(\?<(?=[A-Za-z_])")
+_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|(?P<name>\(\?<(?=[A-Za-z_]))|[\^$]")
 
 
 def _python_escape(found: re.Match[str]) -> str:
@@ -259,7 +282,7 @@ def _python_escape(found: re.Match[str]) -> str:
 
 
 def _python_regex(regex: str) -> str:
-    named = _GROUP_NAME.sub(lambda found: found["other"] or "(?P<", regex)
+    named = _GROUP_NAME.sub(lambda found: found["other"] or ("(?P<" if found["name"] else ""), regex)
     return re.sub(_ESCAPE, _python_escape, named)
 
 
@@ -345,10 +368,9 @@ def from_outlines(output_type: Any) -> Migrated:
         return Migrated(Regex.choice(str(each) for each in get_args(output_type)))
     if isinstance(output_type, type) and issubclass(output_type, Enum):
         return Migrated(Regex.choice(str(each.value) for each in output_type))
-    if output_type is str:
-        raise DefinitionError("str is any text", remedy="Generate without a definition, or use sg.text().")
-    definition = as_definition(output_type)
-    return Migrated(definition, ("White space is one space or none; whitespace=\"any\" lets there be more.",))
+    if isinstance(output_type, type) and output_type in _OUTLINES_PYTHON:
+        return Migrated(Regex(_OUTLINES_PYTHON[output_type], dialect="rust"))
+    return Migrated(as_definition(output_type), _OUTLINES_JSON)
 
 
 def _outlines_schema(output_type: Any) -> Migrated:
@@ -356,10 +378,65 @@ def _outlines_schema(output_type: Any) -> Migrated:
     return Migrated(JsonSchema(output_type.schema, whitespace="single" if pattern is None else pattern))
 
 
+_OUTLINES_JSON = (
+    'White space is one space or none; whitespace="any" lets there be more.',
+    "Lists, tuples, dicts and unions are JSON: true and null, not True and None.",
+)
+
+#: What Outlines writes down for Python's types by themselves (``outlines.types``).
+_INTEGER = "[+-]?(0|[1-9][0-9]*)"
+_DATE, _TIME = r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "([0-1][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])"
+_OUTLINES_PYTHON: dict[type, str] = {
+    str: '"[^"]*"', int: _INTEGER, float: rf"{_INTEGER}(\.[0-9]+)?([eE][+-]?[0-9]+)?", bool: "True|False",
+    date: _DATE, time: _TIME, datetime: rf"{_DATE}\s{_TIME}",
+}  # fmt: skip
+
+#: Terms of Outlines' within one another.
+_DEEPEST_TERM = 100
+
+#: How a term comes again, by the name of its class.
+_QUANTIFIERS: dict[str, Callable[[Any], str]] = {
+    "KleeneStar": lambda term: "*",
+    "KleenePlus": lambda term: "+",
+    "Optional": lambda term: "?",
+    "QuantifyExact": lambda term: f"{{{int(term.count)}}}",
+    "QuantifyMinimum": lambda term: f"{{{int(term.min_count)},}}",
+    "QuantifyMaximum": lambda term: f"{{0,{int(term.max_count)}}}",
+    "QuantifyBetween": lambda term: f"{{{int(term.min_count)},{int(term.max_count)}}}",
+}
+
+
+def _outlines_term(term: Any, depth: int = 0) -> str:
+    """The regex of a term of Outlines'. Raises `UnsupportedError` for schemas and grammars in one."""
+    name = type(term).__name__
+    if depth > _DEEPEST_TERM:
+        raise UnsupportedError("the term is nested too deeply", remedy="Give a regex instead.")
+    if name == "String":
+        return re.escape(str(term.value))
+    if name == "Regex":
+        return f"({term.pattern})"
+    if name == "Choice":
+        return f"({'|'.join(re.escape(str(item)) for item in term.items)})"
+    if name in ("Sequence", "Alternatives"):
+        parts = [_outlines_term(each, depth + 1) for each in term.terms]
+        return "".join(parts) if name == "Sequence" else f"({'|'.join(parts)})"
+    if name in _QUANTIFIERS:
+        return f"({_outlines_term(term.term, depth + 1)}){_QUANTIFIERS[name](term)}"
+    what = f"a {name} within a term of Outlines' is not read"
+    raise UnsupportedError(what, remedy="Put definitions together with sg.sequence and sg.one_of.")
+
+
+def _outlines_regex(term: Any) -> Migrated:
+    pattern = term.pattern if type(term).__name__ == "Regex" else _outlines_term(term)
+    if re.search(r"\(\?<?[=!]", pattern) is None:
+        return Migrated(Regex(pattern, dialect="rust"))
+    return Migrated(Regex(pattern), ("The regex has look-around, and is read as Python's: Rust's have none.",))
+
+
 #: By the name of a class of ``outlines.types``.
 _OUTLINES: dict[str, Callable[[Any], Migrated]] = {
-    "Regex": lambda given: Migrated(Regex(given.pattern, dialect="rust")),
-    "CFG": lambda given: Migrated(Grammar(given.definition)),
+    **dict.fromkeys(("Regex", "String", "Sequence", "Alternatives", *_QUANTIFIERS), _outlines_regex),
+    "CFG": lambda given: _lark(given.definition),  # which llguidance reads there
     "JsonSchema": _outlines_schema,
     "Choice": lambda given: Migrated(Regex.choice(str(each) for each in given.items)),
 }

@@ -27,6 +27,7 @@ from structgen.warming.plan import weight
 
 from .. import run, vocabularies
 from ..json_schema import instances
+from .costs import measure as measure_costs
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,7 @@ def _loop(setup: Setup, cache: sg.Cache, into: Measured, many: Sequence[sg.Vocab
     into.failed = len(many) * len(setup.schemas) - into.kept
 
 
-def _warm(
-    setup: Setup, cache: sg.Cache, into: Measured, many: Sequence[sg.Vocabulary], *, workers: int = 0
-) -> None:
+def _warm(setup: Setup, cache: sg.Cache, into: Measured, many: Sequence[sg.Vocabulary], *, workers: int = 0) -> None:
     spawned = multiprocessing.get_context("spawn")
     executor = partial(ProcessPoolExecutor, workers, mp_context=spawned) if workers else None
     options = sg.WarmOptions(threads=1, in_flight=4 * max(1, workers))
@@ -148,8 +147,9 @@ def main(
             with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
                 found.append(process.submit(measure, way, work, setup, cache, store).result())
             show_one(console, found[-1])
-    show(console, found, len(lines) * len(loaded))
-    run.end(console, kept | {"ways": [asdict(each) for each in found]}, save)
+        show(console, found, len(lines) * len(loaded))
+        costs = {} if save is None else {"costs": asdict(measure_costs(setup.schemas, setup.vocabularies, folder))}
+    run.end(console, kept | {"ways": [asdict(each) for each in found]} | costs, save)
 
 
 def show_one(console: Console, each: Measured) -> None:

@@ -128,7 +128,8 @@ def clean(text: object) -> str:
     """At most 200 characters of a text, unprintable ones replaced; empty for what is not a text."""
     if not isinstance(text, str):
         return ""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST_LABEL])
+    shown = text[:_LONGEST_LABEL]
+    return shown if shown.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in shown)
 
 
 def check_place(directory: Path, mode: object, name: object, size: object) -> tuple[str, int]:

@@ -16,7 +16,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -122,7 +121,7 @@ class FolderFront(Front):
         check_key(key)
         # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
         # database, before its file was read.
-        for look in (self._named, self._stored, partial(self._stored, anew=True)):
+        for look in (self._named, self._stored, self._stored_anew):
             try:
                 return look(key)
             except FileNotFoundError:
@@ -265,6 +264,9 @@ class FolderFront(Front):
         """A value's buffer by its row. Raises as `_find`."""
         place = self._find(key, anew=anew)
         return None if place is None else folder.read(*place, mark=True)
+
+    def _stored_anew(self, key: str) -> memoryview | None:
+        return self._stored(key, anew=True)
 
     def _has_database(self) -> bool:
         return os.path.lexists(self.where / folder.DATABASE)

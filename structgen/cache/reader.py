@@ -54,9 +54,15 @@ class _Orphans:
             while self._connections:
                 self._connections.popleft().close()
 
+    def close_last(self) -> None:
+        """At exit, unless some thread's look-up hangs: it holds the lock."""
+        if self._connections and fork.READING.acquire(timeout=_LOOK_UP_SECONDS + _PATIENCE):
+            fork.READING.release()
+            self.close()
+
 
 _orphans = _Orphans()
-atexit.register(_orphans.close)
+atexit.register(_orphans.close_last)
 
 
 class Reader:

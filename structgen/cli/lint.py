@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +14,11 @@ import typer
 
 from ..certificates.values import printable
 from ..definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ..definitions.grammar_marks import REGEX, STRING
 from ..definitions.json_text import loads
 from ..definitions.values import DIALECT_FLAGS, EBNF_DIALECTS
 from ..errors import DefinitionError, StructgenError, VocabularyError
+from ..explanations.schemas.json_places import place_at
 from ..system.types import Foreign
 from . import options
 from .sarif import Certified, sarif
@@ -61,8 +64,12 @@ _SIGNS = (
 )
 
 _PLACE = re.compile(r"line (\d+)(?:, column (\d+))?")
-_NAMED = re.compile(r"(?:rule|terminal) (\w+)")
+_NAMED = re.compile(r"(?:rule|terminal) (\w+)|/?(%\w+|x-guidance)")
+
+#: What names have that were made of others: of repeats, of attributes, and of those that are there twice.
+_MADE = re.compile(r"\A__(?:ANON)?|_(?:plus|star|LEXEME|END)(?=_|\Z)|_\d+\Z")
 _COLUMN = re.compile(r"column (\d+)")
+_POINTER = re.compile(r", |: | \(")
 
 #: Places in one text that are told.
 _MOST = 100
@@ -200,15 +207,60 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
 
 def _problem(error: StructgenError, text: str = "") -> LintFinding:
     """What an error says; one that names a rule or a terminal alone is where that is defined in the text."""
+    if text.lstrip().startswith("{") and (error.where.startswith("/") or error.where == "the root"):
+        line, at = _of_pointer(error.where, text)
+        return LintFinding(line, at, printable(f"{error.what} ({error.where})"), printable(error.remedy))
     place = _PLACE.search(error.where)
     if place is None and (named := _NAMED.match(error.where)) is not None:
-        found = re.search(rf"^[ \t]*[?!]*{re.escape(named[1])}\b", text, re.MULTILINE)
+        found = _mention(named[1] or named[2], text) or _regex_alone(error, text)
         line = text.count("\n", 0, found.start()) + 1 if found is not None else 0
         return LintFinding(line, line and 1, printable(f"{error.what} ({error.where})"), printable(error.remedy))
     column = _COLUMN.search(error.where)
-    line, at = (int(place[1]), int(place[2] or 1)) if place else (1 if column else 0, int(column[1]) if column else 0)
+    line, at = (int(place[1]), int(place[2] or 1)) if place else (0, 0)
+    if place is None and column is not None:  # of a regex, which may have lines
+        before = text[: int(column[1]) - 1]
+        line, at = before.count("\n") + 1, int(column[1]) - (before.rfind("\n") + 1)
     where = f" ({error.where})" if error.where and not (place or column) else ""
     return LintFinding(line, at, printable(error.what + where), printable(error.remedy))
+
+
+def _mention(name: str, text: str) -> re.Match[str] | None:
+    """Where a rule or a terminal is defined, or a name first stands; one that was made of another is as that one."""
+    whole, part = re.escape(name), re.escape(_MADE.sub("", name))
+    if name == "%llguidance":
+        whole = "%(?:llguidance|grammar_options)"  # one by two names
+    return (
+        re.search(rf"^[ \t]*[?!]*{whole}\b", text, re.MULTILINE)
+        or re.search(rf"(?<!\w){whole}\b", text)
+        or re.search(rf"(?<!\w){part or whole}\b", text, re.IGNORECASE)
+    )
+
+
+def _regex_alone(error: StructgenError, text: str) -> re.Match[str] | None:
+    """The first regex of a grammar that is refused in the same words by itself."""
+    from ..api import compile
+    from ..vocabulary.vocabulary import Vocabulary
+
+    for found in islice(re.finditer(rf"(?P<regex>{REGEX})|{STRING}|//[^\n]*|#[^\n]*", text), _MOST):
+        if found["regex"] is not None:
+            try:
+                compile(Grammar(f"start: {found[0]}"), Vocabulary.bytewise(), eager=False, base_rows=False)
+            except StructgenError as alone:
+                if alone.what == error.what:
+                    return found
+    return None
+
+
+def _of_pointer(where: str, text: str) -> tuple[int, int]:
+    """Line and column of the value that a JSON pointer names, which may be followed by a place in the value."""
+    pointer = _POINTER.split(where)[0] if where.startswith("/") else ""
+    data = text.encode()
+    root = place_at(data, "")
+    # Structural tags are wrapped, and pointers are into the format.
+    is_wrapped = root is not None and "format" in root.names and pointer[1:].split("/")[0] not in root.names
+    found = place_at(data, "/format" + pointer if is_wrapped else pointer)
+    before = data[: found.start if found is not None else 0].decode()
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
 def _error(problem: LintFinding) -> DefinitionError:

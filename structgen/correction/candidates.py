@@ -151,6 +151,9 @@ def _following(machine: CompiledMachine, start: ByteState) -> Following:
         if not todo or len(literals) >= _MOST_LITERALS:
             break
         text, state = todo.pop()
+        if text:
+            letters, state = machine.letters(state, _LONGEST - len(text))
+            text += letters
         branches, rest = _branches(machine, state, is_first=not text)
         goes_on = branches and not rest and not machine.may_stop(state) and len(text) < _LONGEST
         if not text:
@@ -160,7 +163,8 @@ def _following(machine: CompiledMachine, start: ByteState) -> Following:
         else:
             todo += [(text + bytes([byte]), after) for byte, after in reversed(branches)]
     plain = {literal.casefold() for literal in literals if literal.isascii()}
-    words = (word.decode() for word in islice(machine.keywords(start), _MOST_LITERALS))
+    known = [literal.encode() for literal in literals]
+    words = (word.decode() for word in islice(machine.keywords(start, known), _MOST_LITERALS))
     literals += [word for word in words if not any(literal.startswith(word) for literal in literals)]
     distinct = (each for each in literals if each and (each.isascii() or _folded(each) not in plain))
     return Following(tuple(dict.fromkeys(distinct)), ranges)

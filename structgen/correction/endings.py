@@ -6,6 +6,7 @@ from collections import deque
 from contextlib import suppress
 
 from ..errors import BudgetExceededError, UnsupportedError
+from ..runtime.core.descent import descent
 from ..runtime.core.machine import ByteState, Config, Machine
 from ..runtime.index.index import Index
 from ..runtime.rows.bitmask import ids_of
@@ -31,7 +32,7 @@ def shortest_ending(index: Index, config: Config) -> bytes | None:
             found = machine.completion(config)
         if found is None:
             found = _by_distances(index, config)
-    return _search(machine, config, _MOST) if found is None else found
+    return _search(machine, config, _MOST) or _descent(machine, config) if found is None else found
 
 
 def near_ending(machine: Machine, config: Config, most: int = _NEAR) -> bytes | None:
@@ -59,6 +60,12 @@ def _search(machine: Machine, start: Config, most: int) -> bytes | None:
                 return longer
             todo.append((longer, after))
     return None
+
+
+def _descent(machine: Machine, start: Config) -> bytes | None:
+    """Some ending, of those that take no tokens without bytes, where the shortest is too far away to be found."""
+    found = descent(machine.byte_state(start), machine.following, machine.may_stop)
+    return found if found is not None and _ends(machine, start, found) else None
 
 
 def _ends(machine: Machine, config: Config, data: bytes) -> bool:

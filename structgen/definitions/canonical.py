@@ -63,8 +63,9 @@ def _json_schema(canonical: str) -> JsonSchema:
 
 def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     """The options of a `JsonSchema` from what its canonical text says of them."""
-    gap, indent, order, escapes, additional, lenient, *separators = options
-    item, key = separators or (None, None)
+    gap, indent, order, escapes, additional, lenient, *more = options
+    max_items = more.pop() if more and isinstance(more[-1], int) else None
+    item, key = more or (None, None)
     bounded = _ANY_BOUNDED.fullmatch(gap) if gap is not None else None
     words = {pattern: word for word, pattern in WHITESPACE.items()}
     whitespace = indent if gap is None else words.get(gap, gap)
@@ -76,6 +77,7 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     return {
         "whitespace": whitespace, "max_whitespace": most, "property_order": order, "escapes": escapes,
         "additional_properties": additional, "lenient": lenient, "item_separator": item, "key_separator": key,
+        "max_items": max_items,
     }  # fmt: skip
 
 
@@ -97,6 +99,17 @@ def _grammar(canonical: str) -> Grammar:
     return Grammar(
         text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, postlex=layout, definitions=named
     )
+
+
+def grammar_text(canonical: str) -> str:
+    """The text of a grammar, whatever became of the files that it imports. Raises `DefinitionError`."""
+    try:
+        text = json.loads(canonical)[2]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _no_source(f"the definition in the index can't be read: {error}") from error
+    if not isinstance(text, str):
+        raise _no_source("the index holds no text of a grammar")
+    return text
 
 
 def _structural_tag(canonical: str) -> StructuralTag:

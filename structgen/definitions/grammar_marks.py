@@ -208,13 +208,16 @@ def _lines(text: str) -> str:
     return "\\\n" * text.count("\n")
 
 
+def _place(text: str, at: int) -> str:
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+
+
 def _check_token(mark: str, text: str, at: int) -> None:
     """Raise `DefinitionError` for a set of ids that can't be read."""
     try:
         ids_of(mark)
     except DefinitionError as error:
-        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-        raise DefinitionError(error.what, where=f"line {line}, column {column}", remedy=error.remedy) from error
+        raise DefinitionError(error.what, where=_place(text, at), remedy=error.remedy) from error
 
 
 def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
@@ -222,14 +225,12 @@ def _json(text: str, at: int, keyword: str) -> tuple[str, int]:
     try:
         value, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
-        line = text.count("\n", 0, at) + 1
         what = f"{keyword} is followed by no JSON: {_JSON_PLACE.sub('', str(error))}"
         remedy = f"Write {keyword} {{...}}, as JSON has it."
-        raise DefinitionError(what, where=f"line {line}", remedy=remedy) from error
+        raise DefinitionError(what, where=_place(text, getattr(error, "pos", at)), remedy=remedy) from error
     if not isinstance(value, dict | bool):
-        line = text.count("\n", 0, at) + 1
         what = "schema" if keyword == "%json" else "object"
-        raise DefinitionError(f"{keyword} is followed by no {what}", where=f"line {line}", remedy="Use an object.")
+        raise DefinitionError(f"{keyword} is followed by no {what}", where=_place(text, at), remedy="Use an object.")
     return text[at:end], end
 
 
@@ -242,8 +243,7 @@ def _braces(text: str, at: int) -> tuple[str, int]:
         depth += {"{": 1, "}": -1}.get(found[0], 0)
         if not depth:
             return text[begin : found.start()], found.end()
-    line = text.count("\n", 0, begin) + 1
-    raise DefinitionError("%lark { is never closed", where=f"line {line}", remedy="Close it with }")
+    raise DefinitionError("%lark { is never closed", where=_place(text, begin - 1), remedy="Close it with }")
 
 
 class _Names:

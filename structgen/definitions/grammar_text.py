@@ -53,7 +53,8 @@ def read_grammar(source: object) -> tuple[str, str]:
     try:
         return path.read_text(encoding="utf-8"), str(path.absolute())
     except (OSError, ValueError) as error:  # no UTF-8, or a name that no file has
-        raise DefinitionError(f"the grammar cannot be read: {error}", where=str(path)) from error
+        what = f"the grammar cannot be read: {error}"
+        raise DefinitionError(what, where=str(path), remedy="Check its name and permissions; it is UTF-8.") from error
 
 
 @dataclass(frozen=True)

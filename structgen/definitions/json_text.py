@@ -226,7 +226,7 @@ class _Writer:
             return self._quoted(key)
         self._path.pop()
         what = f"a key is {_shortened(repr(key))}, and JSON's keys are strings"
-        raise DefinitionError(what, where=self._pointer())
+        raise DefinitionError(what, where=self._pointer(), remedy="Make it a string.")
 
     def _quoted(self, text: str) -> str:
         self._characters += len(text)
@@ -251,7 +251,8 @@ class _Writer:
         if isinstance(item, Decimal) and item.is_finite():
             return str(item)
         if isinstance(item, float | Decimal):
-            raise DefinitionError(f"{item} is not a JSON number", where=self._pointer())
+            what = f"{item} is not a JSON number"
+            raise DefinitionError(what, where=self._pointer(), remedy="Use a finite number.")
         raise DefinitionError(
             f"a {type(item).__name__} is not a JSON value",
             where=self._pointer(),

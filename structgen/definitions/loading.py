@@ -161,7 +161,8 @@ def _walk(folder: Path, failures: list[StructgenError]) -> Iterator[Path]:
     """The files below a folder, sorted, without hidden ones and without following linked folders."""
 
     def cannot_list(error: OSError) -> None:
-        failures.append(DefinitionError(f"cannot list the folder: {error.strerror}", where=str(error.filename)))
+        failures.append(DefinitionError(f"cannot list the folder: {error.strerror}", where=str(error.filename),
+                                        remedy="Check its permissions."))
 
     for parent, folders, files in os.walk(folder, onerror=cannot_list):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -206,7 +207,8 @@ def _decode(path: Path) -> str:
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
-        raise DefinitionError(f"cannot read the file: {reason}", where=str(path)) from error
+        what = f"cannot read the file: {reason}"
+        raise DefinitionError(what, where=str(path), remedy="Check its name and permissions.") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -260,7 +262,8 @@ def _read_manifest(path: Path, text: str) -> Items:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         where = f"{path}:{line[1]}" if line else str(path)
-        raise DefinitionError(f"the manifest is not valid TOML: {error}", where=where) from error
+        what = f"the manifest is not valid TOML: {error}"
+        raise DefinitionError(what, where=where, remedy="Correct it (toml.io).") from error
     if not isinstance(entries, dict) or not entries:
         raise DefinitionError("the manifest defines nothing", remedy="Add a table [definitions.NAME].")
     for name, entry in entries.items():
@@ -285,7 +288,8 @@ def _parse_entry(manifest: Path, entry: object) -> Definition:
             f"{', '.join(SCHEMA_OPTIONS)} with a JSON Schema, and {', '.join(TAG_OPTIONS)} with a structural tag.",
         )
     if len(sources) != 1:
-        raise DefinitionError(f"expected exactly one of {', '.join(SOURCES)}")
+        what = f"expected exactly one of {', '.join(SOURCES)}"
+        raise DefinitionError(what, remedy='Write such as { regex = "..." }.')
     definition = _parse_source(manifest, sources[0], entry)
     if "dialect" in entry:
         definition = _in_dialect(definition, entry["dialect"])
@@ -294,7 +298,8 @@ def _parse_entry(manifest: Path, entry: object) -> Definition:
     if isinstance(definition, StructuralTag) and options.keys() <= set(TAG_OPTIONS):
         return replace(definition, format=definition.text, **options)
     if not isinstance(definition, JsonSchema):
-        raise DefinitionError(f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}")
+        what = f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}"
+        raise DefinitionError(what, remedy="Leave it out.")
     return replace(definition, schema=definition.text, **options)
 
 
@@ -302,18 +307,18 @@ def _parse_source(manifest: Path, source: str, entry: JsonMap) -> Definition:
     value = entry[source]
     if source == "words":
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-            raise DefinitionError("words is not a list of at least one string")
+            raise DefinitionError("words is not a list of at least one string", remedy='Write ["yes", "no"].')
         return Regex.choice(value)
     if source == "structural_tag":
         if not isinstance(value, str | dict):
-            raise DefinitionError("structural_tag is neither a string of JSON nor a table")
+            raise DefinitionError("structural_tag is neither a string of JSON nor a table", remedy="Make it one.")
         return StructuralTag(value)
     if source == "json_schema":
         if not isinstance(value, str | dict | bool):
-            raise DefinitionError("json_schema is neither a string of JSON nor a table")
+            raise DefinitionError("json_schema is neither a string of JSON nor a table", remedy="Make it one.")
         return JsonSchema(value)
     if not isinstance(value, str):
-        raise DefinitionError(f"{source} is not a string")
+        raise DefinitionError(f"{source} is not a string", remedy="Make it one.")
     if source == "regex":
         return Regex(value, _parse_flags(entry.get("flags", "")))
     if source == "python":
@@ -328,7 +333,8 @@ def _in_dialect(definition: Definition, dialect: object) -> Definition:
     elif isinstance(definition, Ebnf):
         known = EBNF_DIALECTS
     else:
-        raise DefinitionError(f"there are dialects of regexes and EBNF, and this is a {definition.kind}")
+        what = f"there are dialects of regexes and EBNF, and this is a {definition.kind}"
+        raise DefinitionError(what, remedy="Leave dialect out.")
     if not isinstance(dialect, str) or dialect not in known:
         raise _no_dialect(dialect, known)
     if isinstance(definition, Regex):
@@ -365,12 +371,13 @@ def _import_object(name: str) -> Definition:
         with _current_folder_first():
             value: object = import_module(parts[1])
     except Exception as error:
-        raise DefinitionError(f"cannot import {parts[1]}: {type(error).__name__}: {error}") from error
+        what = f"cannot import {parts[1]}: {type(error).__name__}: {error}"
+        raise DefinitionError(what, remedy="Check that it is installed, or is in the current folder.") from error
     for attribute in parts[2].split("."):
         try:
             value = getattr(value, attribute)
         except AttributeError as error:
-            raise DefinitionError(f"{parts[1]} has no {parts[2]}") from error
+            raise DefinitionError(f"{parts[1]} has no {parts[2]}", remedy="Correct the name.") from error
     return as_definition(value)
 
 

@@ -59,9 +59,11 @@ def _read_file(path: Path) -> Schema:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise DefinitionError(f"cannot read the schema: {error.strerror}", where=str(path)) from error
+        what = f"cannot read the schema: {error.strerror}"
+        raise DefinitionError(what, where=str(path), remedy="Check its name and permissions.") from error
     except ValueError as error:  # a NUL in the name, or bytes that are not UTF-8
-        raise DefinitionError(f"cannot read the schema: {error}", where=str(path)) from error
+        what = f"cannot read the schema: {error}"
+        raise DefinitionError(what, where=str(path), remedy="Save it as UTF-8.") from error
     try:
         return _checked(loads(text))
     except DefinitionError as error:

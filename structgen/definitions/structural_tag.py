@@ -37,7 +37,7 @@ def read_format(value: object) -> object:
             where="/",
             remedy='Pass a dict such as {"type": "tag", ...}, or JSON text of one.',
         )
-    if value.get("type") == STRUCTURAL_TAG and "format" in value:
+    if value.get("type", STRUCTURAL_TAG) == STRUCTURAL_TAG and "format" in value:  # XGrammar leaves the type out, too
         return read_format(value["format"])
     if "structures" in value:
         return _triggered(value)

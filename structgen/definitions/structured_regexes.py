@@ -33,14 +33,14 @@ def units_of(text: str) -> list[str]:
     """What a structured regex has any run of, from its JSON text. Raises `DefinitionError`."""
     value = json.loads(text)
     if not isinstance(value, dict) or len(value) != 1:
-        raise DefinitionError("%regex has one member that says what it is", remedy=_REMEDY)
+        raise DefinitionError("%regex has one member that says what it is", where="%regex", remedy=_REMEDY)
     ((kind, source),) = value.items()
     if kind == "substring_chunks":
         if not isinstance(source, list) or not all(isinstance(each, str) for each in source):
             raise DefinitionError("substring_chunks is a list of texts", where="%regex", remedy=_REMEDY)
         return source
     if kind not in ("substring_words", "substring_chars"):
-        raise DefinitionError(f"%regex does not know {kind}", remedy=_REMEDY)
+        raise DefinitionError(f"%regex does not know {kind}", where="%regex", remedy=_REMEDY)
     if not isinstance(source, str):
         raise DefinitionError(f"{kind} is a text", where="%regex", remedy=_REMEDY)
     return [*source] if kind == "substring_chars" else _WORDS.findall(source)

@@ -103,7 +103,7 @@ class Regex(Composable):
                 remedy="Decode bytes first; structgen encodes as UTF-8 itself.",
             )
         if not isinstance(self.flags, int) or isinstance(self.flags, bool):
-            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}")
+            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}", remedy="Pass re.I, for one.")
         object.__setattr__(self, "flags", int(self.flags))
         unknown = self.flags & ~int(SUPPORTED_FLAGS)
         if unknown:
@@ -123,7 +123,8 @@ class Regex(Composable):
         """Exactly one of the words, each taken literally. Raises `DefinitionError` for what is no list of strings."""
         found = None if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
         if found is None or not all(isinstance(word, str) for word in found):
-            raise DefinitionError(f"a choice is among a list of strings, got {type(words).__name__}")
+            what = f"a choice is among a list of strings, got {type(words).__name__}"
+            raise DefinitionError(what, remedy='Pass such as ["yes", "no"].')
         return cls("|".join(map(re.escape, dict.fromkeys(found))))
 
     def canonical(self) -> str:
@@ -159,7 +160,8 @@ class Fsm:
         for symbols in self.fsm.alphabet.by_transition.values():
             for symbol in symbols:
                 if isinstance(symbol, str) and len(symbol) != 1:
-                    raise DefinitionError(f"the FSM's symbol {symbol!r} is not a single character")
+                    what = f"the FSM's symbol {symbol!r} is not a single character"
+                    raise DefinitionError(what, remedy="Use characters, or anything_else.")
 
     def symbols(self) -> dict[int, list[str | None]]:
         """The characters of each of the alphabet's transition keys; None is ``anything_else``."""
@@ -209,7 +211,7 @@ MAX_INDENT = 16
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes", "item_separator", "key_separator",
+    "excludes", "item_separator", "key_separator", "max_items",
 )  # fmt: skip
 
 
@@ -246,6 +248,10 @@ class JsonSchema(Composable):
         What is written between items or members, and behind a name: a comma, a colon, with JSON's whitespace around
         it, as `json.dumps` takes ``separators``. ``whitespace`` may stand around them; with ``"compact"`` they are
         exact. None: ``","`` and ``":"``, with an indentation ``": "``.
+    max_items:
+        So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
+        that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
+        ``prefixItems``. None: any number.
     additional_properties:
         Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
         has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
@@ -287,6 +293,7 @@ class JsonSchema(Composable):
     excludes: tuple[str, ...] = ()
     item_separator: str | None = None
     key_separator: str | None = None
+    max_items: int | None = None
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -307,6 +314,7 @@ class JsonSchema(Composable):
 
     def _check_options(self) -> None:
         _check_whitespace(self.whitespace, self.max_whitespace)
+        _check_most("max_items", self.max_items, "items")
         _check_choice("property_order", self.property_order, ("schema", "any"))
         if self.escapes not in ESCAPES:
             object.__setattr__(self, "escapes", _letters(self.escapes))
@@ -384,6 +392,7 @@ class JsonSchema(Composable):
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
+            *(() if self.max_items is None else (self.max_items,)),
         )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
@@ -426,7 +435,7 @@ class Indentation:
     def __post_init__(self) -> None:
         names = (self.newline, self.indent, self.dedent, *self.opening, *self.closing)
         if not all(isinstance(name, str) and name for name in names):
-            raise DefinitionError("an indentation is of names of terminals")
+            raise DefinitionError("an indentation is of names of terminals", remedy='Pass such as "_NEWLINE".')
         object.__setattr__(self, "opening", tuple(self.opening))
         object.__setattr__(self, "closing", tuple(self.closing))
         for name, value, most in (("tab", self.tab, MOST_COLUMNS), ("columns", self.columns, MOST_COLUMNS)):
@@ -654,7 +663,7 @@ class StructuralTag(Composable):
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator:
+    key_separator, max_items:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -677,6 +686,7 @@ class StructuralTag(Composable):
     lenient: bool = False
     item_separator: str | None = None
     key_separator: str | None = None
+    max_items: int | None = None
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
     _packed: bytes = field(init=False, repr=False, compare=False)
@@ -764,7 +774,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
-    "item_separator", "key_separator",
+    "item_separator", "key_separator", "max_items",
 )  # fmt: skip
 
 
@@ -825,10 +835,14 @@ def _folders(paths: object) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
+def _check_most(name: str, bound: object, what: str) -> None:
+    if not (bound is None or (_is_int(bound) and bound >= 0)):
+        raise DefinitionError(f"{name} is {bound!r}", remedy=f"Use a number of {what}, or None.")
+
+
 def _check_whitespace(whitespace: object, bound: object) -> None:
     """That these are options at all; whether a pattern keeps to JSON's whitespace is seen when it is compiled."""
-    if not (bound is None or (_is_int(bound) and bound >= 0)):
-        raise DefinitionError(f"max_whitespace is {bound!r}", remedy="Use a number of characters, or None.")
+    _check_most("max_whitespace", bound, "characters")
     if isinstance(whitespace, str):
         if whitespace.isalpha():
             _check_choice("whitespace", whitespace, tuple(WHITESPACE))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..api import ready_kernels
 from ..correction.candidates import following
 from ..correction.endings import near_ending, shortest_ending
-from ..definitions import Definition, Grammar, as_definition
+from ..definitions import Definition, as_definition
 from ..definitions.canonical import definition_of
 from ..errors import ArgumentError, StructgenError
 from ..runtime.core.machine import Config
@@ -54,8 +54,7 @@ def explain(
     before:
         Text that comes before it, where an index is asked.
     definition:
-        What the index was compiled from. Only needed where the index can't tell: for an `Fsm`, and for grammars whose
-        imports have changed or moved since.
+        What the index was compiled from. Only needed where the index can't tell, as for an `Fsm`.
     completion:
         Whether the shortest ending is looked for: None for one that is near, True however far away it is.
 
@@ -122,12 +121,8 @@ def _bytes(text: str | bytes) -> bytes:
 
 def _behind(index: Index, data: bytes) -> Config | None:
     """The configuration of an index behind a text; None where it takes no such text."""
-    config: Config | None = index.machine.start
-    for byte in data:
-        config = index.machine.follow_byte(config, byte)
-        if config is None:
-            return None
-    return config
+    consumed, config = index.machine.reach(index.machine.start, data)
+    return config if consumed == len(data) else None
 
 
 def _question(guide: Guide | None, index: Index, asked: object, before: bytes) -> _Asked:
@@ -165,11 +160,9 @@ def _verdict(guide: Guide | None, index: Index, config: Config, asked: _Asked) -
     """Whether it is accepted; which byte is refused, None for none; the configuration before that."""
     if asked.token_id is not None and _allows(guide, index, config, asked.token_id):
         return True, None, index.machine.advance(config, asked.token_id) or config
-    for at, byte in enumerate(asked.data):
-        after = index.machine.follow_byte(config, byte)
-        if after is None:
-            return False, at, config
-        config = after
+    consumed, config = index.machine.reach(config, asked.data)
+    if consumed < len(asked.data):
+        return False, consumed, config
     if asked.token_id is None:
         return not asked.ends or index.machine.is_accepting(config), None, config
     return False, None, config
@@ -238,27 +231,23 @@ def _findings(refused: _Refused) -> Findings:
     if refused.consumed > _LONGEST:
         note = f"the text is longer than {_LONGEST:,} bytes, whose reasons are not looked for"
         return Findings((_UNKNOWN,), "", (note,))
-    known: Definition | None = None
-    notes: tuple[str, ...] = ()
-    try:
-        known = _definition(index, refused.definition)
-    except ArgumentError:
-        raise
-    except StructgenError as error:
-        notes = (str(error),)
-    if known is None and index.kind != "grammar":
-        return Findings((_UNKNOWN,), "", notes)
-    if index.kind != "grammar" and known is not None:
-        ready_kernels(known)  # of a process that has not compiled: its first question has a second, too
     if index.kind == "grammar":
         from .grammar_findings import find
 
-        grammar = known if isinstance(known, Grammar) else None
-        found = find(index, grammar, _pieces(refused), refused.config)
+        if refused.definition is not None:
+            _definition(index, refused.definition)
+        found = find(index, _pieces(refused), refused.config)
     else:
+        try:
+            known = _definition(index, refused.definition)
+        except ArgumentError:
+            raise
+        except StructgenError as error:
+            return Findings((_UNKNOWN,), "", (str(error),))
+        ready_kernels(known)  # of a process that has not compiled: its first question has a second, too
         data = refused.data[: refused.consumed + 1]
         found = _reader(index.kind)(index, known, data, refused.died_at is None, refused.config)
-    return found._replace(reasons=found.reasons or (_UNKNOWN,), notes=(*found.notes, *notes))
+    return found._replace(reasons=found.reasons or (_UNKNOWN,))
 
 
 def _pieces(refused: _Refused) -> list[tuple[int, bytes]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from ..definitions import Grammar
+from ..definitions.canonical import grammar_text
 from ..errors import StructgenError, UnsupportedError
 from ..runtime.core.digraph import bits
 from ..runtime.core.machine import Config
@@ -34,7 +34,6 @@ _REPEATED = re.compile(r"__\w+_(?:star|plus)_\d+")
 class _Names(NamedTuple):
     """What a grammar's text says of numbers, and where names are defined."""
 
-    terminals: dict[str, WrittenTerminal]
     provenance: Provenance
     places: dict[str, tuple[int, int]]
 
@@ -43,10 +42,10 @@ class _Names(NamedTuple):
 _Pieces: TypeAlias = Sequence[tuple[int, bytes]]
 
 
-def find(index: Index, definition: Grammar | None, pieces: _Pieces, config: Config) -> Findings:
+def find(index: Index, pieces: _Pieces, config: Config) -> Findings:
     """What the grammar expects behind a text, of which ``pieces`` are what was read and led to a configuration."""
     machine = _machine(index)
-    names, notes = _names(index, definition)
+    names, notes = _names(index)
     between, within = machine.readings(config)
     if between:
         expected = _accepted(machine, between)
@@ -86,7 +85,10 @@ def _machine(index: Index) -> GrammarMachine:
 def _accepted(machine: GrammarMachine, parses: Iterable[Parse]) -> int:
     found = 0
     for parse in parses:
-        found |= machine.parses.accepted(parse).terminals
+        terminals, layout = machine.parses.accepted(parse).terminals, machine.tables.layout
+        if layout is not None and parse.level is not None and parse.level.brackets:  # line ends mean nothing in them
+            terminals &= ((2 << machine.tables.end) - 1) & ~(1 << layout.newline)
+        found |= terminals
     return found & ~machine.ignored
 
 
@@ -113,27 +115,26 @@ def _named(machine: GrammarMachine, terminals: int) -> set[str]:
 # -- names ----------------------------------------------------------------------------------------------------
 
 
-def _names(index: Index, definition: Grammar | None) -> tuple[_Names | None, list[str]]:
-    """What the text says, remembered by the index; None where it is not known."""
-    text = "" if definition is None else definition.text
-    known = index.explanations.get(text)
+def _names(index: Index) -> tuple[_Names | None, list[str]]:
+    """What the index says of names, and remembers; None where it is not known."""
+    known = index.explanations.get("")
     if known is None:
         try:
-            known = _load(_machine(index), text), []
+            known = _load(index), []
         except StructgenError as error:
             known = None, [f"rules are not named: {error}"]
-        index.explanations[text] = known
+        index.explanations[""] = known
     names: _Names | None = known[0]
     return names, [*known[1]]
 
 
-def _load(machine: GrammarMachine, text: str) -> _Names:
-    section = machine.tables.names
+def _load(index: Index) -> _Names:
+    section = _machine(index).tables.names
     if not len(section):
         what = "the index holds no names"
         raise UnsupportedError(what, remedy="Compile it again; of very large grammars none are kept.")
     provenance = Provenance.from_section(section, "index")
-    return _Names({each.name: each for each in provenance.terminals}, provenance, _places(text))
+    return _Names(provenance, _places(grammar_text(index.definition)))
 
 
 #: Where a rule or a terminal is defined.
@@ -144,7 +145,7 @@ def _places(text: str) -> dict[str, tuple[int, int]]:
     """Line and column of each definition in a grammar's text."""
     places: dict[str, tuple[int, int]] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if found := _DEFINED.match(line):
+        if ":" in line and (found := _DEFINED.match(line)):
             places.setdefault(found[1], (number, found.start(1) + 1))
     return places
 
@@ -153,7 +154,7 @@ def _described(name: str, names: _Names | None) -> str:
     """A terminal as a person knows it: a text in quotes, or its name with the place of its definition."""
     if name == "$END":
         return "the end of the text"
-    terminal = names.terminals.get(name) if names else None
+    terminal = names.provenance.terminal(name) if names else None
     if names is None or terminal is None:
         return name
     if terminal.text is not None:

@@ -33,6 +33,11 @@ class UnfinishedArguments(TaggedArguments):
         is_within = self._kind is not None or bool(self._text.strip(BLANK))
         return [way.text + way.open for way in self._ways if len(way.open) == 1 and not is_within]
 
+    def closing(self) -> str:
+        """The tag that closes a value, if what was read ends with a beginning of it; else nothing."""
+        tag = "" if self._kind is None else self._closing + self._again
+        return tag if any(map(self._text.endswith, (tag[:n] for n in range(1, len(tag) + 1)))) else ""
+
     def _begun_tags(self, brackets: str, text: str) -> Iterator[str]:
         """What the beginning of a tag may mean where some brackets are open; whitespace, whatever comes behind it."""
         comma = "" if self._is_first else ", "

@@ -15,7 +15,6 @@ import reprlib
 from bisect import bisect_left
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from operator import lt
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -124,6 +123,7 @@ class Column:
         counts = isinstance(quantity, str) and not self.width
         object.__setattr__(self, "counted", quantity if counts else "")
         object.__setattr__(self, "besides", sum(map(int, more_rows)) if counts else 0)
+        object.__setattr__(self, "nothing", _no_rows(self.dtype, len(self.fields) or self.columns))
 
     if TYPE_CHECKING:
         dtypes: ClassVar[Container[DType]]
@@ -134,6 +134,14 @@ class Column:
         has_more: ClassVar[bool]
         counted: ClassVar[str]  # the quantity that its length tells, where that is one, less so many
         besides: ClassVar[int]
+        nothing: ClassVar[Array | None]  # in place of a section that is missing, of no rows
+
+
+def _no_rows(dtype: str, width: Total) -> Array | None:
+    """An array of no rows; None where a file tells how wide they are."""
+    if not isinstance(width, int):
+        return None
+    return np.zeros((0, width) if width else 0, dtype if dtype != "u" else "u1")
 
 
 @dataclass(frozen=True)
@@ -178,36 +186,42 @@ def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str
     the value and its bound.
     """
     found: dict[str, Array] = {}
-    together, others = [], []
+    starting, bounded, others = [], [], []  # columns of which nothing more is said come first
     column = columns[0]
     try:
         for column in columns:
-            stored = sections.get(column.name)
-            if stored is None:
-                found[column.name] = _made_up(column, sizes)
+            name = column.name
+            array = sections.get(name)
+            if array is None:
+                found[name] = _made_up(column, sizes)
                 continue
-            if stored.dtype not in column.dtypes:
-                raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
-            array = stored
+            if array.dtype not in column.dtypes:
+                raise _Wrong(f"has the dtype {array.dtype.str[1:]}, must have {column.dtype}")
             if column.cast:
-                array = stored.astype(column.cast)
-            elif not column.mapped and not stored.flags.writeable:
-                array = stored.copy()
+                array = array.astype(column.cast)
+            elif not column.mapped and not array.flags.writeable:
+                array = array.copy()
             if column.is_words:
-                found[column.name] = _checked_words(column, array, sizes)
+                found[name] = _checked_words(column, array, sizes)
                 continue
-            found[column.name] = array
+            found[name] = array
             count = len(array) - column.besides
             if not column.counted or array.ndim > 1 or sizes.setdefault(column.counted, max(count, 0)) != count:
                 _fix(array, column.rows, column.width, sizes)
-            last = 0 if column.starts is None else _fix_end(array, column.starts, sizes)
-            if column.is_plain and not 0 < column.widest < last:
-                together.append((column, array))
-            elif column.has_more or last:
-                others.append((column, array))
-        if not _are_within(together, sizes):
-            others = together + others  # one of them is wrong
-        for column, array in others:
+            if column.starts is not None:
+                last = _fix_end(array, column.starts, sizes)
+                if column.is_plain and not 0 < column.widest < last:
+                    starting.append(column)
+                elif last or column.has_more:
+                    others.append(column)
+            elif column.is_plain:
+                bounded.append(column)
+            elif column.has_more:
+                others.append(column)
+        if not _are_within(starting, bounded, found, sizes):
+            others = starting + bounded + others  # one of them is wrong
+        for column in others:
+            array = found[column.name]
             if array.size:
                 _check(column, array, sizes, found)
     except _Wrong as wrong:
@@ -223,7 +237,10 @@ def _made_up(column: Column, sizes: Sizes) -> Array:
     if column.default is None:
         raise _Wrong("is missing")
     assert isinstance(column.rows, str)
-    rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
+    rows = sizes.setdefault(column.rows, 0)
+    if not rows and column.nothing is not None:
+        return column.nothing
+    width = len(column.fields) or total(column.columns, sizes)
     of = column.dtype if column.dtype != "u" else "u1", column.default
     length, known = rows * (width or 1), _constants.get(of)
     if known is None or len(known) < length:  # another thread may put a shorter one there: this one is what counts
@@ -239,35 +256,29 @@ _constants: dict[tuple[str, int], Array] = {}
 _LONGEST_CONSTANT = 1 << 20
 
 
-def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:
+def _are_within(starting: list[Column], bounded: list[Column], found: Sections, sizes: Sizes) -> bool:
     """Whether plain sections hold to their declarations, looked at in one pass: most are short.
 
     Starts come first in that pass. None of them falls where there are no more falls than from one to the next.
     """
-    starts = [array for column, array in sections if column.starts is not None]
-    bounded, bounds = [], []
-    for column, array in sections:
-        if column.starts is None and array.size:
-            quantity = MOST if column.below is None else column.below
-            below = sizes[quantity] if type(quantity) is str else total(quantity, sizes)
-            if below <= _LARGEST[array.dtype]:
-                bounded.append(array)
-                bounds.append(below)
-    if not starts and not bounded:
+    arrays = [found[column.name] for column in starting]
+    falls = sum([array.item(-1) > 0 for array in arrays[:-1]])
+    begins, bounds = [sum(map(len, arrays))], []
+    for column in bounded:
+        array, quantity = found[column.name], column.below
+        below = MOST if quantity is None else sizes[quantity] if type(quantity) is str else total(quantity, sizes)
+        if below <= _LARGEST[array.dtype] and (size := array.size):
+            arrays.append(array)
+            begins.append(begins[-1] + size)
+            bounds.append(below)
+    if not arrays:
         return True
     # What is below 0 in an int32 has become so by a cast, and is a large number again.
-    numbers = np.concatenate([*starts, *bounded], None, dtype=np.uint32, casting="unsafe")
-    lengths = [array.size for array in starts]
-    end = sum(lengths)
-    if starts:
-        falls = _count(numbers[1:end] < numbers[: end - 1])
-        if falls != sum(array.item(-1) > 0 for array in starts[:-1]):
-            return False
-    if not bounded:
-        return True
-    begins = [*accumulate((array.size for array in bounded[:-1]), initial=end)]
-    tops: list[int] = np.maximum.reduceat(numbers, begins).tolist()
-    return all(map(lt, tops, bounds))
+    numbers = np.concatenate(arrays, None, dtype=np.uint32, casting="unsafe")
+    end = begins[0]
+    if end and _count(numbers[1:end] < numbers[: end - 1]) != falls:
+        return False
+    return not bounds or all(map(lt, np.maximum.reduceat(numbers, begins[:-1]).tolist(), bounds))
 
 
 def _check(column: Column, array: Array, sizes: Sizes, others: Sections) -> None:

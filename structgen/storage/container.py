@@ -39,6 +39,7 @@ ALIGNMENT = 16
 
 _HEADER = struct.Struct("<8sIIQII")
 _ENTRY = struct.Struct("<16s4sIII")
+_PLACED = struct.Struct("<24sII")  # the same: what a section is, and where
 _DTYPES: dict[bytes, DType] = {
     b"u1": np.dtype("<u1"),
     b"u2": np.dtype("<u2"),
@@ -128,27 +129,30 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], 
 def _sections(view: memoryview, end_of_table: int, where: str) -> dict[str, Array]:
     sections: dict[str, Array] = {}
     end, ndarray = len(view), np.ndarray
-    for raw_name, code, columns, offset, nbytes in _ENTRY.iter_unpack(view[_HEADER.size : end_of_table]):
-        name, dtype, start = _name(raw_name), _STORED.get(code), offset * ALIGNMENT
+    for kind, offset, nbytes in _PLACED.iter_unpack(view[_HEADER.size : end_of_table]):
+        name, dtype, columns, row = _kind(kind)
+        start = offset * ALIGNMENT
         if dtype is None or start < end_of_table or start + nbytes > end:
             raise FormatError(
                 f"section {name!r} lies outside the file or has no known dtype", where=where, remedy=_REBUILD
             )
-        row = dtype.itemsize * (columns or 1)
-        rows, rest = divmod(nbytes, row)
-        if rest:
+        if nbytes % row:
             raise FormatError(
                 f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD
             )
         if name in sections:
             raise FormatError(f"section {name!r} appears twice", where=where, remedy=_REBUILD)
-        sections[name] = ndarray((rows, columns) if columns else rows, dtype, view, start)
+        sections[name] = ndarray((nbytes // row, columns) if columns else nbytes // row, dtype, view, start)
     return sections
 
 
-@lru_cache(1 << 8)
-def _name(raw: bytes) -> str:
-    return raw.rstrip(b"\0").decode("ascii", "replace")
+@lru_cache(1 << 10)
+def _kind(entry: bytes) -> tuple[str, DType | None, int, int]:
+    """A section's name, dtype, columns and bytes of a row, of the first 24 bytes of its entry."""
+    columns = int.from_bytes(entry[20:], "little")
+    dtype = _STORED.get(entry[16:20])
+    name = entry[:16].rstrip(b"\0").decode("ascii", "replace")
+    return name, dtype, columns, 0 if dtype is None else dtype.itemsize * (columns or 1)
 
 
 def _align(offset: int) -> int:

@@ -49,12 +49,17 @@ def _written(value: Any) -> JsonValue:
 
 def read_text(cls: type[T], text: str | bytes, where: str) -> T:
     """A dataclass from JSON text; see `read`."""
+    return read(cls, parsed(text, where), where)
+
+
+def parsed(text: str | bytes, where: str) -> JsonValue:
+    """What JSON text says. Raises `FormatError`."""
     try:
-        data = json.loads(text, parse_constant=_no_number)
+        found: JsonValue = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:  # ValueError: no JSON, no UTF-8, or a number of many digits
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise FormatError(f"the file is not JSON: {what}", where=where) from error
-    return read(cls, data, where)
+    return found
 
 
 def _no_number(name: str) -> float:
@@ -111,7 +116,7 @@ def _value(hint: _Hint, value: JsonValue, where: str, path: str, left: int) -> A
         if not isinstance(value, list):
             raise _fault("an array", value, where, path)
         item = get_args(hint)[0]
-        if item is str and {*map(type, value)} <= {str}:  # thousands, of the names of a grammar's rules
+        if {*map(type, value)} <= {*_PLAIN.get(item, ())}:  # thousands, of the names of a grammar's rules
             return tuple(value)
         return tuple([_value(item, each, where, f"{path}/{i}", left) for i, each in enumerate(value)])
     if origin is Literal:

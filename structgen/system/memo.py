@@ -52,7 +52,8 @@ class Memo(dict[K, V]):
         _set(self, key, value)
         weigh = self._weigh
         if weigh is None:
-            shorten(self, self._most)
+            if len(self) > self._most:
+                shorten(self, self._most)
             return
         self._weight += weigh(value)
         if self._weight > self._most:

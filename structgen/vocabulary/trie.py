@@ -72,6 +72,18 @@ class Trie:
             i = skip[i]
         return None
 
+    def children(self, node: int, wanted: frozenset[int]) -> list[tuple[int, int]]:
+        """The nodes that some bytes lead to, each behind its byte."""
+        if not node:
+            return [(byte, self._tops[byte]) for byte in wanted if byte in self._tops]
+        bytes_, skip, i = self.byte.data, self.skip.data, node + 1
+        end, found = skip[node], []
+        while i < end:
+            if (byte := bytes_[i]) in wanted:
+                found.append((byte, i))
+            i = skip[i]
+        return found
+
     def find(self, prefix: bytes) -> int | None:
         """The node of a prefix; None where no token begins with it."""
         node: int | None = 0

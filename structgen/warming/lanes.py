@@ -9,14 +9,16 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
+from ..index_store import vocabulary_key
 from ..system.memo import Memo
-from .plan import Task
-from .worker import CacheAddress, Reply, Request, answer, compile_into, this_process
+from .plan import Batch
+from .worker import CacheAddress, Reply, Request, SentTask, answer, compile_into, this_process
 
 if TYPE_CHECKING:
     from typing import ParamSpec
 
     from ..cache.cache import Cache
+    from ..vocabulary.vocabulary import Vocabulary
     from .options import WarmOptions
 
     P = ParamSpec("P")
@@ -62,7 +64,7 @@ class Lane:
         self._cache, self._options = cache, options
         self._address = None if options.hand_back else CacheAddress.of(cache)
         self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their fingerprints
-        self._sent = ""  # the vocabulary that went last
+        self._sent: set[str] = set()  # vocabularies that went, or that the cache has
         self._run, self._numbers = uuid.uuid4().hex, count()
         self._is_interrupted = False
 
@@ -71,24 +73,46 @@ class Lane:
         """Whether tasks run in this process, with the caller's own vocabularies and cache."""
         return isinstance(self._executor, Serial | ThreadPoolExecutor)
 
-    def submit(self, task: Task, *, with_vocabulary: bool = False) -> Future[Reply]:
-        """Have a task done. Raises what the executor does: `BrokenExecutor` and `RuntimeError` as a rule."""
-        key, definition, vocabulary = task.key, task.definition, task.vocabulary
+    @property
+    def at_a_time(self) -> int:
+        """Batches that it takes before the first one is done; in this thread none would be told before that."""
+        return 1 if isinstance(self._executor, Serial) else self._options.in_flight
+
+    def submit(self, batch: Batch, *, with_vocabulary: bool = False) -> Future[Reply]:
+        """Have tasks done. Raises what the executor does: `BrokenExecutor` and `RuntimeError` as a rule."""
         if self.is_here:
-            return self._executor.submit(
-                compile_into, definition, key, vocabulary, self._cache, self._options, self._look
-            )
+            return self._executor.submit(self._compile, batch)
+        vocabulary = batch[0].vocabulary
         fingerprint = vocabulary.fingerprint
-        if fingerprint != self._sent:  # whoever comes first has none; the others say so
-            self._sent, with_vocabulary = fingerprint, True
-        packed = self._packed.get(fingerprint)
-        if with_vocabulary and packed is None:
-            packed = self._packed[fingerprint] = vocabulary.to_bytes()
+        if fingerprint not in self._sent:
+            self._sent.add(fingerprint)
+            # Where nobody finds it, whoever comes first has none; the others say so.
+            with_vocabulary = with_vocabulary or not self._publish(vocabulary)
+        tasks = tuple([SentTask(each.definition, each.key) for each in batch])
         request = Request(
-            self._run, next(self._numbers), this_process(), definition, key, fingerprint, self._options,
-            self._address, packed if with_vocabulary else None,
+            self._run, next(self._numbers), this_process(), tasks, fingerprint, self._options, self._address,
+            self._bytes_of(vocabulary) if with_vocabulary else None,
         )  # fmt: skip
         return self._executor.submit(answer, request)
+
+    def _compile(self, batch: Batch) -> Reply:
+        return Reply(
+            [compile_into(each.definition, each.key, each.vocabulary, self._cache, self._options, self._look)
+             for each in batch]
+        )  # fmt: skip
+
+    def _publish(self, vocabulary: Vocabulary) -> bool:
+        """Put a vocabulary where workers look for it: one who hands it to hundreds of them keeps them waiting."""
+        key = vocabulary_key(vocabulary.fingerprint)
+        if self._address is None:
+            return False
+        return self._cache.put(key, self._bytes_of(vocabulary), label="a vocabulary", kind="vocabulary")
+
+    def _bytes_of(self, vocabulary: Vocabulary) -> bytes:
+        packed = self._packed.get(vocabulary.fingerprint)
+        if packed is None:
+            packed = self._packed[vocabulary.fingerprint] = vocabulary.to_bytes()
+        return packed
 
     def renew(self) -> bool:
         """Take another executor in place of one that broke; False where there is none that works."""
@@ -101,7 +125,7 @@ class Lane:
             self._executor.submit(int).result()
         except Exception:
             return False
-        self._sent = ""
+        self._sent.clear()
         return True
 
     def close(self) -> None:

@@ -1,21 +1,24 @@
-"""What there is to do, and in which order.
+"""What there is to do, in which order, and how much of it is handed out at once.
 
 Vocabularies one after another: whoever works has few of them at a time, and the tables of a grammar, which have no
 vocabulary, are in the cache when the second one comes. Within one the largest definitions first, so that none of
 those is left at the end, when all others rest. How large one is is guessed by its keywords (`weight`): the length of
 a schema says more of its descriptions than of the time that it takes.
+
+Keys are worked out as tasks are asked for: workers are busy meanwhile.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..definitions import Definition, as_definition
 from ..definitions.loading import NamedDefinition
 from ..errors import StructgenError
-from ..index_store import cache_key
 from ..vocabulary.vocabulary import Vocabulary
 from .values import Outcome
 
@@ -30,15 +33,31 @@ _WEIGHTS = {'"type"': 1, '"$ref"': 1, '"format"': 4, '"pattern"': 4}
 #: Characters of other definitions that weigh as much as a value.
 _CHARACTERS = 40
 
+#: What a definition weighs before there is anything in it: the least squares through those 220 meet no value there.
+_EMPTY = 8
+
+#: Of definitions that are handed out together: how many there are at most, and what they weigh together, which is
+#: about half a second. What a worker that dies was at is begun anew, and news come no sooner.
+_MOST, _HEAVIEST = 16, 500.0
+
+
+class Wanted(NamedTuple):
+    """Who asked for a definition: its position, its name, and the place that is named where it fails."""
+
+    position: int
+    name: str
+    where: str
+
 
 @dataclass(eq=False)
 class Task:
     """One index that is to be in the cache, and who asked for it: a definition may be given more than once."""
 
-    key: str
     definition: Definition
     vocabulary: Vocabulary
-    wanted: list[Outcome] = field(default_factory=list)
+    weight: float
+    wanted: Sequence[Wanted]
+    key: str = ""
     attempts: int = 0
 
     def outcomes(self, made: Outcome) -> list[Outcome]:
@@ -52,48 +71,114 @@ class Task:
         ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Workload:
-    """Tasks in the order in which they are begun, and what failed before there was anything to do."""
+Batch = Sequence[Task]
 
-    tasks: list[Task]
-    failed: list[Outcome]
+
+@dataclass(frozen=True, eq=False)
+class _Distinct:
+    """A definition, once, however often it was given."""
+
+    definition: Definition
+    digest: bytes
+    weight: float
+    wanted: list[Wanted]
+
+
+class Workload:
+    """Tasks in the order in which they are begun, without their keys, and what failed before there was one.
+
+    Parameters
+    ----------
+    distinct:
+        The definitions, in order.
+    vocabularies:
+        Each definition is a task for each of them.
+    shard:
+        ``(3, 16)``: the third of 16 parts.
+    failed:
+        What no definition can be made of.
+    """
+
+    def __init__(
+        self, distinct: Sequence[_Distinct], vocabularies: Sequence[Vocabulary], shard: tuple[int, int],
+        failed: list[Outcome],
+    ) -> None:  # fmt: skip
+        part, parts = shard
+        self._distinct, self._vocabularies = distinct, vocabularies
+        self._numbers = range(part - 1, len(distinct) * len(vocabularies), parts)
+        self.failed = failed if part == 1 else []
+        #: What tasks weigh that were not asked for yet.
+        self.left = sum(each.weight for each in distinct) * len(vocabularies) / parts
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Task]:
+        for number in self._numbers:
+            of_vocabulary, place = divmod(number, len(self._distinct))
+            each = self._distinct[place]
+            self.left -= each.weight
+            yield Task(each.definition, self._vocabularies[of_vocabulary], each.weight, each.wanted)
+
+    def batches(self, tasks: Iterable[Task], at_a_time: int) -> Iterator[Batch]:
+        """Tasks of this workload by those that are handed out together, of one vocabulary each.
+
+        The weight of a batch is its share of what is left (guided self-scheduling, Polychronopoulos and Kuck, 1987,
+        doi:10.1109/TC.1987.5009495): those at the end are small, so that all are done at about the same time.
+
+        Parameters
+        ----------
+        tasks:
+            Some of the workload, in its order.
+        at_a_time:
+            Batches that are handed out before the first one is done: two for each worker.
+        """
+        batch: list[Task] = []
+        weight, workers = 0.0, max(2.0, at_a_time / 2)
+        for task in tasks:
+            share = min(_HEAVIEST, (self.left + task.weight) / workers)
+            is_full = len(batch) == _MOST or weight + task.weight > share
+            if batch and (is_full or task.vocabulary is not batch[0].vocabulary):
+                yield batch
+                batch, weight = [], 0.0
+            batch.append(task)
+            weight += task.weight
+        if batch:
+            yield batch
 
 
 def weight(definition: Definition) -> float:
     """What stands for the time that a definition takes, larger for more; nothing is lowered for that."""
-    text = definition.canonical()
-    return sum(each * text.count(keyword) for keyword, each in _WEIGHTS.items()) or len(text) / _CHARACTERS
+    return _weight(definition.canonical())
 
 
-def plan(definitions: Sequence[object], vocabularies: Iterable[Vocabulary], shard: tuple[int, int]) -> Workload:
-    """The tasks of a shard, or all.
+def _weight(text: str) -> float:
+    keywords = sum(each * text.count(keyword) for keyword, each in _WEIGHTS.items())
+    return _EMPTY + (keywords or len(text) / _CHARACTERS)
 
-    What no definition can be made of is in ``failed``.
-    """
-    part, parts = shard
-    tasks: list[Task] = []
+
+def plan(definitions: Sequence[object], vocabularies: Sequence[Vocabulary], shard: tuple[int, int]) -> Workload:
+    """The tasks of a shard, or all."""
+    by_digest: dict[bytes, _Distinct] = {}
     failed: list[Outcome] = []
-    for vocabulary in vocabularies:
-        by_key: dict[str, Task] = {}
-        for position, given in enumerate(definitions):
-            named = given if isinstance(given, NamedDefinition) else None
-            wanted = Outcome(
-                position, named.name if named else str(given)[:_NAME], vocabulary.fingerprint, "failed",
-                where=named.where if named else "",
-            )  # fmt: skip
-            try:
-                definition = named.definition if named else as_definition(given)
-                key = cache_key(definition, vocabulary)
-            except StructgenError as error:
-                where = ", ".join(filter(None, (wanted.where, error.where)))
-                failed.append(dataclasses.replace(wanted, what=error.what, where=where, remedy=error.remedy))
-                continue
-            if named is None:
-                wanted = dataclasses.replace(wanted, name=definition.canonical()[:_NAME])
-            by_key.setdefault(key, Task(key, definition, vocabulary)).wanted.append(
-                dataclasses.replace(wanted, key=key)
-            )
-        # The key decides between equals: each machine has the same order, and shards are each other's rest.
-        tasks += sorted(by_key.values(), key=lambda task: (-weight(task.definition), task.key))
-    return Workload(tasks[part - 1 :: parts], failed if part == 1 else [])
+    for position, given in enumerate(definitions):
+        named = given if isinstance(given, NamedDefinition) else None
+        try:
+            definition = named.definition if named else as_definition(given)
+            text = definition.canonical()
+        except StructgenError as error:
+            name, where = (named.name, named.where) if named else (str(given)[:_NAME], "")
+            where = ", ".join(filter(None, (where, error.where)))
+            failure = Outcome(position, name, "", "failed", what=error.what, where=where, remedy=error.remedy)
+            failed += [dataclasses.replace(failure, vocabulary=each.fingerprint) for each in vocabularies]
+            continue
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        found = by_digest.get(digest)
+        if found is None:
+            found = by_digest[digest] = _Distinct(definition, digest, _weight(text), [])
+        name, where = (named.name, named.where) if named else (text[:_NAME], "")
+        found.wanted.append(Wanted(position, name, where))
+    # The digest decides between equals: each machine has the same order, and shards are each other's rest.
+    return Workload(
+        sorted(by_digest.values(), key=lambda each: (-each.weight, each.digest)), vocabularies, shard, failed
+    )

@@ -1,36 +1,46 @@
 """`warm`: many definitions into one cache, on whatever runs functions.
 
 *Who broke it.* When a worker dies, some executors say of all that they were given that it failed (processes), others
-of what has been on several workers that died (Dask). All those are suspects then, and are tried one at a time, when
-nothing else runs: one that fails alone did it. So a definition that costs workers their lives costs no other one its
-place.
+of what has been on several workers that died (Dask). A batch is taken apart then: the first of its definitions that
+is not in the cache is a suspect, and tried when nothing else runs: what fails alone did it. The others go on in two
+halves, so that one of them that did it is soon the first. So a definition that costs workers their lives costs no
+other one its place.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from itertools import chain, islice
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..api import compile_base_rows
+from ..base_rows import are_worthwhile, has_strings
 from ..cache.audit import check_value
-from ..errors import FormatError
-from ..index_store import read
+from ..errors import FormatError, StructgenError
+from ..index_store import cache_key, read
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .lanes import Lane
 from .options import WarmOptions
-from .plan import Task, plan
+from .plan import Batch, Task, Workload, plan
 from .values import Outcome, Report
-from .worker import Reply, crashed, present
+from .worker import Done, Reply, crashed, present
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
 
 
+#: Definitions of each vocabulary past which its base rows take no more time than they save, and how many must be
+#: missing that may have strings. (100 schemas of MaskBench, Llama-3, two workers: 9 to 10 s of processor time both
+#: ways. 300 before an object store: 16 s both ways, 48 s of the wall clock instead of 69 on a busy machine.)
+_MOST_WITHOUT_BASE_ROWS, _MISSING_BEFORE_BASE_ROWS = 100, 16
+
 #: Definitions that the store is asked for before it is decided whether to ask for more of them.
-_LOOKED_AT = 256
+_LOOKED_AT = 32
 
 
 def warm(
@@ -69,11 +79,17 @@ def warm(
     options = options or WarmOptions()
     given = [vocabularies] if isinstance(vocabularies, Vocabulary) else vocabularies
     by_fingerprint = {vocabulary.fingerprint: vocabulary for vocabulary in given}
-    planned = plan(list(definitions), by_fingerprint.values(), options.shard)
-    report = _Ledger(planned.failed, len(planned.tasks), progress or silent)
-    missing = _missing(planned.tasks, cache, options.eager, report)
-    if missing:
-        _Run(Lane(executor, cache, options), missing, cache, report, options).work()
+    planned = plan(list(definitions), list(by_fingerprint.values()), options.shard)
+    report = _Ledger(planned.failed, len(planned), progress or silent)
+    missing = _missing(planned, cache, options.eager, report)
+    first = next(missing, None)
+    if first is not None:
+        lane = Lane(executor, cache, options)
+        tasks: Iterable[Task] = chain([first], missing)
+        are_many = len(planned) > _MOST_WITHOUT_BASE_ROWS * len(by_fingerprint)
+        if are_many and not lane.is_here and not options.hand_back:
+            tasks = _with_base_rows(tasks, cache)
+        _Run(lane, planned, tasks, cache, report, options).work()
     order = {fingerprint: number for number, fingerprint in enumerate(by_fingerprint)}
     outcomes = sorted(report.outcomes, key=lambda each: (order[each.vocabulary], each.position))
     return Report(tuple(outcomes), time.perf_counter() - began)
@@ -94,66 +110,99 @@ class _Ledger:
         self._progress(f"{found[0].name}: {made.status}, {made.seconds:.2f} s", self._done, self._total)
 
 
-def _bring(tasks: list[Task], cache: Cache) -> None:
-    """Bring into the folder what the store has, as long as that is most of it.
+def _missing(tasks: Iterable[Task], cache: Cache, eager: bool, ledger: _Ledger) -> Iterator[Task]:
+    """Tasks whose index the cache does not have whole, now with their keys; the others are noted.
 
-    Where it is little the rest is left to the workers, who look themselves, and all at once: 30,000 requests of 20 ms
-    by one process would take longer than 256 workers take to compile.
+    The store is asked as long as it has most of them. Where it has little the rest is left to the workers, who look
+    themselves, and all at once: 30,000 requests of 20 ms by one process would take longer than 256 workers take to
+    compile.
     """
-    for begin in range(0, len(tasks), _LOOKED_AT):
-        keys = [task.key for task in tasks[begin : begin + _LOOKED_AT]]
-        if 2 * len(cache.prefetch(keys)) > len(keys):
-            return
+    left, asks = iter(tasks), cache.remote is not None
+    while some := list(islice(left, _LOOKED_AT)):
+        named = [task for task in some if _name(task, ledger)]
+        if asks:
+            keys = [task.key for task in named]
+            asks = 2 * len(cache.prefetch(keys)) <= len(keys)
+        yield from (task for task in named if not _is_there(task, cache, eager, ledger))
 
 
-def _missing(tasks: list[Task], cache: Cache, eager: bool, ledger: _Ledger) -> list[Task]:
-    """Tasks whose index the cache does not have whole; the others are noted."""
-    if cache.remote is not None:
-        _bring(tasks, cache)
-    missing = []
+def _name(task: Task, ledger: _Ledger) -> bool:
+    """Whether a task has a key, which it gets; otherwise that is noted."""
+    try:
+        task.key = cache_key(task.definition, task.vocabulary)
+    except StructgenError as error:
+        fingerprint = task.vocabulary.fingerprint
+        ledger.note(
+            task, Outcome(0, "", fingerprint, "failed", what=error.what, where=error.where, remedy=error.remedy)
+        )
+        return False
+    return True
+
+
+def _is_there(task: Task, cache: Cache, eager: bool, ledger: _Ledger) -> bool:
+    """Whether the cache has an index whole, which is noted then."""
+    start = time.perf_counter()
+    # Where the folder lacks it, the store was asked just now, or the worker asks it.
+    nbytes = cache.size_of(task.key)
+    index = None if nbytes is None else read(cache, task.key, task.definition, task.vocabulary)
+    if nbytes is None or index is None or (eager and not index.machine.is_filled()):
+        return False
+    ledger.note(task, present(index, task.key, nbytes, time.perf_counter() - start))
+    return True
+
+
+def _with_base_rows(tasks: Iterable[Task], cache: Cache) -> Iterator[Task]:
+    """Tasks; when some that may have strings were missing, the cache has their vocabulary's base rows for the rest.
+
+    Other processes make none: each would make all of them. Those that were handed out before are at work meanwhile.
+    """
+    missing: Counter[Vocabulary] = Counter()
     for task in tasks:
-        start = time.perf_counter()
-        # Where the folder lacks it, the store was asked just now, or the worker asks it.
-        nbytes = cache.size_of(task.key)
-        index = None if nbytes is None else read(cache, task.key, task.definition, task.vocabulary)
-        if nbytes is None or index is None or (eager and not index.machine.is_filled()):
-            missing.append(task)
-        else:
-            ledger.note(task, present(index, task.key, nbytes, time.perf_counter() - start))
-    return missing
+        if has_strings(task.definition):
+            missing[task.vocabulary] += 1
+            if missing[task.vocabulary] == _MISSING_BEFORE_BASE_ROWS and are_worthwhile(task.vocabulary):
+                compile_base_rows(task.vocabulary, cache=cache)
+        yield task
 
 
 class _Underway(NamedTuple):
-    """A task that the executor has."""
+    """Tasks that the executor has."""
 
-    task: Task
+    batch: Batch
     since: float
     has_vocabulary: bool
     meant_for: str
-    """The process that lacked the vocabulary which goes with it."""
+    """The process that lacked the vocabulary which goes with them."""
 
 
 class _Run:
     """Brings tasks to an end, whatever happens to those who work at them."""
 
-    def __init__(self, lane: Lane, tasks: list[Task], cache: Cache, ledger: _Ledger, options: WarmOptions) -> None:
+    def __init__(
+        self, lane: Lane, planned: Workload, missing: Iterable[Task], cache: Cache, ledger: _Ledger,
+        options: WarmOptions,
+    ) -> None:  # fmt: skip
         self._lane, self._cache, self._ledger, self._options = lane, cache, ledger, options
-        self._waiting = deque(tasks)
-        self._suspects: deque[Task] = deque()  # under way when a worker died
+        # Threads are handed one at a time: they share what others would be sent.
+        self._planned = ([task] for task in missing) if lane.is_here else planned.batches(missing, lane.at_a_time)
+        self._waiting: deque[Batch] = deque()  # what was under way before
+        self._suspects: deque[Task] = deque()
         self._tried_alone: Task | None = None
         self._running: dict[Future[Reply], _Underway] = {}
+        self._ended: SimpleQueue[Future[Reply]] = SimpleQueue()
         self._awaiting: set[tuple[str, str]] = set()  # processes, and vocabularies that are on their way to them
         self._broken: Exception | None = None
 
     def work(self) -> None:
         """Until nothing is left. What an interrupt leaves undone is let go of."""
         try:
-            while self._waiting or self._suspects or self._running:
-                self._hand_out()
-                for future in wait(self._running, return_when=FIRST_COMPLETED).done:
-                    self._take(future)
-                if self._broken is not None and not self._running:
+            self._hand_out()
+            while self._running or self._broken is not None:
+                if self._running:
+                    self._take(self._ended.get())
+                elif self._broken is not None:
                     self._renew(self._broken)
+                self._hand_out()
         except BaseException:
             for future in self._running:
                 future.cancel()
@@ -163,58 +212,74 @@ class _Run:
 
     def _hand_out(self) -> None:
         while self._broken is None and self._tried_alone is None:
-            if self._suspects and not self._running:
+            if self._suspects:
+                if self._running:
+                    return
                 self._tried_alone = self._suspects.popleft()
-                self._submit(self._tried_alone)
-            elif not self._suspects and self._waiting and len(self._running) < self._options.in_flight:
-                self._submit(self._waiting.popleft())
+                self._submit([self._tried_alone])
+            elif len(self._running) < self._lane.at_a_time and (batch := self._next()):
+                self._submit(batch)
             else:
                 return
 
-    def _submit(self, task: Task, *, with_vocabulary: bool = False, meant_for: str = "") -> None:
-        underway = _Underway(task, time.monotonic(), with_vocabulary, meant_for)
+    def _next(self) -> Batch | None:
+        return self._waiting.popleft() if self._waiting else next(self._planned, None)
+
+    def _submit(self, batch: Batch, *, with_vocabulary: bool = False, meant_for: str = "") -> None:
+        underway = _Underway(batch, time.monotonic(), with_vocabulary, meant_for)
         try:
-            future = self._lane.submit(task, with_vocabulary=with_vocabulary)
+            future = self._lane.submit(batch, with_vocabulary=with_vocabulary)
         except Exception as error:  # it broke meanwhile, or was shut down
             self._broken = error
             self._fell(underway, error)
         else:
             self._running[future] = underway
-            self._awaiting.add((meant_for, task.vocabulary.fingerprint))
+            self._awaiting.add((meant_for, batch[0].vocabulary.fingerprint))
+            future.add_done_callback(self._ended.put)
 
     def _take(self, future: Future[Reply]) -> None:
         underway = self._running.pop(future)
-        task = underway.task
-        self._awaiting.discard((underway.meant_for, task.vocabulary.fingerprint))
+        batch = underway.batch
+        self._awaiting.discard((underway.meant_for, batch[0].vocabulary.fingerprint))
         try:
-            reply = future.result()
-            for key, value, tag in reply.values:
-                check_value(memoryview(value), key)
-                self._cache.put(key, value, label=tag.label, kind=tag.kind, rank=tag.rank)
+            done = future.result().done
         except BrokenExecutor as error:
             self._broken = error
             self._fell(underway, error)
         except Exception as error:  # a worker died, and was replaced; or the task could not be sent, or was given up
             self._fell(underway, error)
         else:
-            if reply.made is None and not underway.has_vocabulary:
-                self._send_vocabulary(task, reply.process)
-            elif reply.made is None or reply.is_crash:
-                lacking = FormatError("the vocabulary did not arrive")
-                self._crashed(task, reply.made or crashed(lacking, task.key, task.vocabulary.fingerprint))
+            if done is None and not underway.has_vocabulary:
+                self._send_vocabulary(batch, future.result().process)
             else:
-                self._finish(task, self._checked(task, reply.made))
+                self._tried_alone = None
+                for number, task in enumerate(batch):
+                    self._settle(task, done[number] if done else _without_vocabulary(task))
 
-    def _send_vocabulary(self, task: Task, process: str) -> None:
-        """Have a task done again whose worker lacked the vocabulary, which goes to each process once.
+    def _send_vocabulary(self, batch: Batch, process: str) -> None:
+        """Have tasks done again whose worker lacked the vocabulary, which goes to each process once.
 
         An executor sends what it is given where it likes. So the vocabulary is sent again when a process says that
         it lacks it and none is on its way there; what comes before it is asked for once more.
         """
-        if (process, task.vocabulary.fingerprint) in self._awaiting:
-            self._submit(task)
+        if (process, batch[0].vocabulary.fingerprint) in self._awaiting:
+            self._submit(batch)
         else:
-            self._submit(task, with_vocabulary=True, meant_for=process)
+            self._submit(batch, with_vocabulary=True, meant_for=process)
+
+    def _settle(self, task: Task, done: Done) -> None:
+        """Take what a worker says of a task, and keep what it hands back."""
+        try:
+            for key, value, tag in done.values:
+                check_value(memoryview(value), key)
+                self._cache.put(key, value, label=tag.label, kind=tag.kind, rank=tag.rank)
+        except StructgenError as error:
+            done = Done(crashed(error, task.key, task.vocabulary.fingerprint), [], is_crash=True)
+        if done.is_crash and task.attempts < self._options.retries:
+            task.attempts += 1
+            self._waiting.append([task])
+        else:
+            self._finish(task, self._checked(task, done.made))
 
     def _checked(self, task: Task, made: Outcome) -> Outcome:
         """What a worker says, unless this cache knows better."""
@@ -228,25 +293,16 @@ class _Run:
 
     def _finish(self, task: Task, made: Outcome) -> None:
         task.attempts += 1
-        self._end_trial(task)
         self._ledger.note(task, made)
 
-    def _crashed(self, task: Task, made: Outcome) -> None:
+    def _fell(self, underway: _Underway, error: Exception) -> None:
+        """Nothing came of tasks but what the executor says: one is tried alone, and counts when it was."""
+        if self._tried_alone is None:
+            self._take_apart(underway.batch)
+            return
+        task, self._tried_alone = self._tried_alone, None
         if task.attempts < self._options.retries:
             task.attempts += 1
-            self._end_trial(task)
-            self._waiting.append(task)
-        else:
-            self._finish(task, made)
-
-    def _fell(self, underway: _Underway, error: Exception) -> None:
-        """Nothing came of a task but what the executor says: it is tried alone, and counts when it was."""
-        task = underway.task
-        if self._tried_alone is not task:
-            self._suspects.append(task)
-        elif task.attempts < self._options.retries:
-            task.attempts += 1
-            self._end_trial(task)
             self._suspects.append(task)
         else:
             patience, took = self._options.patience, time.monotonic() - underway.since
@@ -254,14 +310,19 @@ class _Run:
             what = f"not done after {patience:g} s" if has_stalled else "whoever worked at it died"
             self._finish(task, self._lost(what, error, task))
 
-    def _end_trial(self, task: Task) -> None:
-        if self._tried_alone is task:
-            self._tried_alone = None
+    def _take_apart(self, batch: Batch) -> None:
+        """Of tasks that nothing came of, one is a suspect: the first that is not in the cache. The others wait."""
+        suspect = next((task for task in batch if task.key not in self._cache), batch[0])
+        others = [task for task in batch if task is not suspect]
+        middle = len(others) // 2
+        self._suspects.append(suspect)
+        self._waiting.extend(half for half in (others[:middle], others[middle:]) if half)
 
     def _renew(self, error: Exception) -> None:
         self._broken = None
         if not self._lane.renew():
-            for task in (*self._suspects, *self._waiting):
+            waiting = chain.from_iterable(chain(self._waiting, self._planned))
+            for task in (*self._suspects, *waiting):
                 self._ledger.note(task, self._lost("the executor broke, and there is no other one", error, task))
             self._suspects.clear()
             self._waiting.clear()
@@ -270,3 +331,8 @@ class _Run:
     def _lost(what: str, error: Exception, task: Task) -> Outcome:
         made = crashed(error, task.key, task.vocabulary.fingerprint)
         return Outcome(0, "", made.vocabulary, "lost", key=task.key, what=f"{what}: {made.what}")
+
+
+def _without_vocabulary(task: Task) -> Done:
+    lacking = FormatError("the vocabulary did not arrive")
+    return Done(crashed(lacking, task.key, task.vocabulary.fingerprint), [], is_crash=True)

@@ -1,8 +1,8 @@
-"""One definition, compiled into the cache: in this process, or in another one that is sent all it needs.
+"""Definitions, compiled into the cache: in this process, or in another one that is sent all it needs.
 
-To another process a definition goes as the small value that it is; a vocabulary by its fingerprint, and by its bytes,
-in structgen's own format, only where a worker said that it lacks it; an index never, but as bytes where worker and
-caller have no folder and no store in common.
+To another process a definition goes as the small value that it is, with others; a vocabulary by its fingerprint, by
+which the cache has its bytes, in structgen's own format, which are sent only where a worker said that it lacks them;
+an index never, but as bytes where worker and caller have no folder and no store in common.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..cache.cache import Cache
 from ..cache.in_memory import InMemory
-from ..errors import StructgenError
+from ..errors import FormatError, StructgenError
+from ..index_store import vocabulary_key
 from ..progress import Progress
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
@@ -59,8 +60,15 @@ class CacheAddress:
         return Cache(self.directory, size_limit=self.size_limit, timeout=self.timeout, store=self.store)
 
 
+class SentTask(NamedTuple):
+    """A task as it is sent: a definition, and the key of its index."""
+
+    definition: Definition
+    key: str
+
+
 class Request(NamedTuple):
-    """A task as it is sent.
+    """Tasks as they are sent, all of one vocabulary.
 
     Parameters
     ----------
@@ -76,23 +84,25 @@ class Request(NamedTuple):
     run: str
     number: int
     caller: str
-    definition: Definition
-    key: str
+    items: tuple[SentTask, ...]
     fingerprint: str
     options: WarmOptions
     address: CacheAddress | None
     vocabulary: bytes | None = None
 
 
-class Reply(NamedTuple):
-    """What comes back: what became of it, the values to be kept, and from which process.
+class Done(NamedTuple):
+    """What became of a task, and the values to be kept."""
 
-    No outcome: that process lacks the vocabulary.
-    """
-
-    made: Outcome | None
+    made: Outcome
     values: list[tuple[str, bytes, Tag]]
     is_crash: bool = False
+
+
+class Reply(NamedTuple):
+    """What comes back: what became of each task, and from which process. None: that process lacks the vocabulary."""
+
+    done: list[Done] | None
     process: str = ""
 
 
@@ -118,7 +128,7 @@ def crashed(error: BaseException, key: str, fingerprint: str) -> Outcome:
 def compile_into(
     definition: Definition, key: str, vocabulary: Vocabulary, cache: Cache, options: WarmOptions,
     progress: Progress | None, is_one_of_many: bool = False,
-) -> Reply:  # fmt: skip
+) -> Done:  # fmt: skip
     """Compile a definition into a cache, in this process, if it is not there. Raises nothing but interrupts.
 
     One of many processes takes base rows that are there, and makes none: each would make all of them.
@@ -137,16 +147,16 @@ def compile_into(
             0, "", fingerprint, "failed", key=key, what=error.what, where=error.where, remedy=error.remedy,
             seconds=time.perf_counter() - start,
         )  # fmt: skip
-        return Reply(failure, [])
+        return Done(failure, [])
     except Exception as error:
-        return Reply(crashed(error, key, fingerprint), [], is_crash=True)
+        return Done(crashed(error, key, fingerprint), [], is_crash=True)
     seconds, nbytes = time.perf_counter() - start, cache.size_of(key)
     made = present(index, key, nbytes or 0, seconds, "present" if index.origin == "cache" else "compiled")
     if nbytes is None:
         # A server gets by without a cache; here, keeping the index was the point.
         what = "compiled, but the cache did not keep it"
         made = dataclasses.replace(made, status="failed", what=what, remedy="See `cache verify`.")
-    return Reply(made, [])
+    return Done(made, [])
 
 
 class _Worker:
@@ -158,31 +168,45 @@ class _Worker:
         self._opened: tuple[CacheAddress, Cache] | None = None
         self._watch = Watch()
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> list[Done] | None:
+        """What became of each task of a request; None where the vocabulary is not here."""
         # The caller's own process, which is a worker of some executors, is not to end.
         patience = None if request.caller == this_process() else request.options.patience
-        with self._watch.limit(patience):
-            return self._answer(request)
-
-    def _answer(self, request: Request) -> Reply:
-        vocabulary = self._vocabularies.get(request.fingerprint)
+        cache = None if request.address is None else self._open(request.address)
+        vocabulary = self._vocabulary(request, cache)
         if vocabulary is None:
-            if request.vocabulary is None:
-                return Reply(None, [])
-            vocabulary = Vocabulary.from_buffer(request.vocabulary, "a vocabulary that was sent")
-            self._vocabularies[request.fingerprint] = vocabulary
+            return None
+        done = []
+        for item in request.items:
+            with self._watch.limit(patience):
+                done.append(self._do(item, request, vocabulary, cache))
+        return done
+
+    def _do(self, item: SentTask, request: Request, vocabulary: Vocabulary, shared: Cache | None) -> Done:
         memory = self._memory(request.run)
-        memory.discard(request.key)  # asked for again: the answer got lost
-        cache = memory if request.address is None else self._open(request.address)
+        memory.discard(item.key)  # asked for again: the answer got lost
+        cache = shared or memory
         dropped = cache.metrics().store_dropped
-        made, _, is_crash, _ = compile_into(
-            request.definition, request.key, vocabulary, cache, request.options, None, is_one_of_many=True
+        made, _, is_crash = compile_into(
+            item.definition, item.key, vocabulary, cache, request.options, None, is_one_of_many=True
         )
-        if made is not None and made.is_kept and cache.metrics().store_dropped > dropped:
+        if made.is_kept and cache.metrics().store_dropped > dropped:
             # Nobody else may see the folder of this machine.
             remedy = "Where the folder is shared, `structgen cache push` writes it."
             made = dataclasses.replace(made, status="failed", what="the object store did not take it", remedy=remedy)
-        return Reply(made, memory.take(), is_crash)
+        return Done(made, memory.take(), is_crash)
+
+    def _vocabulary(self, request: Request, cache: Cache | None) -> Vocabulary | None:
+        """That of a request: remembered, sent along, or in the cache."""
+        fingerprint = request.fingerprint
+        found = self._vocabularies.get(fingerprint)
+        if found is None and request.vocabulary is not None:
+            found = read_vocabulary(request.vocabulary, fingerprint)
+        if found is None and cache is not None:
+            found = cache.read(vocabulary_key(fingerprint), lambda buffer: read_vocabulary(buffer, fingerprint))
+        if found is not None:
+            self._vocabularies[fingerprint] = found
+        return found
 
     def _memory(self, run: str) -> InMemory:
         """Of what was handed back in one run: the caller of another one, or after an interrupt, has none of it."""
@@ -198,13 +222,21 @@ class _Worker:
         return opened[1]
 
 
+def read_vocabulary(buffer: bytes | memoryview, fingerprint: str) -> Vocabulary:
+    """The vocabulary with a fingerprint. Raises `FormatError` where it is another one, or none."""
+    found = Vocabulary.from_buffer(buffer, "a vocabulary that was sent")
+    if found.fingerprint != fingerprint:
+        raise FormatError("this is another vocabulary", where=fingerprint)
+    return found
+
+
 _worker = _Worker()
 
 
 def answer(request: Request) -> Reply:
     """Do what a request says; what goes wrong is said in the reply."""
     try:
-        reply = _worker.answer(request)
+        done = _worker.answer(request)
     except Exception as error:
-        reply = Reply(crashed(error, request.key, request.fingerprint), [], is_crash=True)
-    return reply._replace(process=this_process())
+        done = [Done(crashed(error, each.key, request.fingerprint), [], is_crash=True) for each in request.items]
+    return Reply(done, this_process())

@@ -190,9 +190,7 @@ def test_arguments_in_tags_have_some(
     assert not names
 
 
-def test_it_can_be_switched_off(
-    vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_can_be_switched_off(vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sg.compile(SCHEMA, vocabulary, eager=False, base_rows=False)
     monkeypatch.setenv("STRUCTGEN_BASE_ROWS", "0")
     sg.compile(SCHEMA, vocabulary, eager=False)

@@ -131,9 +131,7 @@ def test_every_connection_has_a_deadline(tmp_path: Path, monkeypatch: pytest.Mon
 COLUMNS = ("key", "tag", "size", "mode", "filename", "store_time", "raw")
 
 
-@pytest.mark.parametrize(
-    ("column", "kind"), [*zip(COLUMNS, itertools.cycle(["TEXT", "BLOB"]), strict=False)]
-)
+@pytest.mark.parametrize(("column", "kind"), [*zip(COLUMNS, itertools.cycle(["TEXT", "BLOB"]), strict=False)])
 def test_large_values_are_not_loaded(tmp_path: Path, column: str, kind: str) -> None:
     """Whoever cuts a row short of memory here would do it to a server."""
     if kind == "TEXT" and sys.version_info < (3, 11):

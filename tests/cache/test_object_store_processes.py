@@ -14,7 +14,17 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
-from fakes.object_server import BUCKET, FAULTS, Answer, ObjectServer, Request, Serve, forward, serving_objects
+from fakes.object_server import (
+    BUCKET,
+    FAULTS,
+    Answer,
+    ObjectServer,
+    Request,
+    Serve,
+    forward,
+    serving_moto,
+    serving_objects,
+)
 
 import structgen
 from structgen.cache.remote import upkeep
@@ -143,19 +153,8 @@ def test_two_builders_and_four_servers(seed: int, tmp_path: Path) -> None:
 @pytest.fixture
 def moto() -> Iterator[str]:
     """The address of an S3 server that others wrote."""
-    found = pytest.importorskip("moto.server", reason="moto's server is not installed")
-    import http.client
-
-    server = found.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    address = ":".join(map(str, server.get_host_and_port()))
-    connection = http.client.HTTPConnection(address)
-    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request"}
-    connection.request("PUT", f"/{BUCKET}", headers=signed)
-    assert connection.getresponse().status == 200
-    connection.close()
-    yield address
-    server.stop()
+    with serving_moto() as address:
+        yield address
 
 
 @pytest.mark.slow

@@ -315,6 +315,54 @@ def test_the_end_of_a_process_has_written_what_it_learned(tmp_path: Path) -> Non
     assert rank >= 10
 
 
+@pytest.mark.skipif(sys.version_info[:2] == (3, 12), reason="the end of Python 3.12 begins no threads")
+@pytest.mark.parametrize("hangs", ["writing", "looking up"])
+def test_a_folder_that_hangs_does_not_keep_a_process_from_its_end(tmp_path: Path, hangs: str) -> None:
+    """What was learned is lost then; a folder that works has it, whoever looks into one that does not."""
+    run(
+        f"""
+        import threading
+        sys.path.insert(0, {os.fspath(Path(__file__).parents[1])!r})
+        from judges.naive import small_vocabulary
+        from structgen.cache import fork
+        from structgen.cache.reader import Reader, _orphans
+        import structgen as sg
+
+        cache = Cache(folder, timeout=0.5 if {hangs!r} == "writing" else 100)
+        index = sg.compile(sg.Regex("[a-c]{{9}}x"), small_vocabulary(), cache=cache, eager=False)
+        index.machine._told._written = 1 << 30
+        guide = sg.Guide(index)
+        for _ in range(3):
+            guide.bitmask()
+            guide.advance(97)
+
+        is_held = threading.Event()
+
+        def hang(*_, **__):
+            is_held.set()
+            threading.Event().wait()
+
+        if {hangs!r} == "writing":
+            sg.Cache.put = hang
+        else:
+            reader = Reader(folder)
+            reader.rows()
+            _orphans.add(reader._connection)
+            reader._connection = None
+
+            def look_up():
+                with fork.READING:
+                    hang()
+
+            threading.Thread(target=look_up, daemon=True).start()
+            is_held.wait()
+        """,
+        tmp_path / "cache",
+    )
+    (rank,) = [entry.rank for entry in sg.Cache(tmp_path / "cache").entries()]
+    assert (rank > 1) == (hangs == "looking up")
+
+
 # -- entries that cannot be read -------------------------------------------------------------------------
 
 ERRORS = [ValueError, TypeError, OverflowError, AssertionError, MemoryError, RecursionError, IndexError]

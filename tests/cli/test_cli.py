@@ -285,11 +285,11 @@ class TestJsonSchema:
         Path("some.toml").write_text(
             "[definitions.point]\nfile = 'point.json'\nwhitespace = 'compact'\nadditional_properties = false\n"
             "[definitions.set]\nlenient = true\n"
-            'json_schema = \'{"type": "array", "uniqueItems": true, "contains": {"const": 1}}\'\n'
+            'json_schema = \'{"type": "array", "uniqueItems": true, "contains": {"const": 1}, "minContains": 2}\'\n'
         )
         Path("loose.toml").write_text(
             "[definitions.set]\nlenient = true\n"
-            'json_schema = \'{"type": "array", "uniqueItems": true, "contains": {"const": 1}}\'\n'
+            'json_schema = \'{"type": "array", "uniqueItems": true, "contains": {"const": 1}, "minContains": 2}\'\n'
         )
         Path("cli_models.py").write_text("class Model:\n    schema = {'enum': ['a', 'b']}\n")
 

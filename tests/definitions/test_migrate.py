@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import itertools
 import json
 import random
+import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -95,7 +97,8 @@ def test_grammars_of_xgrammar_in_larks_syntax() -> None:
     "text",
     [
         r"start: /\u{43}[\u{44}\cA\]]+\\u/", r"start: /x\cAy\cb/", r"start: /\/\(\u{2f}/",
-        "start: /(?<n>a)(?<m>b)[(?<n>]/",
+        "start: /(?<n>a)(?<m>b)[(?<n>]/", r"start: /^C[$^]D$|x^x-z\$$|a$b/",
+        r'start: T | /\(/ T' + "\n" + r'T: "a" /\u{62}x-z|x-z|b/',
         'start: foo-bar foo_bar A-B\nfoo-bar: "a"\nfoo_bar: "b"\nA-B: /[x-y]-z/  // no-name',
         'start: a-b\na-b: "x-y" foo -> an-alias\nfoo: "/a-b/"',
     ],
@@ -104,7 +107,7 @@ def test_spellings_of_xgrammars_lark(text: str) -> None:
     xgrammar = pytest.importorskip("xgrammar")
     texts = [
         "CD\\u", "C\x01D]\\u", "C", "x\x01y\x02", "xcAycb", "ab<", "ab(", "abn", "ab", "/(/", "abx-z", "aby-z",
-        "aax-z", "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/",
+        "aax-z", "ab-z", "x-y/a-b/", "x-y", "x_y/a-b/", "C$D", "C^D", "CD", "xx-z$", "xx-z",
     ]  # fmt: skip
     expected = by_xgrammar(xgrammar.Grammar.from_lark(text), texts)
     assert any(expected)
@@ -196,6 +199,23 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
         migrate.from_llguidance(whole)
 
 
+@pytest.mark.parametrize(
+    "terminal",
+    [
+        'T: "x" /a|b/ "y"', 'T: "x" R "y"\nR: /a|b/  // "c" | /d|e/', "T: /x|a/ /a|b/+",
+        'T: "x" | /a|b/i "y" /a|b/ | "y"', r'T: "x/" /[|\/]|b/ "y"', "T: /(?i)x|a/", "T: /x|\\// /a b | b # c\n/x",
+    ],
+)  # fmt: skip
+def test_regexes_are_put_together_as_by_llguidance(terminal: str) -> None:
+    texts = ["".join(each) for n in range(1, 5) for each in itertools.product("xaby", repeat=n)]
+    texts += ["xa", "X", "Bya", "x/|y", "x/by", "x//y", "/b", "/ab", "xab"]
+    text = f"start: T | @other\n{terminal}\n"
+    grammars = {"grammars": [{"lark_grammar": text}, {"name": "other", "lark_grammar": f"start: T T\n{terminal}"}]}
+    judged = by_llguidance(json.dumps(grammars), texts)
+    assert True in judged
+    assert accepted(migrate.from_llguidance(grammars), texts) == judged
+
+
 class GrammarNode:
     """What guidance's functions return."""
 
@@ -253,22 +273,53 @@ class Color(enum.Enum):
     ("given", "yes", "no"),
     [
         (Regex(r"(?P<y>[0-9]+)"), "12", "a"),
+        (Regex("(?=a|-1$)[a-]1?(?!2)(?:-[0-9])?"), "a1-2", "b"),
         (CFG("start: /a+/"), "aa", "b"),
         (JsonSchema(json.dumps(PERSON)), '{"name":"a"}', "{}"),
         (JsonSchema(json.dumps(PERSON), "\n?"), '{\n"name":"a"}', '{ "name":"a"}'),
         (Choice(["a", 1]), "1", "2"),
         (Literal["a", "b"], "a", '"a"'),
         (Color, "red", "RED"),
-        (int, "3", "3.5"),
+        (int, "+3", "3.5"),
+        (bool, "True", "true"),
+        (float, "-1.5e3", "1."),
+        (datetime.datetime, "2022-03-31 23:59:00", "2022-03-32 00:00:00"),
+        (str, '"a b"', "a b"),
     ],
 )
 def test_outlines(given: Any, yes: str, no: str) -> None:
     assert accepted(migrate.from_outlines(given), [yes, no]) == [True, False]
 
 
-def test_what_outlines_takes_for_any_text() -> None:
-    with pytest.raises(DefinitionError, match="str is any text"):
-        migrate.from_outlines(str)
+def test_terms_of_outlines() -> None:
+    def term(name: str, **fields: Any) -> Any:
+        """As a dataclass of `outlines.types.dsl`."""
+        return type(name, (SimpleNamespace,), {})(**fields)
+
+    a, digits = term("String", value="a. "), Regex("[0-9]+|x")
+    pair = term("Sequence", terms=[a, digits])
+    some = term("QuantifyBetween", term=pair, min_count=1, max_count=2)
+    either = term("Alternatives", terms=[term("String", value="a"), some])
+    terms = {
+        r"a\. ": a, r"a\. (?:[0-9]+|x)": pair, r"(?:a\. (?:[0-9]+|x)){1,2}": some,
+        r"(?:a|(?:a\. (?:[0-9]+|x)){1,2})+": term("KleenePlus", term=either),
+        r"(?:a\. )*(?:a|1)": term("Sequence", terms=[term("KleeneStar", term=a), Choice(["a", 1])]),
+        r"(?:[0-9]+|x){2}": term("QuantifyExact", term=digits, count=2),
+        r"(?:a\. ){2,}": term("QuantifyMinimum", term=a, min_count=2),
+        r"(?:[0-9]+|x){0,2}": term("QuantifyMaximum", term=digits, max_count=2),
+        r"(?:a\. )?": term("Optional", term=a),
+    }  # fmt: skip
+    parts = ("a. ", "a", "1", "x", "")
+    texts = ["".join(each) for n in range(1, 5) for each in itertools.product(parts, repeat=n)]
+    for regex, given in terms.items():
+        judged = [re.fullmatch(regex, each) is not None for each in texts]
+        assert accepted(migrate.from_outlines(given), texts) == judged, regex
+    with pytest.raises(UnsupportedError, match="a JsonSchema within a term of Outlines"):
+        migrate.from_outlines(term("Sequence", terms=[a, JsonSchema("{}")]))
+    for _ in range(1_000):
+        a = term("KleeneStar", term=a)
+    with pytest.raises(UnsupportedError, match="nested too deeply"):
+        migrate.from_outlines(a)
 
 
 def test_llama_cpp() -> None:

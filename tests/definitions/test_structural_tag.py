@@ -29,9 +29,10 @@ class TestSource:
             FORMAT,
             TEXT,
             {"type": "structural_tag", "format": FORMAT},
+            {"format": FORMAT},  # as XGrammar takes it
             json.dumps({"type": "structural_tag", "format": FORMAT}, indent=1),
         ],
-        ids=["dict", "text", "response format", "response format as text"],
+        ids=["dict", "text", "response format", "response format without a type", "response format as text"],
     )
     def test_the_same_in_every_form(self, source: Any) -> None:
         assert sg.StructuralTag(source) == sg.StructuralTag(FORMAT)

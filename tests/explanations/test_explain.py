@@ -43,6 +43,24 @@ def test_the_verdict_is_the_guides(number: int) -> None:
         guide.advance(draw.choice(allowed))
 
 
+@pytest.mark.parametrize("number", range(len(DEFINITIONS)))
+def test_a_text_dies_where_its_bytes_do(number: int) -> None:
+    """Texts are followed in pieces."""
+    machine, draw = sg.compile(DEFINITIONS[number], VOCABULARY, base_rows=False).machine, random.Random(number)
+    for _ in range(40):
+        config, text = machine.start, bytearray()
+        for _ in range(draw.choice([3, 30, 300])):
+            found = [byte for byte, _ in machine.following(machine.byte_state(config))]
+            if not found:
+                break
+            text.append(draw.choice(found))
+            config = machine.follow_byte(config, text[-1])
+        assert machine.reach(machine.start, bytes(text)) == (len(text), config)
+        dead = draw.choice([byte for byte in range(256) if machine.follow_byte(config, byte) is None] or [0])
+        if machine.follow_byte(config, dead) is None:
+            assert machine.reach(machine.start, bytes([*text, dead, *text])) == (len(text), config)
+
+
 def test_the_byte_within_a_token_and_the_text_of_the_guide() -> None:
     guide = sg.Guide(sg.compile(DEFINITIONS[0], VOCABULARY, base_rows=False))
     for token in (256, ord("a"), ord('"'), ord(":"), ord("9")):

@@ -8,12 +8,14 @@ import re
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
+import lark.lexer
 import numpy as np
 import pytest
 from judges.lark_judge import changed, judge, parses, refused
 from judges.random_lark import LETTERS, random_grammar
 from lark import Lark
 from lark.exceptions import LarkError
+from lark.indenter import DedentError, PythonIndenter
 from lark.parsers.grammar_analysis import RulePtr
 from lark.parsers.lalr_analysis import Reduce
 
@@ -24,7 +26,7 @@ from structgen.errors import FormatError
 from structgen.explanations.grammar_findings import expected_terminals
 from structgen.runtime.grammar.lexer_threads import Thread
 from structgen.runtime.grammar.machine import GrammarMachine
-from structgen.runtime.grammar.parser.provenance import Provenance
+from structgen.runtime.grammar.parser.provenance import Provenance, WrittenTerminal
 from structgen.storage.container import pack, unpack
 
 VOCABULARY = sg.Vocabulary.bytewise()
@@ -102,14 +104,16 @@ def test_expected_terminals_of_shipped_grammars_are_larks(name: str, text: str) 
     assert found["compared"] > 10
 
 
-def states_of(parser: Lark, text: str) -> list[frozenset[Any]]:
-    """The items of the states on the stack of Lark's parser behind a text that led there, the top first.
+def states_of(parser: Lark, text: str, end: int) -> list[frozenset[Any]]:
+    """The items of the states on the stack of Lark's parser behind the token that ends at a byte, the top first.
 
     What it would reduce whatever came next is reduced.
     """
     interactive: Any = parser.parse_interactive(text)
     for token in interactive.lexer_thread.lex(interactive.parser_state):
         interactive.feed_token(token)
+        if token.end_pos == end:  # behind the whole text there are dedents
+            break
     stack = list(interactive.parser_state.state_stack)
     moves = interactive.parser_state.parse_conf.parse_table.states
     while len(actions := {(action, to) for action, to in moves[stack[-1]].values()}) == 1:
@@ -178,16 +182,84 @@ def test_rules_that_are_written_are_those_of_larks_stack(
     file, text = grammars.path(name), WRITTEN[name]
     index = sg.compile(sg.Grammar(file, lexer=lexer), VOCABULARY, eager=False)
     parser = judge(file, lexer, debug=True)
-    ends = [token.end_pos for token in parser.lex(text) if token.strip()]
+    assert compare_rules(index, parser, text) > 20
+
+
+def compare_rules(index: sg.Index, parser: Lark, text: str) -> int:
+    """Ask behind each token of a text, and compare with Lark's stack; how many tokens there are."""
+    interactive: Any = parser.parse_interactive(text)
+    ends = []
+    for token in interactive.lexer_thread.lex(interactive.parser_state):
+        interactive.feed_token(token)
+        ends += [token.end_pos] if token.strip() else []
     for end in ends:
-        assert end is not None
         explanation = sg.explain(index, text[:end] + "\0", completion=False)
         assert explanation.consumed == len(text[:end].encode())
         named = [re.sub(r" \(line \d+, column \d+\)", "", rule) for rule in explanation.writing.split("; ") if rule]
-        rules = rules_of(states_of(parser, text[:end])[:24])
+        rules = rules_of(states_of(parser, text, end)[:24])
         assert len(named) == min(6, sum(map(len, rules))), text[:end]
         assert are_first(named, rules), text[:end]
-    assert len(ends) > 20
+    return len(ends)
+
+
+LINES = """
+@d
+def f(a, b=1):
+    if a > b:
+        return [a, (b, 2),
+  3]
+    elif b:
+        x = {1: 2}
+        for i in range(3):
+
+            pass
+    else: return None
+class A(B):
+    def g(self):
+        with open("a") as h:
+            h.read()
+        return lambda y: y + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def python3() -> tuple[sg.Index, Lark]:
+    """The shipped grammar, whose blocks Lark's own indenter tells."""
+    file = grammars.path("python3")
+    options: dict[str, Any] = {"start": "file_input", "postlex": PythonIndenter()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lark.lexer, "has_interegular", False)  # it compares all terminals, for minutes
+        parser = judge(file, "contextual", debug=True, **options)
+    return sg.compile(sg.Grammar(file, **options), VOCABULARY, eager=False), parser
+
+
+def test_rules_of_blocks_are_those_of_larks_stack(python3: tuple[sg.Index, Lark]) -> None:
+    assert compare_rules(*python3, LINES) > 60
+
+
+def test_expected_terminals_of_blocks_are_larks(python3: tuple[sg.Index, Lark]) -> None:
+    """Where Lark refuses another token than a line end, which is several to it.
+
+    The end of the text is one token to structgen: Lark has dedents before it.
+    """
+    index, parser = python3
+    draw, compared = random.Random(3), 0
+    pieces = ["1", " ", "\n", ")", "x ", "def", "\n  ", ":", "=", "    ", "\n        y", "in ", '"', "(", ""]
+    for _ in range(80):
+        at = draw.randrange(len(LINES))
+        text = LINES[:at] + draw.choice(pieces) + LINES[at + draw.randrange(3) :]
+        try:
+            error = refused(parser, text)
+        except DedentError:
+            continue
+        if error is None or text[error[0] : error[0] + 1] == "\n":
+            continue
+        path, data = Path(index), text[: error[0]].encode()
+        if path.extend(data) == len(data):
+            ends = {"$END"} if parses(parser, text[: error[0]]) else set()
+            assert expected_terminals(index, path.config) == error[1] | ends, text
+            compared += 1
+    assert compared > 20
 
 
 def test_rules_are_named_behind_special_tokens() -> None:
@@ -217,29 +289,54 @@ def test_rules_and_terminals_are_named_with_their_places() -> None:
 
 def test_where_only_keywords_may_stand_other_letters_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     index, steps = sg.compile(sg.Grammar(grammars.path("c")), VOCABULARY, eager=False), 0
-    follow = GrammarMachine._follow
+    follow = GrammarMachine._follow_byte
 
-    def counted(machine: GrammarMachine, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+    def counted(machine: GrammarMachine, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         nonlocal steps
         steps += 1
-        return follow(machine, threads, data)
+        return follow(machine, threads, byte)
 
     guide = sg.Guide(index)
     assert all(map(guide.advance, b"struct s { const "))
-    monkeypatch.setattr(GrammarMachine, "_follow", counted)
+    monkeypatch.setattr(GrammarMachine, "_follow_byte", counted)
     found = sg.explain(guide, b"name", completion=False)
     assert {"_Atomic", "_Bool", "double"} <= {*found.expected}
     assert 0 < steps < 1500  # 11,642 where they are
 
 
-def test_a_grammar_whose_imports_are_gone_still_has_its_terminals(tmp_path: FilePath) -> None:
+def test_what_is_told_at_a_glance_is_what_single_bytes_tell() -> None:
+    """Letters that must follow, and bytes within a lexeme, of which the parser's stack is not asked."""
+    for name, text in WRITTEN.items():
+        index: Any = sg.compile(sg.Grammar(grammars.path(name)), VOCABULARY, eager=False)
+        machine: GrammarMachine = index.machine
+        state, told = machine.byte_state(machine.start), 0
+        for byte in text.encode():
+            for each in range(0, 256, 5):
+                assert machine._follow_byte(state, each) == machine._follow(state, bytes([each]))
+            letters, behind = machine.letters(state, 40)
+            here = state
+            for letter in letters:
+                assert not machine.may_stop(here)
+                following = list(machine.following(here))
+                assert letter == min(each for each, _ in following)
+                assert len(following) <= 2
+                (here,) = {after for _, after in following}
+            assert here == behind
+            told += len(letters)
+            state = machine._follow(state, bytes([byte]))
+        assert state
+        assert told
+
+
+def test_a_grammar_whose_imports_are_gone_still_has_its_names(tmp_path: FilePath) -> None:
     (tmp_path / "words.lark").write_text("WORD: /[a-z]+/")
     definition = sg.Grammar('start: WORD "!"\n%import words.WORD', import_paths=(str(tmp_path),))
     index = sg.Index.from_buffer(sg.compile(definition, VOCABULARY).to_bytes())
     found = sg.explain(index, "a?")
     assert found.reasons[0].where == ("BANG",)
-    assert "definition=" in found.notes[0]
-    assert not sg.explain(index, "a?", definition=definition).notes
+    assert found.writing == "start (line 1, column 1): WORD . BANG"
+    assert not found.notes
+    assert sg.explain(index, "a?", definition=definition) == found
 
 
 def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) -> None:
@@ -258,17 +355,41 @@ def test_names_are_in_files_and_missed_where_they_are_not(tmp_path: FilePath) ->
     assert known.reasons[0].where == without.reasons[0].where
 
 
+COLUMNS = {"terminals": "A", "texts": [None], "patterns": ["a+"], "rules": "a: A A\nb: ", "kernels": "1\n\n99 2"}
+LISTED = {"terminals": [{"name": "A"}], "rules": ["a: A A", "b: "], "kernels": ["1", "", "99 2"]}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("good", "change"),
     [
-        {"rules": ["a b"]}, {"kernels": ["1 x"]}, {"kernels": ["-1"]}, {"kernels": [" 1"]}, {"rules": [3]},
-        {"terminals": [{"name": 1}]}, {"more": []},
+        (COLUMNS, {"rules": "a b"}), (COLUMNS, {"kernels": "1 x"}), (COLUMNS, {"kernels": "-1"}),
+        (COLUMNS, {"kernels": "9" * 5000}), (COLUMNS, {"rules": 3}), (COLUMNS, {"texts": []}),
+        (COLUMNS, {"texts": [1]}), (COLUMNS, {"terminals": "A\nA"}), (COLUMNS, {"more": []}),
+        (LISTED, {"rules": ["a b"]}), (LISTED, {"kernels": ["1 x"]}), (LISTED, {"terminals": [{"name": 1}]}),
+        (LISTED, {"more": []}),
     ],
-    ids=str,
+    ids=lambda each: ",".join(each),
 )  # fmt: skip
-def test_names_of_strangers_are_checked(change: dict[str, object]) -> None:
-    good: dict[str, object] = {"terminals": [{"name": "A"}], "rules": ["a: A A", "b: "], "kernels": ["1", "", "99 2"]}
+def test_names_of_strangers_are_checked(good: dict[str, object], change: dict[str, object]) -> None:
+    """Also as older files have them."""
     found = Provenance.from_section(np.frombuffer(json.dumps(good).encode(), np.uint8), "file")
     assert [list(found.begun([state])) for state in range(4)] == [[(0, "a", "A . A")], [], [], []]
+    assert found.terminal("A") == WrittenTerminal("A", None, "a+" if good is COLUMNS else None)
+    assert found.terminal("B") is None
     with pytest.raises(FormatError):
         Provenance.from_section(np.frombuffer(json.dumps(good | change).encode(), np.uint8), "file")
+
+
+def test_names_of_older_files_say_the_same(tmp_path: FilePath) -> None:
+    index = sg.compile(sg.Grammar(grammars.path("arithmetic")), VOCABULARY, eager=False)
+    meta, sections = unpack(index.to_bytes())
+    names = json.loads(sections["names"].tobytes())
+    terminals = zip(names["terminals"].split("\n"), names["texts"], names["patterns"], strict=True)
+    listed = {
+        "terminals": [{"name": name, "text": text, "pattern": pattern} for name, text, pattern in terminals],
+        "rules": names["rules"].split("\n"), "kernels": names["kernels"].split("\n"),
+    }  # fmt: skip
+    older = {**sections, "names": np.frombuffer(json.dumps(listed).encode(), np.uint8)}
+    (tmp_path / "older.sgi").write_bytes(pack(meta, older))
+    for text in ("(1+*2", "1 x", "((2)"):
+        assert sg.explain(sg.Index.load(tmp_path / "older.sgi"), text) == sg.explain(index, text)

@@ -114,6 +114,12 @@ def changed(text: str, draw: random.Random) -> bytes:
     return bytes(data)
 
 
+def test_a_value_in_very_many_others_has_one_pointer() -> None:
+    """Each of 60,000 would be gigabytes."""
+    found = sg.explain(compiled({}), "[" * 60_000 + "x", completion=False)
+    assert [(reason.kind, reason.path) for reason in found.reasons] == [("json", "/0" * 59_999)]
+
+
 def test_what_is_named_can_be_taken_out_and_the_text_goes_on() -> None:
     counts: Counter[str] = Counter()
 

@@ -151,6 +151,34 @@ def test_tags_that_do_not_go_on() -> None:
         assert [reason.kind for reason in sg.explain(index, text).reasons] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("style", "text", "closing", "path"),
+    [
+        ("cohere_xml", '<cofl:value name="k" type="json">true</cofl:val ', "</cofl:value>", "/k"),
+        ("cohere_xml", '<cofl:value name="k" type="json">true</k>', "</cofl:value>", "/k"),
+        ("cohere_xml", '<cofl:value name="k" type="json">true<cofl:', "</cofl:value>", "/k"),
+        ("minimax_m3_xml", "]<]minimax[>[<k>true]<]minimax[>[</x>", "]<]minimax[>[</k>", ""),
+    ],
+)
+def test_the_closing_tag_is_named_that_another_stands_for(style: str, text: str, closing: str, path: str) -> None:
+    schema = {"type": "object", "properties": {"k": {"type": "boolean"}}}
+    index = compiled(schema, style)
+    found = sg.explain(index, text)
+    (reason,) = found.reasons
+    assert (reason.kind, reason.path) == ("tag", path)
+    assert repr(closing) in reason.what
+    at = text.index("true") + len("true")
+    assert index.match((text[:at] + closing).encode()).accepted
+    assert found.consumed > at
+
+
+def test_a_value_that_no_tag_closes_is_no_json() -> None:
+    index = compiled({"type": "object", "properties": {"k": {"type": "boolean"}}}, "cohere_xml")
+    for value in ("truex", "tr<", '"'):
+        (reason,) = sg.explain(index, f'<cofl:value name="k" type="json">{value}').reasons
+        assert "its closing tag" not in reason.what
+
+
 def test_members_within_a_format() -> None:
     format_ = {"type": "json_schema", "style": "glm_xml", "json_schema": PERSON}
     tag = sg.StructuralTag(

@@ -104,6 +104,5 @@ class FakeLlama:
             known = [*known[: place - 1], token]
             drafted = [self._random.choice([48, 49, 50, 46, 59, 97, 98]) for _ in range(self._draft)]
 
-
     def __reduce__(self) -> Any:  # as a Llama, which goes to other processes as the path of its model
         return type(self), (0, self._draft)

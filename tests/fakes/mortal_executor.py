@@ -68,16 +68,19 @@ class Fates:
     """What befalls workers, over all executors of a test; and what they saw.
 
     ``deadly``: patterns of definitions that kill whoever compiles them. ``failing``: those with which a worker
-    raises, and how often. ``deaths``: numbers of requests at which a worker dies that did nothing wrong.
+    raises, and how often. ``deaths``: numbers of definitions at which a worker dies that did nothing wrong.
+    What it did of the same request before is in the cache then, if that is shared, and its answer is lost.
     """
 
     deadly: Collection[str] = ()
     failing: dict[str, int] = field(default_factory=dict)
     deaths: Collection[int] = ()
-    requests: int = 0
+    begun: int = 0
     made: int = 0
     unpacked: list[tuple[int, str]] = field(default_factory=list)  # workers, and vocabularies that they took
     biggest_reply: int = 0
+    before: Callable[[], object] | None = None
+    """Called before the first request is done."""
 
     def executor(self, workers: int = 2) -> MortalExecutor:
         self.made += 1
@@ -140,18 +143,25 @@ class MortalExecutor(Executor):
         fn, args, kwargs = pickle.loads(data)
         worker._worker = self._draw.choice(self._workers)
         if args and isinstance(args[0], Request):
-            self._befall(args[0])
+            before, self._fates.before = self._fates.before, None
+            if before is not None:
+                before()
+            self._befall(args[0], fn)
         reply = pickle.dumps(fn(*args, **kwargs))
         self._fates.biggest_reply = max(self._fates.biggest_reply, len(reply))
         return reply
 
-    def _befall(self, request: Request) -> None:
-        fates, pattern = self._fates, getattr(request.definition, "pattern", "")
-        fates.requests += 1
-        if pattern in fates.deadly or fates.requests in fates.deaths:
-            raise BrokenExecutor("a worker died")
-        if fates.failing.get(pattern, 0) > 0:
-            fates.failing[pattern] -= 1
-            raise MemoryError
+    def _befall(self, request: Request, fn: Callable[..., Any]) -> None:
+        fates = self._fates
+        for number, item in enumerate(request.items):
+            pattern = getattr(item.definition, "pattern", "")
+            fates.begun += 1
+            is_deadly = pattern in fates.deadly or fates.begun in fates.deaths
+            if is_deadly or fates.failing.get(pattern, 0) > 0:
+                fn(request._replace(items=request.items[:number]))
+                if is_deadly:
+                    raise BrokenExecutor("a worker died")
+                fates.failing[pattern] -= 1
+                raise MemoryError
         if request.vocabulary is not None and request.fingerprint not in worker._worker._vocabularies:
             fates.unpacked.append((self._workers.index(worker._worker), request.fingerprint))

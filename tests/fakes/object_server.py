@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import json
 import re
 import threading
 import time
@@ -115,6 +116,46 @@ class Objects:
         return Answer(200, {"Content-Type": "application/xml"}, text.encode())
 
 
+class GoogleObjects(Objects):
+    """The same in Google Cloud Storage's dialect: writes go by generations, which count on, and not by ETags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generations: dict[str, int] = {}
+        """The last one of each name, 0 once it is gone."""
+        self._last = 1_700_000_000_000_000
+
+    def _get(self, request: Request) -> Answer:
+        answer = super()._get(request)
+        if request.name and answer.status < 300:
+            answer.headers["x-goog-generation"] = str(self.generations[request.name])
+        return answer
+
+    _head = _get
+
+    def _put(self, request: Request) -> Answer:
+        assert not {"if-match", "if-none-match"} & request.headers.keys()
+        wanted = request.headers.get("x-goog-if-generation-match")
+        if wanted is not None and int(wanted) != self.generations.get(request.name, 0):
+            return error(412, "PreconditionFailed")
+        answer = super()._put(request)
+        self._last += 1
+        self.generations[request.name] = self._last
+        answer.headers["x-goog-generation"] = str(self._last)
+        return answer
+
+    def _delete(self, request: Request) -> Answer:
+        self.generations.pop(request.name, None)
+        return super()._delete(request)
+
+
+def options_of(address: str) -> dict[str, str]:
+    """For an `ObjectStore` of ``s3://masks/...`` at ``host:port``."""
+    return {
+        "endpoint": f"http://{address}", "region": "us-east-1", "access_key_id": "a", "secret_access_key": "b",
+    }  # fmt: skip
+
+
 def tag_of(data: bytes) -> str:
     return f'"{hashlib.md5(data).hexdigest()}"'
 
@@ -160,10 +201,15 @@ class ObjectServer(ThreadingHTTPServer):
     @property
     def options(self) -> dict[str, str]:
         """For an `ObjectStore` of ``s3://masks/...``."""
-        return {
-            "endpoint": f"http://127.0.0.1:{self.server_address[1]}", "region": "us-east-1",
-            "access_key_id": "a", "secret_access_key": "b",
-        }  # fmt: skip
+        return options_of(f"127.0.0.1:{self.server_address[1]}")
+
+    @property
+    def google_options(self) -> dict[str, str]:
+        """For an `ObjectStore` of ``gs://masks/...``."""
+        url = self.options["endpoint"]
+        names = ("client_email", "private_key", "private_key_id")
+        account = {**dict.fromkeys(names, ""), "gcs_base_url": url, "disable_oauth": True}
+        return {"base_url": url, "service_account_key": json.dumps(account)}
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients that went away are no news."""
@@ -218,6 +264,26 @@ def serving_objects(serve: Serve | None = None) -> Iterator[ObjectServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def serving_moto() -> Iterator[str]:
+    """The address of an S3 server that others wrote, with an empty bucket, in a thread of this process."""
+    import pytest
+
+    found = pytest.importorskip("moto.server", reason="moto's server is not installed")
+    server = found.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    address = ":".join(map(str, server.get_host_and_port()))
+    connection = http.client.HTTPConnection(address)
+    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request"}
+    connection.request("PUT", f"/{BUCKET}", headers=signed)
+    assert connection.getresponse().status == 200
+    connection.close()
+    try:
+        yield address
+    finally:
+        server.stop()
 
 
 # -- faults ----------------------------------------------------------------------------------------------

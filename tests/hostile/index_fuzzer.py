@@ -2,8 +2,8 @@
 
 ``python tests/hostile/index_fuzzer.py COUNT SEED FOLDER`` damages those that `write_originals` put there, so many
 times, with correct checksums, and prints what became of them. What is not refused must work, or raise an error of
-structgen's; a file with which anything else happens is left in the folder, and the status is 1. Meant to run with
-``NUMBA_BOUNDSCHECK=1``: kernels check no bounds otherwise.
+structgen's; a file with which anything else happens is left in the folder, and the status is 1. Some come in a
+bundle, with right digests. Meant to run with ``NUMBA_BOUNDSCHECK=1``: kernels check no bounds otherwise.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import struct
 import sys
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
@@ -27,6 +28,8 @@ from judges.guides import EACH_BYTE, ids_of_bits
 from numpy.typing import NDArray
 
 import structgen as sg
+from structgen.cache import archive
+from structgen.cache.entry import Entry
 from structgen.compiler.programs.program import Program, TokenBound, TokenSet
 from structgen.compiler.programs.tables import to_tables
 from structgen.runtime.automaton.machine import AutomatonMachine
@@ -391,10 +394,27 @@ def watched(path: Path, data: bytes) -> Iterator[None]:
     path.unlink()
 
 
-def tried(data: bytes, known: sg.Vocabulary, random: Random, questions: int) -> str:
+#: How files are opened, in turns: as they are; in a bundle; in one whose whole rows are used where they are mapped.
+WAYS = ("file", "bundle", "file", "mapped bundle")
+
+
+def opened(data: bytes, known: sg.Vocabulary, way: str, folder: Path) -> sg.Index:
+    """Open a file. Raises what `Index.from_buffer` does."""
+    if way == "file":
+        return sg.Index.from_buffer(data, known)
+    path, entry = folder / "fuzzed.sgb", Entry("damaged", "", "index", len(data), 0.0, 0.0)
+    archive.write(path, [entry], lambda _: memoryview(data))
+    value = sg.Cache(path).get("damaged")
+    assert value is not None
+    assert bytes(value) == data
+    with patch.object(container, "_MOST_COPIED", len(data) if way == "bundle" else 0):
+        return sg.Index.from_buffer(value, known)
+
+
+def tried(open_index: Callable[[], sg.Index], random: Random, questions: int) -> str:
     """Open a file, and use it. Returns "refused" or "used"."""
     try:
-        index = sg.Index.from_buffer(data, known)
+        index = open_index()
     except (sg.errors.FormatError, sg.errors.VocabularyMismatchError):
         return "refused"
     use(index, random, questions)
@@ -417,7 +437,7 @@ def write_originals(folder: Path) -> None:
 
 
 def run(count: int, seed: str, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
-    """Damage so many files, each kind in turn. Returns what became of them, by definition and by damage."""
+    """Damage so many files, each kind in turn. Returns what became of them, by definition, by damage and by way."""
     parser_stack._MOST_REDUCTIONS = 10_000  # what damaged tables spend a million on takes seconds
     known = vocabulary()
     originals = []
@@ -428,22 +448,25 @@ def run(count: int, seed: str, folder: Path) -> dict[str, dict[str, dict[str, in
             assert not declared.undeclared, (name, declared.undeclared)
             originals.append((name, data, declared))
     kinds = dict.fromkeys([*KINDS, "left out", "exchanged", "meta", "bytes"])
-    by_definition, by_damage = (
-        {name: dict.fromkeys(("refused", "used", "failed"), 0) for name in names} for names in (DEFINITIONS, kinds)
+    by_definition, by_damage, by_way = (
+        {name: dict.fromkeys(("refused", "used", "failed"), 0) for name in names}
+        for names in (DEFINITIONS, kinds, dict.fromkeys(WAYS))
     )
     for number in range(count):
         random = Random(f"{seed} {number}")
         name, original, declared = originals[number % len(originals)]
         kind, data = damage(original, declared, random)
+        way = WAYS[number // len(originals) % len(WAYS)]
         try:
             with watched(folder / f"{name} {seed} {number}.sgx", data):
-                outcome = tried(data, known, random, 2 if count <= FEW else 5)
+                outcome = tried(partial(opened, data, known, way, folder), random, 2 if count <= FEW else 5)
         except Exception:
             outcome = "failed"
             print(f"\n{name} {seed} {number}: {kind}", traceback.format_exc(), sep="\n", file=sys.stderr)
         by_definition[name][outcome] += 1
         by_damage[kind][outcome] += 1
-    return {"definitions": by_definition, "damage": by_damage}
+        by_way[way][outcome] += 1
+    return {"definitions": by_definition, "damage": by_damage, "ways": by_way}
 
 
 def main() -> int:

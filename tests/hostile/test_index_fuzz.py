@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from hostile.index_fuzzer import DEFINITIONS, KINDS, boundary, damaged, write_originals
+from hostile.index_fuzzer import DEFINITIONS, KINDS, WAYS, boundary, damaged, write_originals
 from structgen.storage.columns import Column
 
 #: Files: in every run of the tests, or as many as the environment says (``make fuzz``).
@@ -35,15 +35,16 @@ def test_damaged_files_of_every_kind(tmp_path: Path) -> None:
     )  # fmt: skip
     left = [path.name for path in tmp_path.glob("*.sgx")]
     assert done.returncode == 0, f"{left}, kind, seed and number, ended the process:\n{done.stderr[-4000:]}"
-    by_definition, by_damage = json.loads(done.stdout.splitlines()[-1]).values()
+    by_definition, by_damage, by_way = json.loads(done.stdout.splitlines()[-1]).values()
     assert set(by_definition) == set(DEFINITIONS)
     assert set(by_damage) > set(KINDS)
-    for outcomes in (by_definition, by_damage):
+    for outcomes in (by_definition, by_damage, by_way):
         assert sum(sum(each.values()) for each in outcomes.values()) == COUNT
         for name, each in outcomes.items():
             print(f"{name:>14}: {each['used']:6} used, {each['refused']:6} refused")
             assert each["refused"] >= COUNT // 2000, (name, each)
-    for name, each in by_definition.items():
+    assert set(by_way) == set(WAYS)
+    for name, each in (by_definition | by_way).items():
         assert each["used"] >= COUNT // 2000, (name, each)
 
 

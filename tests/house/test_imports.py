@@ -49,7 +49,8 @@ ROOMS = {
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": (
-        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core vocabulary"
+        "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"
+        " runtime.pushdown vocabulary"
     ),
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
@@ -114,7 +115,7 @@ ROOMS = {
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
     ),
-    "warming": "api cache definitions index_store runtime.index vocabulary",
+    "warming": "api base_rows cache definitions index_store runtime.index vocabulary",
     "traces": (
         "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),

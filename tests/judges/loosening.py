@@ -20,6 +20,7 @@ LOOSE: dict[str, dict[str, Any]] = {
     "whitespace": {"whitespace": "any", "max_whitespace": None}, "escapes": {"escapes": "any"},
     "excludes": {"excludes": ()},
     "item_separator": {"item_separator": None}, "key_separator": {"key_separator": None},
+    "max_items": {"max_items": None},
 }  # fmt: skip
 
 #: Styles that have declared members alone: a value can't become an object that no keyword declares members of.

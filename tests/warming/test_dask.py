@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.mortal_executor import Deadly, DeadlyOnce, Gluttonous, Stuck
+from fakes.object_server import BUCKET, options_of, serving_moto
 from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
 from typer.testing import CliRunner
 
 import structgen as sg
 from structgen.cli import options
 from structgen.cli.app import app
+from structgen.index_store import vocabulary_key
+from structgen.warming.worker import Reply, Request
 
 distributed = pytest.importorskip("distributed")
 
@@ -52,10 +57,88 @@ class Nobody(Executor):
         raise AssertionError("there was nothing to do")
 
 
+class Counting(Executor):
+    """Hands on what it is given, and counts what travels."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.requests: list[Request] = []
+        self.replies: list[Future[Reply]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.requests.append(args[0])
+        self.replies.append(self._executor.submit(fn, *args, **kwargs))
+        return self.replies[-1]
+
+    @property
+    def vocabularies(self) -> list[str]:
+        """By their fingerprints, once for each time that their bytes were sent."""
+        return [each.fingerprint for each in self.requests if each.vocabulary is not None]
+
+    @property
+    def lacking(self) -> list[str]:
+        """The same of each answer that a vocabulary is not there."""
+        pairs = zip(self.requests, self.replies, strict=True)
+        return [request.fingerprint for request, reply in pairs if reply.result().done is None]
+
+
+#: Tokens of more than one byte, so that the bytes of a vocabulary are many beside those of a definition.
+LARGE = [
+    sg.Vocabulary.from_bytes(
+        [*(bytes([i]) for i in range(256)), *(f"{i:x}{end}".encode() for i in range(20_000)), None], eos_ids=[20_256]
+    )
+    for end in "xyz"
+]
+
+
 @pytest.mark.slow
-def test_the_command_line_reaches_a_cluster(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("hand_back", [False, True])
+def test_vocabularies_travel_to_those_who_lack_them_alone(
+    hand_back: bool, executor: Executor, tmp_path: Path
 ) -> None:
+    counting, cache = Counting(executor), sg.Cache(tmp_path)
+    options = sg.WarmOptions(hand_back=hand_back, in_flight=4)
+    report = sg.warm(DEFINITIONS, LARGE, cache, executor=counting, options=options)
+    assert {each.status for each in report} == {"compiled"}
+    fingerprints = [each.fingerprint for each in LARGE]
+    if hand_back:
+        # The first of each goes with its vocabulary; after that one goes for an answer that it was lacking at most.
+        assert set(counting.vocabularies) == set(fingerprints)
+        for each in fingerprints:
+            assert 1 <= counting.vocabularies.count(each) <= 1 + counting.lacking.count(each)
+    else:
+        assert counting.vocabularies == counting.lacking == []
+        assert all(vocabulary_key(each) in cache for each in fingerprints)
+        # All that travels is smaller than one vocabulary.
+        assert sum(len(pickle.dumps(each)) for each in counting.requests) < len(LARGE[0].to_bytes())
+    assert sum(len(each.items) for each in counting.requests) - len(counting.lacking) >= len(report)
+    assert len(counting.requests) - len(counting.lacking) < len(report)  # several at a time
+
+
+@pytest.mark.slow
+def test_a_cluster_and_an_object_store_of_others(executor: Executor, tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    with serving_moto() as address:
+        store = sg.ObjectStore(
+            f"s3://{BUCKET}/fleet", options=options_of(address), write="now", wait=300, timeout=300
+        )
+        with sg.Cache(tmp_path / "caller", store=store) as cache:
+            report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=executor)
+            assert {each.status for each in report} == {"compiled"}
+        reader = replace(store, write="never")
+        with sg.Cache(tmp_path / "server", store=reader) as cache:
+            keys = [sg.cache_key(definition, VOCABULARY) for definition in DEFINITIONS]
+            assert cache.prefetch([*keys, vocabulary_key(VOCABULARY.fingerprint)]) == []
+            check_cache(cache)
+            assert cache.metrics().compiles == 0
+        with sg.Cache(tmp_path / "other caller", store=store) as cache:
+            again = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=Nobody())
+            assert {each.status for each in again} == {"present"}
+            assert cache.metrics().store_requests == len(DEFINITIONS)
+
+
+@pytest.mark.slow
+def test_the_command_line_reaches_a_cluster(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("date.regex").write_text("[0-9]{4}")
     cache = sg.Cache(tmp_path / "kept")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ...errors import StoreError
 from .objects import LARGEST_HEAD
@@ -31,14 +31,21 @@ _USER = re.compile(r"//[^/@\s]*@")
 
 _ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
+#: How the names of options end that have such an address.
+_NAMES_OF_ENDPOINTS = ("endpoint", "base_url")
+
+
+#: What tells an object from others that had its name: S3 and Azure go by the ``e_tag``, Google by the ``version``.
+Version: TypeAlias = dict[str, str]
+
 
 @dataclass(frozen=True)
 class Found:
-    """An object's bytes, or the first of them; how many it has in all, and its version."""
+    """An object's bytes, or the first of them; how many it has in all, and its version, as far as the store says."""
 
     data: memoryview
     nbytes: int
-    e_tag: str | None
+    version: Version
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ class Bucket:
             ) from error  # fmt: skip
         self.url = store.url
         whole = timedelta(seconds=store.timeout)
-        endpoints = (store.url, store.options.get("endpoint"), *map(os.environ.get, _ENDPOINTS))
+        given = [value for name, value in store.options.items() if name.lower().endswith(_NAMES_OF_ENDPOINTS)]
+        endpoints = (store.url, *given, *map(os.environ.get, _ENDPOINTS))
         network: dict[str, Any] = {
             "client_options": {
                 "timeout": whole,
@@ -82,7 +90,9 @@ class Bucket:
         is_local = store.url.startswith("file:")
         try:
             self._store: Any = from_url(store.url, **({"mkdir": True} if is_local else network))
-        except Exception as error:  # ValueError, obstore's own, and those of the file system
+        except BaseException as error:  # ValueError, obstore's own, and those of the file system
+            if not _is_failure(error):
+                raise
             raise StoreError(f"the store cannot be used: {_first_line(error)}", where=store.url) from error
         self._is_local = is_local
 
@@ -101,7 +111,7 @@ class Bucket:
                 return None
             size = result.meta["size"]
             data = memoryview(b"") if size > most else _read(result, size, accepts)
-            return Found(data, size, result.meta.get("e_tag"))
+            return Found(data, size, _version(result.meta))
 
     def peek(self, name: str, count: int) -> Found | None:
         """The first bytes of an object, None where there is none."""
@@ -111,22 +121,22 @@ class Bucket:
             try:
                 there = obstore.head(self._store, name)
                 if not there["size"]:  # of which there is no range
-                    return Found(memoryview(b""), 0, there.get("e_tag"))
+                    return Found(memoryview(b""), 0, _version(there))
                 result = obstore.get(self._store, name, options={"range": (0, min(count, there["size"]))})
             except FileNotFoundError:
                 return None
-            return Found(_read(result, count)[:count], result.meta["size"], result.meta.get("e_tag"))
+            return Found(_read(result, count)[:count], result.meta["size"], _version(result.meta))
 
     def create(self, name: str, data: bytes) -> bool:
         """Write an object where none has the name (``If-None-Match: *``). Returns whether that was so."""
         return self._put(name, data, "create")
 
-    def replace(self, name: str, data: bytes, e_tag: str | None) -> bool:
+    def replace(self, name: str, data: bytes, version: Version) -> bool:
         """Write an object in place of the one of that version (``If-Match``). Returns whether it was still there.
 
         A folder has no versions: there the last writer wins.
         """
-        return self._put(name, data, "overwrite" if self._is_local or e_tag is None else {"e_tag": e_tag})
+        return self._put(name, data, "overwrite" if self._is_local or not version else version)
 
     def delete(self, name: str) -> None:
         """Delete an object, which may be gone already."""
@@ -174,8 +184,14 @@ class Bucket:
             raise StoreError(f"access is refused: {_first_line(error)}", where=self.url, remedy=_NO_RIGHTS) from error
         except StoreError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not _is_failure(error):
+                raise
             raise StoreError(_first_line(error), where=self.url) from error
+
+
+def _version(meta: Mapping[str, Any]) -> Version:
+    return {name: meta[name] for name in ("e_tag", "version") if meta.get(name) is not None}
 
 
 def _read(result: Any, most: int, accepts: Callable[[memoryview, int], bool] | None = None) -> memoryview:
@@ -190,6 +206,11 @@ def _read(result: Any, most: int, accepts: Callable[[memoryview, int], bool] | N
                 break
             accepts = None
     return memoryview(data)
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Whether the store failed. Where obstore's Rust gives up, that is no `Exception` (pyo3's ``PanicException``)."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def _first_line(error: BaseException) -> str:

@@ -258,7 +258,7 @@ class Remote:
             if key not in self._rejected and self._is_as_good(there.data, there.nbytes, key, waiting.tag.rank):
                 self._counters.add("store_present")
                 return False
-            if self.bucket.replace(name, data, there.e_tag):
+            if self.bucket.replace(name, data, there.version):
                 break
         else:
             raise StoreError("others keep writing and deleting an object", where=name)

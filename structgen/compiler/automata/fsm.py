@@ -34,7 +34,7 @@ def compile_fsm(definition: Fsm, meter: Meter) -> Tables:
         builder.epsilon(number[state], accept)
     dfa = minimize(determinize(builder.build(number[fsm.initial], accept), meter), meter)
     if not dfa.states:
-        raise EmptyLanguageError("the FSM accepts no text at all")
+        raise EmptyLanguageError("the FSM accepts no text at all", remedy="Check which states are final.")
     return to_tables(dfa)
 
 

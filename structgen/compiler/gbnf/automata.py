@@ -13,29 +13,22 @@ cannot do both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from ...budget import Meter
-from ...errors import BudgetExceededError, UnsupportedError
-from ...system.depth_first import post_order
+from ...errors import BudgetExceededError
 from ..automata.charset import Ranges
 from ..automata.dfa import CounterConflictError, determinize, minimize
 from ..automata.edge_lists import EdgeLists, of_dfa, of_nfa
 from ..automata.nfa import BYTES, Loop, Nfa, NfaBuilder
 from ..automata.utf8 import utf8_edges
-from .calls import Plan, useful_references
-from .facts import RuleFacts, establish
+from .calls import Plan
+from .facts import RuleFacts
 from .free_text import AhoCorasick
 from .syntax import (
-    MAX_COUNT,
     CharacterSet,
     Choice,
     External,
     FreeText,
-    GbnfGrammar,
     Network,
-    Node,
     NodeId,
     QuotedText,
     Reference,
@@ -89,103 +82,13 @@ def network_of(lists: EdgeLists, only: Ranges = ((0, 255),)) -> Network:
     return Network(2 + len(lists.edges), bytes=moves, empty=ends)
 
 
-def closed_early(grammar: GbnfGrammar, most: Mapping[int, int | None], meter: Meter) -> GbnfGrammar:
-    """The grammar in which some rules have so many characters at most; None has one end as soon as it can.
+def written_out(facts: RuleFacts, root: NodeId, meter: Meter, doing: str) -> EdgeLists:
+    """The minimal automaton of a node, with all rules written out and nothing counted; no rule in it mentions itself.
 
-    Raises `UnsupportedError` for those of which there is no automaton, and those that cannot end behind so many
-    (XGrammar lets these go on); and `BudgetExceededError`.
+    Raises `BudgetExceededError`.
     """
-    facts = establish(grammar, meter)
-    nodes, rules = [*grammar.nodes], [*grammar.rules]
-    for number, characters in most.items():
-        _refuse_calls(facts, number, most, meter)
-        first = len(nodes)
-        nodes += _closed(facts, number, characters, first, meter)
-        rules[number] = replace(rules[number], first=first, root=len(nodes) - 1)
-    return replace(grammar, nodes=tuple(nodes), rules=tuple(rules))
-
-
-def _refuse_calls(facts: RuleFacts, number: int, bounded: Mapping[int, int | None], meter: Meter) -> None:
-    """Raise `UnsupportedError` where a rule with a bound is no regular language by its rules, or has others in it."""
-    rules = facts.document.rules
-
-    def refuse(what: str) -> None:
-        remedy = "Leave out the attribute there, or write the rule with repeats and without tokens."
-        raise UnsupportedError(f"lazy or max_chars on a rule {what}", where=rules[number].where, remedy=remedy)
-
-    def mentioned(rule: int) -> list[int]:
-        meter.check_time("looking for rules that end early")
-        return [*useful_references(facts, rule)]
-
-    def refuse_circle(path: list[int], rule: int) -> None:
-        refuse(f"in which {rules[rule].name} mentions itself")
-
-    for each in post_order([number], mentioned, refuse_circle):
-        if each != number and each in bounded:
-            refuse(f"that mentions {rules[each].name}, which has one, too")
-        if any(isinstance(node, External) for node in facts.document.nodes[rules[each].first : rules[each].root + 1]):
-            refuse("with tokens")
-
-
-def _closed(facts: RuleFacts, number: int, most: int | None, first: NodeId, meter: Meter) -> list[Node]:
-    """The nodes, from number ``first`` on, of a rule with a bound."""
-    nodes, root = facts.document.nodes, facts.document.rules[number].root
-    while isinstance(node := nodes[root], Reference | Choice | Sequence):
-        if isinstance(node, Reference):
-            root = facts.document.rules[node.rule].root
-            continue
-        below = node.options if isinstance(node, Choice) else node.parts
-        if len(below) != 1:
-            break
-        root = below[0]
-    if (
-        isinstance(node, Repetition) and isinstance(item := nodes[node.item], CharacterSet)
-        and node.max is None and most is not None and node.min <= most <= MAX_COUNT
-    ):  # fmt: skip
-        return [item, Repetition(first, node.min, most)]  # a count, and no states for it
-    rule = facts.document.rules[number]
-    doing = f"the automaton of the rule {rule.name}"
-    nfa = _Construction(facts, frozenset(), frozenset(), meter, doing).run(rule.root)
-    found = _ending_early(of_dfa(minimize(determinize(nfa, meter, doing), meter), meter), most, meter, doing)
-    if found is None:
-        raise UnsupportedError(
-            f"the rule {rule.name} need not be at an end behind max_chars={most}",
-            where=rule.where,
-            remedy="Bound what may end anywhere, such as [a-z]*, in a rule of its own.",
-        )
-    return [found]
-
-
-def _ending_early(lists: EdgeLists, most: int | None, meter: Meter, doing: str) -> Network | None:
-    """The texts of an automaton with so many characters at most; or those of which none begins with another one.
-
-    None where some text has more characters, and no end behind so many.
-    """
-    if not lists.edges:
-        return Network(2)
-    last_count = most or 0
-    number = {(lists.start, 0): 0}
-    moves: list[tuple[int, int, int, int]] = []
-    ends: list[tuple[int, int]] = []
-    for here in (todo := [(lists.start, 0)]):  # grows as it goes
-        meter.check_time(doing)
-        meter.check_states(len(number), doing)
-        state, count = here
-        if lists.accepting[state]:
-            ends.append((number[here], 1))
-            if count == last_count:
-                continue
-        elif most == count and any(high < 0x80 or high > 0xBF for _, high, _ in lists.edges[state]):
-            return None
-        for low, high, target in lists.edges[state]:
-            for first, last, begins in ((0, 0x7F, 1), (0x80, 0xBF, 0), (0xC0, 0xFF, 1)):
-                if max(low, first) <= min(high, last):
-                    there = target, min(count + begins, last_count)
-                    if there not in number:
-                        number[there] = 1 + len(number)  # 1 is the end
-                        todo.append(there)
-                    moves.append((number[here], max(low, first), min(high, last), number[there]))
-    return Network(1 + len(number), bytes=tuple(moves), empty=tuple(ends))
+    nfa = _Construction(facts, frozenset(), frozenset(), meter, doing).run(root)
+    return of_dfa(minimize(determinize(nfa, meter, doing), meter), meter)
 
 
 class _Construction:

@@ -69,6 +69,7 @@ def plan(facts: RuleFacts, start: int, meter: Meter) -> Plan:
 
     order = list(post_order([start], mentioned, lambda path, rule: circular.add(rule)))
     rules, nodes = facts.document.rules, len(facts.document.nodes)
+    circular.update(rule for rule in order if rules[rule].is_attributed)
     counted = frozenset(number for number in meter.each(range(nodes), _DOING) if _worth_counting(facts, number))
     if any(isinstance(node, External) and node.takes_tokens for node in facts.document.nodes):
         counted = frozenset()  # no state counts and takes tokens as such

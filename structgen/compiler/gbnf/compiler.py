@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from ...errors import DefinitionError, EmptyLanguageError, InternalError, Unsupp
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import First, Program, TokenSet
+from .attributes.token_bounds import bounded, ends_late
 from .automata import automaton_of
 from .calls import plan
 from .dialects import DIALECTS
@@ -20,6 +21,7 @@ from .facts import RuleFacts, establish, refuse_left_recursion
 from .left_recursion import without_left_recursion
 from .lowering import Lowering
 from .reader import read
+from .syntax import GbnfGrammar
 
 #: The automata of the rules that are called, and of the start.
 Rules: TypeAlias = "dict[int, EdgeLists]"
@@ -34,9 +36,41 @@ def compile_gbnf(definition: Gbnf, meter: Meter, vocabulary: Vocabulary | None =
     Raises the errors of `read_gbnf` and of `NamedTokens`, and `BudgetExceededError`.
     """
     facts, start = read_gbnf(definition, meter)
+    if vocabulary is None:
+        refuse_attributes(facts.document)
     names = facts.document.tokens
     tokens = NamedTokens(names, vocabulary, meter) if names else None
-    return Lowering(*rules_of(facts, start, meter), meter, externals=tokens).run(start)
+    rules, named = rules_of(facts, start, meter)
+    labels = {number: rule.label for number, rule in enumerate(facts.document.rules) if rule.label is not None}
+    program = Lowering(rules, named, meter, externals=tokens, labels=labels).run(start)
+    program.notes += tokens.notes if tokens is not None else []
+    program.notes += _notes(facts, rules)
+    return program
+
+
+def _notes(facts: RuleFacts, rules: Rules) -> Iterator[str]:
+    """What attributes of rules mean that their author may not expect."""
+    for rule in facts.document.rules:
+        if rule.label is not None and rule.label.names and not facts.fertile(rule.root):
+            yield f"{rule.name} reads nothing, so nothing is captured of it ({rule.where})"
+    for number, lists in rules.items():
+        rule = facts.document.rules[number]
+        if rule.max_tokens is not None and ends_late(lists):
+            yield (
+                f"{rule.name} need not be at an end behind max_tokens={rule.max_tokens}, and goes on there until it"
+                f" can end ({rule.where})"
+            )
+
+
+def refuse_attributes(document: GbnfGrammar) -> None:
+    """Raise `UnsupportedError` for rules with attributes in a grammar that is part of another definition."""
+    for rule in document.rules:
+        if rule.is_attributed:
+            raise UnsupportedError(
+                "the grammar is part of another definition, where captures, temperatures and max_tokens are unknown",
+                where=f"rule {rule.name}, {rule.where}",
+                remedy="Leave these attributes out, or compile it alone, as an Ebnf.",
+            )
 
 
 def renumbered(rules: Rules, externals: Sequence[int]) -> Rules:
@@ -75,6 +109,12 @@ class NamedTokens:
                 remedy="Name it in the outer grammar, or use sg.sequence and sg.one_of.",
             )
         self.sets = [_token_set(name, vocabulary, meter) for name in names]
+        #: What the author of a grammar may not expect.
+        self.notes = [
+            f"{name} is an EOS token: engines end the text there, whatever the grammar has behind it"
+            for name, tokens in zip(names, self.sets, strict=True)
+            if not tokens.complement and not {*vocabulary.eos_ids}.isdisjoint(tokens.ids)
+        ]
 
     def tokens(self, number: int) -> TokenSet:
         """The tokens that an external is one of."""
@@ -110,7 +150,10 @@ def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
     start = next((number for number, rule in enumerate(document.rules) if rule.name == definition.start), -1)
     if start < 0:
         names = ", ".join(rule.name for rule in document.rules)
-        raise DefinitionError(f"there is no rule {definition.start}", remedy=f"Pass start=, one of {names}.")
+        raise DefinitionError(
+            f"there is no rule {definition.start}", where=document.rules[0].where,
+            remedy=f"Pass start=, one of {names}.",
+        )  # fmt: skip
     facts = establish(document, meter)
     if dialect.macros:
         facts = without_left_recursion(facts, meter)
@@ -132,6 +175,8 @@ def rules_of(facts: RuleFacts, start: int, meter: Meter) -> tuple[Rules, dict[in
     states = 0
     for rule in sorted(decided.called):
         rules[rule] = automaton_of(facts, decided, rule, meter)
+        if (most := facts.document.rules[rule].max_tokens) is not None:
+            rules[rule] = bounded(rules[rule], most)
         states += len(rules[rule].edges)
         meter.check_states(states, "the automata of the rules")
     return rules, {rule: facts.document.rules[rule].name for rule in rules}

@@ -9,9 +9,11 @@ replaced by what it comes to but for the empty text, in rules of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
+from ...errors import UnsupportedError
 from ...runtime.core.digraph import solve
 from ...system.depth_first import fold
 from .facts import RuleFacts, establish, left_corners
@@ -38,7 +40,7 @@ _Circle: TypeAlias = "frozenset[int]"
 def without_left_recursion(facts: RuleFacts, meter: Meter) -> RuleFacts:
     """The facts of a grammar with the same rules, of which none begins with itself.
 
-    Raises `UnsupportedError` for one that does so behind free text, and `BudgetExceededError`.
+    Raises `UnsupportedError` for one that does so behind free text, or has attributes, and `BudgetExceededError`.
     """
     rules = facts.document.rules
     meter.check_memory(len(rules) ** 2 // 8, _DOING)
@@ -81,10 +83,16 @@ class _Rewriting:
         todo = [(number, number in self._circles) for number in range(len(self._rules))]
         for number, is_new in todo:  # grows as it goes
             old, first = self._rules[number], len(self._nodes)
+            if is_new and old.is_attributed and number in self._circles:
+                raise UnsupportedError(
+                    f"the rule {old.name} begins with itself, and has attributes",
+                    where=old.where,
+                    remedy="Give them to a rule that is nothing but this one: text[capture] ::= sum.",
+                )
             root = self._copy(old.root) if not is_new else self._not_empty(number)
             if is_new and len(rules) < len(self._rules) and self._facts.nullable(old.root):
                 root = self._add(Choice((self._add(Sequence(())), root)))
-            rules.append(Rule(old.name, old.where, first, root))
+            rules.append(replace(old, first=first, root=root))
             todo += ((each, True) for each in [*self._made][len(todo) - len(self._rules) :])
         return GbnfGrammar(tuple(self._nodes), tuple(rules), self._facts.document.tokens)
 

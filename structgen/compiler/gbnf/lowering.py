@@ -11,11 +11,12 @@ lowered yet is *open* until it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Protocol
 
 from ...budget import Meter
+from ...runtime.pushdown.captures.labels import RuleLabel
 from ...system.depth_first import post_order
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import CountedEdge, Edge, First, Program, State, TokenBound, TokenEdge, TokenSet
@@ -55,6 +56,8 @@ class Lowering:
         Of the program that they become part of; None begins one.
     externals:
         What they call besides.
+    labels:
+        By rule what is said of its texts: a state with that label lies on the stack below the rule's own.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Lowering:
         meter: Meter,
         interiors: Interiors | None = None,
         externals: Externals | None = None,
+        labels: Mapping[int, RuleLabel] | None = None,
     ) -> None:
         self.interiors = interiors or Interiors(Program())
         self.program = self.interiors.program
@@ -73,6 +77,8 @@ class Lowering:
         self._names = names
         self._meter = meter
         self._externals = externals
+        self._labels = labels or {}
+        self._labelled: dict[int, First] = {}
         self._uncalled = -1  # a rule whose states are at the bottom of the stack
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
@@ -83,8 +89,13 @@ class Lowering:
 
     def run(self, start: int) -> Program:
         """The program of a rule, which is called by none. Raises `BudgetExceededError`."""
-        self._uncalled = start
-        self.program.start = self._state(start, self._rules[start].start)
+        if start in self._labels:
+            there = self._rules[start]
+            self.program.start = self.program.state(self._names[start], returns=there.accepting[there.start])
+            self.program.give(self.program.start, self._callee(start))
+        else:
+            self._uncalled = start
+            self.program.start = self._state(start, self._rules[start].start)
         self._drain()
         return self.program
 
@@ -219,11 +230,24 @@ class Lowering:
 
     def _callee(self, callee: int) -> First:
         """What the first state of a rule does, or an external."""
+        if callee in self._labels:
+            return self._first_labelled(callee)
         if callee >= 0:
             return self._first_of(callee)
         assert self._externals is not None
         tokens = self._externals.tokens(-1 - callee)
         return First([], [TokenEdge(tokens, ())]) if tokens is not None else self._externals.first(-1 - callee)
+
+    def _first_labelled(self, rule: int) -> First:
+        """What the first state of a rule does, above a state with the rule's label."""
+        if rule not in self._labelled:
+            first, below = self._first_of(rule), self.program.state(self._names[rule], returns=True)
+            self.program.labels[below] = self._labels[rule]
+            self._labelled[rule] = First(
+                [edge._replace(sequence=(below, *edge.sequence)) for edge in first.edges],
+                [edge._replace(sequence=(below, *edge.sequence)) for edge in first.tokens],
+            )
+        return self._labelled[rule]
 
     def _call(self, rule: int, first: list[Edge], target: int) -> Iterable[Edge]:
         if target >= 0 and not self._sequence(rule, target):

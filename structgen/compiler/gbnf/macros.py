@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from ...budget import Meter
 from ...errors import DefinitionError, UnsupportedError
+from ...runtime.pushdown.captures.labels import RuleLabel
+from ...system.arguments import is_temperature
+from .attributes.attributed import WrittenAttributes
 from .characters import Character, read_character
 from .dialects import Escapes
 
@@ -23,13 +27,17 @@ _INLINE_FLAGS = re.compile(r"\(\?([isu]+)\)")
 #: A character or a class of a pattern, or the beginning of a group as Python names it.
 _PART = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\(\?P<|[^.\\\[(]+|.", re.DOTALL)
 
-#: Attributes of rules that say something of a text that was read: of each, where there is such a thing.
-_ATTRIBUTES_ELSEWHERE = {
-    "max_tokens": "sg.Grammar, in Lark's syntax, has budgets of tokens: name[max_tokens=20]: ...",
-    **dict.fromkeys(["capture", "stop_capture"], "sg.Grammar, in Lark's syntax, has captures: NAME[capture]: ..."),
-    "temperature": "sg.Grammar, in Lark's syntax, has temperatures: NAME[temperature=0.7]: ...",
-}
-_CHARACTERS = re.compile(r"[0-9]{1,10}")
+_COUNT, _NUMBER = re.compile(r"[0-9]{1,10}(?![0-9])"), re.compile(r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
+
+#: Attributes of rules whose values are numbers: how these are written. Others are ``lazy``, and names of captures.
+_NUMBERS = {
+    "max_chars": _COUNT, "max_tokens": _COUNT, "temperature": _NUMBER,
+    "capture_hidden_suffix_bytes": _COUNT, "capture_hidden_stop_bytes": _COUNT,
+    "capture_hidden_body_rule_id": _COUNT, "capture_hidden_marker_rule_id": _COUNT,
+}  # fmt: skip
+
+_ATTRIBUTES = "There are lazy, max_chars, max_tokens, temperature and capture."
+
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
 _PLAIN = re.compile(r'[^"\\\0\r\n\ud800-\udfff]+')
 _WORD = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
@@ -71,9 +79,7 @@ class MacroReader:
 
     def tag_dispatch(self) -> TagDispatch[str]:
         """``TagDispatch(("<a>", rule), ..., loop_after_dispatch=true, excludes=("b", ...))``."""
-        found = self._dispatch(TagDispatch[str]([], True, []), self._quoted)
-        self._check_apart([tag for tag, _, _ in found.tags], found.excludes)
-        return found
+        return self._apart(self._dispatch(TagDispatch[str]([], True, []), self._quoted))
 
     def token_tag_dispatch(self) -> TagDispatch[int]:
         """``TokenTagDispatch((5, rule), ..., loop_after_dispatch=true, excludes=(7, ...))``."""
@@ -91,31 +97,58 @@ class MacroReader:
             raise self._error("no token is named", "Write the ids of some: Token(5, 7).")
         return found
 
-    def attributes(self) -> int | None:
-        """``[lazy, max_chars=20]``: how many characters a rule may have; None if it ends as soon as it can."""
+    def attributes(self, rule: str) -> WrittenAttributes:
+        """``[lazy, max_chars=20, max_tokens=5, capture="name", temperature=0.5]``, of a rule with that name.
+
+        XGrammar writes ends that captures are without as numbers of bytes, or of rules.
+        """
         self._take("[")
-        found: dict[str, int | None] = {}
+        named: dict[str, str] = {}
+        numbers: dict[str, float] = {}
         while True:
-            begin, name = self.at, self._word()
-            if remedy := _ATTRIBUTES_ELSEWHERE.get(name):
-                what = f"the attribute {name} of a rule is not supported"
-                raise UnsupportedError(what, where=self._where(begin), remedy=remedy)
-            if name == "max_chars":
-                self._take("=")
-                self._skip()
-                digits = _CHARACTERS.match(self._text, self.at)
-                if digits is None:
-                    raise self._error("expected a number of characters", "Write NAME[max_chars=20] ::= ...")
-                self.at = digits.end()
-                found[name] = int(digits[0])
+            name = self._word()
+            if name in named or name in numbers:
+                raise self._error(f"the attribute {name} is there twice", "Say it once.")
+            if name in _NUMBERS:
+                numbers[name] = self._number(name)
             elif name == "lazy":
-                found[name] = None
+                named[name] = ""
+            elif name == "capture" and not self._takes("="):
+                named[name] = rule
+            elif name in ("capture", "stop_capture"):
+                if name == "stop_capture":
+                    self._take("=")
+                named[name] = self._quoted()
             else:
-                raise self._error(f"no attribute is named {name}", "There are lazy and max_chars.")
+                raise self._error(f"no attribute is named {name}", _ATTRIBUTES)
             if not self._takes(","):
                 self._take("]")
-                # What is lazy ends at the first place where it can, whether or not its characters are used up.
-                return None if "lazy" in found else found["max_chars"]
+                return self._written(named, numbers)
+
+    def _number(self, name: str) -> float:
+        """The value of an attribute."""
+        self._take("=")
+        self._skip()
+        digits = _NUMBERS[name].match(self._text, self.at)
+        value = float(digits[0]) if digits is not None else -1
+        least = 1 if name == "max_tokens" else 0
+        if digits is None or value < least or (name == "temperature" and not is_temperature(value)):
+            what = "a temperature" if name == "temperature" else f"a number from {least} on"
+            raise self._error(f"expected {what} behind {name}=", f"Write NAME[{name}=...] ::= ...")
+        self.at = digits.end()
+        return value
+
+    def _written(self, named: dict[str, str], numbers: dict[str, float]) -> WrittenAttributes:
+        whole = {name: int(value) for name, value in numbers.items() if name != "temperature"}
+        capture, end_capture = named.get("capture", ""), named.get("stop_capture", "")
+        hidden = whole.get("capture_hidden_suffix_bytes", whole.get("capture_hidden_stop_bytes", 0))
+        label = None
+        if capture or end_capture or "temperature" in numbers:
+            label = RuleLabel(capture, end_capture, hidden, numbers.get("temperature"))
+        return WrittenAttributes(
+            label, whole.get("max_chars"), whole.get("max_tokens"), "lazy" in named,
+            whole.get("capture_hidden_marker_rule_id"),
+        )  # fmt: skip
 
     def texts(self) -> list[str]:
         """``Substring("a ", "b ")``."""
@@ -187,13 +220,29 @@ class MacroReader:
         self._each(one)
         return named[-1]
 
-    def _check_apart(self, tags: list[str], excludes: list[str]) -> None:
-        """Refuse a tag that holds another one, or what is excluded."""
-        known, seen = {*tags, *excludes}, {*excludes}
+    def _apart(self, found: TagDispatch[str]) -> TagDispatch[str]:
+        """Without tags that hold what is excluded: these never come. Refuses one that holds another tag, or begins
+        with what is excluded."""
+        over = self._holding([tag for tag, _, _ in found.tags], {*found.excludes}, own=True)
+        tags = [tag for tag, _, _ in found.tags if tag not in over]
+        refused = [each for tag in over for each in found.excludes if tag.startswith(each)]
+        refused += (tag for tag, count in Counter(tags).items() if count > 1)
+        refused += self._holding(tags, {*tags}, own=False).values()
+        if refused:
+            raise UnsupportedError(
+                f"a tag holds {refused[0]!r}, which is a tag too, or excluded",
+                where=self._where(self.at),
+                remedy="Give it to one tag alone, and what comes behind it to that tag's rule.",
+            )
+        return found._replace(tags=[each for each in found.tags if each[0] not in over])
+
+    def _holding(self, tags: list[str], known: set[str], *, own: bool) -> dict[str, str]:
+        """By tag that holds a known text one of these; its ``own`` counts, too, or not."""
         lengths = sorted({len(each) for each in known if len(each) <= _SHORT})
         long = [each for each in known if len(each) > _SHORT]
+        found: dict[str, str] = {}
         for tag in tags:
-            inner = tag if tag in seen else ""
+            inner = tag if own and tag in known else ""
             for length in lengths[: bisect_left(lengths, len(tag))]:
                 self._meter.check_time(_DOING)
                 parts = (tag[at : at + length] for at in range(len(tag) - length + 1))
@@ -202,12 +251,8 @@ class MacroReader:
                 others = self._meter.each(long, _DOING)
                 inner = inner or next((each for each in others if each != tag and each in tag), "")
             if inner:
-                raise UnsupportedError(
-                    f"a tag holds {inner!r}, which is a tag too, or excluded",
-                    where=self._where(self.at),
-                    remedy="Give it to one tag alone, and what comes behind it to that tag's rule.",
-                )
-            seen.add(tag)
+                found[tag] = inner
+        return found
 
     def _named(self, found: TagDispatch[T], tag: Callable[[], T]) -> TagDispatch[T]:
         name = self._word()

@@ -28,7 +28,8 @@ from ..patterns.lower import counts_far, language
 from ..patterns.measures import children
 from ..patterns.syntax import BYTES_OF_RANGE, Alternate, Chars, Repeat
 from ..patterns.syntax import Node as RegexNode
-from .automata import closed_early, network_of
+from .attributes.attributed import WrittenAttributes, attributed
+from .automata import network_of
 from .characters import Character, read_character
 from .dialects import GBNF, Escapes, GbnfDialect
 from .macros import MacroReader
@@ -114,7 +115,7 @@ class _Reader:
         self._mentioned: list[int] = []  # the offset at which each rule is named first
         self._rules: dict[int, Rule] = {}
         self._tokens: dict[str, int] = {}  # by how each is written: its number
-        self._closing: dict[int, int | None] = {}  # by rule with a bound: its characters, None for a lazy one
+        self._attributes: dict[int, WrittenAttributes] = {}  # by rule that has some
         #: Where each text, class and name of a rule begins.
         self.offsets: dict[NodeId, int] = {}
 
@@ -126,13 +127,13 @@ class _Reader:
             self._meter.check_time("reading the grammar")
             self._rule()
         if not self._rules:
-            raise DefinitionError("the grammar has no rules", remedy='Write one: root ::= "yes" | "no".')
+            raise self._error("the grammar has no rules", 'Write one: root ::= "yes" | "no".', 0)
         for name, number in self._numbers.items():
             if number not in self._rules:
                 raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])
         rules = tuple(self._rules[number] for number in range(len(self._rules)))
         grammar = GbnfGrammar(tuple(self._nodes), rules, tuple(self._tokens))
-        return closed_early(grammar, self._closing, self._meter) if self._closing else grammar
+        return attributed(grammar, self._attributes, [*self._rules], self._meter) if self._attributes else grammar
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class _Reader:
         self._at = name.end()
         if self._dialect.macros and self._next() == "[":
             macro = MacroReader(self._text, self._at, self._dialect.escapes, self.where, self._meter)
-            self._closing[number] = macro.attributes()
+            self._attributes[number] = macro.attributes(name[0])
             self._at = macro.at
         self._skip(lines=not self._dialect.by_lines)
         if not self._text.startswith("::=", self._at):
@@ -368,6 +369,19 @@ class _Reader:
         except StructgenError as error:
             raise error.within(self.where(begin)) from None
 
+    def _substring(self, macro: MacroReader) -> NodeId:
+        """Any run of some texts."""
+        begin, texts = self._at, macro.texts()
+        try:
+            return self._network(factors_dfa(texts, self._meter))
+        except BudgetExceededError as error:
+            raise BudgetExceededError(
+                error.what,
+                where=self.where(begin),
+                remedy="Pass a larger budget=Budget(states=...), twice its characters will do; or use sg.Grammar, in"
+                ' Lark\'s syntax, whose %regex {"substring_chars": ...} spells out no text of megabytes.',
+            ) from error
+
     def _network(self, dfa: Dfa, only: Ranges = _BYTES) -> NodeId:
         return self._add(network_of(of_dfa(dfa, self._meter), only))
 
@@ -502,5 +516,5 @@ _MACROS: dict[str, Callable[[_Reader, MacroReader], NodeId]] = {
     "Token": lambda reader, macro: reader._among(macro.ids()),
     "ExcludeToken": lambda reader, macro: reader._among(macro.ids(), others=True),
     "Regex": _Reader._regex,
-    "Substring": lambda reader, macro: reader._network(factors_dfa(macro.texts(), reader._meter)),
+    "Substring": _Reader._substring,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from ...runtime.pushdown.captures.labels import RuleLabel
 from ..automata.charset import Ranges
 
 #: Turns that a repeat can have; larger bounds would overflow the stored counts.
@@ -128,12 +129,23 @@ Node: TypeAlias = (
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its name, the place of its definition, and its nodes, ``first`` to ``root``, which is the last one."""
+    """A rule: its name, the place of its definition, and its nodes, ``first`` to ``root``, which is the last one.
+
+    ``label`` says what is captured of its texts, and at which temperature they are sampled; ``max_tokens`` in how
+    many tokens they end, if they can, or as soon as they can then.
+    """
 
     name: str
     where: str
     first: NodeId
     root: NodeId
+    label: RuleLabel | None = None
+    max_tokens: int | None = None
+
+    @property
+    def is_attributed(self) -> bool:
+        """Whether it has to be a rule of its own."""
+        return self.label is not None or self.max_tokens is not None
 
 
 @dataclass(frozen=True)

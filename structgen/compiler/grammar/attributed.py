@@ -75,7 +75,8 @@ def _check_rules(attributes: Iterable[RuleAttributes], grammar: ContextFreeGramm
                 remedy="Name that rule wherever it is meant, or give the definition another name.",
             )
         if each.rule in seen:
-            raise DefinitionError(f"the rule {each.rule} is defined twice", remedy="Give it one definition.")
+            what = f"the rule {each.rule} is defined twice"
+            raise DefinitionError(what, where=f"rule {each.rule}", remedy="Give it one definition.")
         seen.add(each.rule)
 
 

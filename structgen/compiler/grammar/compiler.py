@@ -35,10 +35,11 @@ from .load.growth import check_text
 from .load.loading import is_named, load
 from .load.operators import without_operators
 from .load.parametric import without_parameters
+from .load.refusals import Places
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
-from .parser.empty_rules import without_empty_rules
+from .parser.empty_rules import with_texts, without_empty_rules
 from .parser.lalr import Lalr
 from .unlexed import not_lexed, unlexed
 
@@ -158,7 +159,7 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     dead = conflicts.unproductive(table.symbols, never)
     if grammar.start in dead:
         raise EmptyLanguageError(
-            f"no text can ever complete the rule {grammar.start}",
+            f"no text can ever complete the rule {grammar.start}", where=f"rule {grammar.start}",
             remedy="Give it a way out that does not contain itself, or a terminal that is ignored.",
         )
     without = dead | never
@@ -169,6 +170,7 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
         rule = next(rule for rule in grammar.rules if not without.isdisjoint((rule.origin, *rule.expansion)))
         raise DefinitionError(
             f"no text can ever complete '{rule}', and the grammar has conflicts that it may decide",
+            where=f"rule {rule.origin}",
             remedy="Leave it out, or give it a way out that does not contain itself or a terminal that is ignored.",
         )
     part = lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
@@ -195,10 +197,10 @@ def _names(grammar: ContextFreeGrammar, table: Lalr) -> NDArray[np.uint8]:
     def short(text: str | None) -> str | None:
         return text if text is None or len(text) <= LONGEST else None
 
-    terminals = (WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals)
+    terminals = [WrittenTerminal(t.name, short(t.text), short(t.pattern)) for t in grammar.terminals]
     rules = (f"{called[origin]}: {' '.join(called[s] for s in expansion)}" for origin, expansion in symbols.rules)
     items = (" ".join(map(str, kernel)) for kernel in kernels)
-    return Provenance(tuple(terminals), tuple(rules), tuple(items)).to_section()
+    return Provenance.of(terminals, rules, items).to_section()
 
 
 def _attributes(grammar: ContextFreeGrammar, table: Lalr) -> GrammarAttributes:
@@ -251,8 +253,10 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     names = [name for name, _ in definition.definitions]
     check_options(marked.options)
     if unknown := next((name for name in marked.references if name not in names), None):
+        reference = marked.references[unknown]
         raise DefinitionError(
-            f"there is no grammar {marked.references[unknown]}",
+            f"there is no grammar {reference}",
+            where=Places(definition.text, definition.text).of_match(rf"{re.escape(reference)}(?![\w-])"),
             remedy=f"Give its definition: sg.Grammar(..., definitions={{{unknown!r}: ...}}).",
         )
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
@@ -292,7 +296,22 @@ def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], met
         for each in grammar.terminals
     )  # fmt: skip
     in_order = sorted(terminals, key=lambda each: (-each.priority, not each.is_shortest, each.automaton is None))
-    return replace(grammar, terminals=tuple(in_order))
+    return _without_barren(replace(grammar, terminals=tuple(in_order)))
+
+
+def _without_barren(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
+    """The grammar without alternatives that hold an automaton of no texts; where none is left, the lexer says so."""
+    barren = {each.name for each in grammar.terminals if each.automaton is not None and not each.automaton.states}
+    terminals = tuple(each for each in grammar.terminals if each.name not in barren)
+    rules = with_texts([*grammar.rules], {each.name for each in terminals}) if barren else []
+    origins = {rule.origin for rule in rules}
+    if grammar.start not in origins:
+        return grammar
+    return replace(
+        grammar, rules=tuple(rules), terminals=terminals,
+        ignored=tuple(name for name in grammar.ignored if name not in barren),
+        captures=tuple(each for each in grammar.captures if each.rule in origins),
+    )  # fmt: skip
 
 
 def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:

@@ -92,6 +92,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         definition.excludes,
         special,
         definition.separators,
+        definition.max_items,
     )
 
 

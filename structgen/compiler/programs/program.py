@@ -44,6 +44,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...runtime.pushdown.captures.labels import RuleLabel
 from ...runtime.pushdown.tables import MOST_MEMBERS
 
 State: TypeAlias = int
@@ -215,6 +216,10 @@ class Program:
     counts_tokens: bool = False
     #: The marks of states in and around arrays whose items must differ; see `structgen.runtime.pushdown.distinct`.
     distinct: dict[State, int] = field(default_factory=dict)
+    #: What is said of the rules that states without edges stand for on the stack; see `runtime.pushdown.captures`.
+    labels: dict[State, RuleLabel] = field(default_factory=dict)
+    #: What the author of the definition may not expect.
+    notes: list[str] = field(default_factory=list)
 
     def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
         """A new state without edges; ``name`` is for whoever reads the program."""
@@ -303,7 +308,7 @@ class Program:
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
             self.plain.copy(), {state: edges[:] for state, edges in self.token_edges.items()},
             self.token_bounds.copy(), self.interiors.copy(), self.reads_tokens, self.counts_tokens,
-            self.distinct.copy(),
+            self.distinct.copy(), self.labels.copy(),
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from ... import kernels
 from ...budget import Budget, Meter
 from ...errors import InternalError
 from ...runtime.automaton.tables import DEAD, MARK
+from ...runtime.pushdown.captures.labels import LabelledState, StateLabels
 from ...runtime.pushdown.tables import PAIR, PushdownTables
 from ...runtime.pushdown.token_edges import TokenTables
 from ...storage.container import smallest
@@ -274,7 +275,13 @@ class Flattener:
                 for state, (interior, behind) in program.interiors.items()
                 if states[state]
             },
-        )
+            labels=StateLabels(
+                tuple(
+                    LabelledState(int(number[state]), label)
+                    for state, label in sorted(program.labels.items(), key=itemgetter(0)) if states[state]
+                )
+            ),
+        )  # fmt: skip
 
     def all_tables(self) -> PushdownTables:
         """The tables of all states so far."""

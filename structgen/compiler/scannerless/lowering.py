@@ -92,6 +92,7 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
         if terminal.pattern is None:
             raise UnsupportedError(
                 f"the grammar is part of another definition and has {terminal.name}, which nothing lexes",
+                where=f"terminal {terminal.name}",
                 remedy="Put special tokens and schemas beside the grammar, in a sequence, or compile it alone.",
             )
     if grammar.captures or any(terminal.temperature is not None for terminal in grammar.terminals):

@@ -19,7 +19,7 @@ from ...system.memo import Memo
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
-from ..gbnf.compiler import NamedTokens, Rules, read_gbnf, renumbered, rules_of
+from ..gbnf.compiler import NamedTokens, Rules, read_gbnf, refuse_attributes, renumbered, rules_of
 from ..gbnf.facts import RuleFacts, establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
@@ -394,7 +394,8 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
             return _known(Grammar(format_.value, **format_.options), linker)
         return _SchemaInner(format_, definition, linker)
     except TypeError as error:
-        raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
+        raise DefinitionError(f"the options {format_.options} are not known", where=format_.where,
+                              remedy="Leave them out.") from error
     except StructgenError as error:
         raise linker.located(error, format_) from error
 
@@ -441,7 +442,9 @@ def _named_tokens(marks: tuple[str, ...], linker: Linker) -> NamedTokens | None:
 def _read_grammar(definition: Gbnf | Grammar, meter: Meter) -> tuple[RuleFacts, int]:
     """What holds of the rules of a grammar, and which is the start."""
     if isinstance(definition, Gbnf):
-        return read_gbnf(definition, meter)
+        found = read_gbnf(definition, meter)
+        refuse_attributes(found[0].document)
+        return found
     from ..scannerless.lowering import lower_grammar
 
     return establish(lower_grammar(definition, meter), meter), 0

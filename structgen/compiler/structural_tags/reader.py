@@ -90,7 +90,9 @@ class _Fields:
         self.where = where
         self._depth = depth
         if not isinstance(value, dict):
-            raise DefinitionError("a format is an object with a type", where=where or "/")
+            raise DefinitionError(
+                "a format is an object with a type", where=where or "/", remedy='Write {"type": ...}.'
+            )
         self._left = dict(value)
         self.type = self.take("type", str)
 
@@ -121,7 +123,10 @@ class _Fields:
         values = self.take(name, list, default)
         for number, value in enumerate(values):
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-                raise DefinitionError(f"{name} has {_shown(value)}", where=f"{self.where}/{name}/{number}")
+                kinds = kind if isinstance(kind, tuple) else (kind,)
+                remedy = f"Make it a {' or '.join(each.__name__ for each in kinds)}."
+                where = f"{self.where}/{name}/{number}"
+                raise DefinitionError(f"{name} has {_shown(value)}", where=where, remedy=remedy)
         return list(values)
 
     def texts(self, name: str, default: Foreign = ...) -> tuple[str, ...]:
@@ -151,7 +156,10 @@ class _Fields:
         found = self.items("rules", (list, tuple))
         for number, pair in enumerate(found):
             if len(pair) != 2 or not isinstance(pair[0], kind) or isinstance(pair[0], bool) or pair[0] == "":
-                raise DefinitionError("a rule is a pattern and a format", where=f"{self.where}/rules/{number}")
+                raise DefinitionError(
+                    "a rule is a pattern and a format", where=f"{self.where}/rules/{number}",
+                    remedy='Write ["<a>", {"type": ...}].',
+                )  # fmt: skip
         parts = [(pair[1], f"{self.where}/rules/{n}/1", self._depth + 1) for n, pair in enumerate(found)]
         return [pair[0] for pair in found], parts
 
@@ -297,7 +305,10 @@ def _tags(fields: _Fields) -> list[_Part]:
 def _as_tag(value: dict[str, Foreign], where: str) -> dict[str, Foreign]:
     """The JSON of a tag, which need not say that it is one."""
     if value.get("type", "tag") != "tag":
-        raise DefinitionError(f"{_shown(value['type'])} stands where a tag must", where=where)
+        raise DefinitionError(
+            f"{_shown(value['type'])} stands where a tag must", where=where,
+            remedy='Write {"type": "tag", "begin": ..., "content": ..., "end": ...}.',
+        )  # fmt: skip
     return {"type": "tag", **value}
 
 
@@ -318,7 +329,10 @@ def _token_triggered_tags(fields: _Fields) -> _Plan:
 def _rest_of_text(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
     """A tag without the trigger that it begins with; None where it does not."""
     if not isinstance(tag.begin, ConstText):
-        raise DefinitionError("a token begins a tag that a string triggers", where=tag.where)
+        raise DefinitionError(
+            "a token begins a tag that a string triggers", where=tag.where,
+            remedy="Use token_triggered_tags, or begin the tag with the string.",
+        )  # fmt: skip
     if not tag.begin.value.startswith(trigger):
         return None
     return tag.without(trigger)
@@ -326,7 +340,10 @@ def _rest_of_text(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
 
 def _rest_of_token(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
     if isinstance(tag, PlainTag) or not isinstance(tag.begin, OneToken):
-        raise DefinitionError("a string begins a tag that a token triggers", where=tag.where)
+        raise DefinitionError(
+            "a string begins a tag that a token triggers", where=tag.where,
+            remedy="Use triggered_tags, or begin the tag with the token.",
+        )  # fmt: skip
     if tag.begin.names != (trigger,):
         return None
     return replace(tag, begin=ConstText(tag.begin.where, ""))
@@ -342,7 +359,7 @@ def _behind(
     label = fields.take("label", str, "")
     at_least_one, once = fields.flag("at_least_one"), fields.flag("stop_after_first")
     if not triggers:
-        raise DefinitionError("there are no triggers", where=fields.where or "/")
+        raise DefinitionError("there are no triggers", where=fields.where or "/", remedy="Name what tags begin with.")
 
     def make(tags: list[Format]) -> Format:
         if at_least_one and once:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -187,11 +188,32 @@ class UnfinishedJson:
         return end, False
 
 
-def pointers(path: list[JsonPlace]) -> list[str]:
-    """The JSON pointers of values that lie each in the one before."""
-    found = [""]
+def place_at(data: bytes, pointer: str) -> JsonPlace | None:
+    """The value that a JSON pointer (RFC 6901) names, or the last one on the way to it; None where no JSON begins."""
+    at = UnfinishedJson(data).root
+    for segment in pointer.split("/")[1:]:
+        if at is None:
+            break
+        name = segment.replace("~1", "/").replace("~0", "~")
+        names = at.names if at.kind == "object" else [str(i) for i in range(len(at.children))]
+        found = dict(zip(names, at.children, strict=False)).get(name)
+        if found is None:
+            break
+        at = found
+    return at
+
+
+def segment(outer: JsonPlace, at: int) -> str:
+    """The piece of a JSON pointer that leads to a member or an item of a value."""
+    return escaped(outer.names[at]) if outer.kind == "object" else str(at)
+
+
+def escaped(name: str) -> str:
+    """A name as a piece of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def segments(path: list[JsonPlace]) -> Iterator[str]:
+    """Of values that lie each in the one before: the pieces of a JSON pointer to the last one."""
     for outer, inner in pairwise(path):
-        at = next(i for i in range(len(outer.children) - 1, -1, -1) if outer.children[i] is inner)
-        segment = outer.names[at] if outer.kind == "object" else str(at)
-        found.append(f"{found[-1]}/{segment.replace('~', '~0').replace('/', '~1')}")
-    return found[: len(path)]
+        yield segment(outer, next(i for i in range(len(outer.children) - 1, -1, -1) if outer.children[i] is inner))

@@ -30,6 +30,7 @@ _SAID = {
     "minimum": "it is at least {}", "maximum": "it is at most {}",
     "exclusive_minimum": "it is more than {}", "exclusive_maximum": "it is less than {}",
     "multiple_of": "it is a multiple of {}",
+    "min_digits": "it has {} digits at least", "max_digits": "it has {} digits at most",
     "required": "it has the members {}", "min_properties": "it has {} members at least",
     "max_properties": "it has {} members at most", "min_items": "it has {} items at least",
     "max_items": "it has {} items at most", "unique_items": "its items differ from one another",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .json_places import JsonPlace, UnfinishedJson, pointers
+from .json_places import JsonPlace, UnfinishedJson, segment, segments
 from .probes import DEEP, Atom, SchemaProbes
 from .verdicts import TextPiece, verdict
 
@@ -35,16 +35,20 @@ class TextPieces:
     def __init__(self, probes: SchemaProbes, data: bytes, *, ended: bool) -> None:
         self._probes, self._data, self._ended = probes, data, ended
         self.json = UnfinishedJson(data)
-        #: By the identity of a value: its JSON pointer, and in how many values it lies.
-        self._places = {
-            id(place): (pointer, depth)
-            for depth, (place, pointer) in enumerate(zip(self.json.path, pointers(self.json.path), strict=True))
-        }
+        path = self.json.path
+        #: By the identity of a value: what it lies in, which piece of a JSON pointer leads there, how deep it lies.
+        self._places: dict[int, tuple[JsonPlace | None, str, int]] = {id(path[0]): (None, "", 0)} if path else {}
+        for depth, (outer, place, piece) in enumerate(zip(path, path[1:], segments(path), strict=False), 1):
+            self._places[id(place)] = outer, piece, depth
         self._broken = set(self._places)  # the values that the text breaks off within, or just behind
 
     def path(self, place: JsonPlace) -> str:
         """The JSON pointer of a value."""
-        return self._places[id(place)][0]
+        pieces, here = list[str](), place
+        while (found := self._places[id(here)])[0] is not None:
+            here = found[0]
+            pieces.append(f"/{found[1]}")
+        return "".join(reversed(pieces))
 
     def innermost(self) -> str:
         """The JSON pointer of the value that the text breaks off in."""
@@ -52,9 +56,8 @@ class TextPieces:
 
     def enter(self, place: JsonPlace, at: int) -> None:
         """Note where a value's member or item stands."""
-        piece = segment(place.names[at]) if place.kind == "object" else str(at)
-        path, depth = self._places[id(place)]
-        self._places.setdefault(id(place.children[at]), (f"{path}/{piece}", depth + 1))
+        depth = self._places[id(place)][2]
+        self._places.setdefault(id(place.children[at]), (place, segment(place, at), depth + 1))
 
     def is_broken(self, place: JsonPlace) -> bool:
         """Whether the text breaks off within a value, or just behind it."""
@@ -99,7 +102,7 @@ class TextPieces:
     def _piece(self, place: JsonPlace, *, deep: bool) -> _Text:
         """A value's text; unless it is ``deep``, a 0 stands for each value in it, also for one that breaks off."""
         whole, end = self._is_whole(place), self._end(place)
-        _, depth = self._places[id(place)]
+        depth = self._places[id(place)][2]
         if deep or not place.children:
             return _Text(self._data[place.start : end], whole, depth)
         parts: list[bytes] = []
@@ -109,8 +112,3 @@ class TextPieces:
             at = self._end(child)
         parts.append(self._data[at:end])
         return _Text(b"".join(parts), whole, depth)
-
-
-def segment(name: str) -> str:
-    """A name as a piece of a JSON pointer."""
-    return name.replace("~", "~0").replace("/", "~1")

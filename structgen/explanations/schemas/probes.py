@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ...budget import Budget, Meter
+from ...compiler.json_schema.algebra.assertions import INTEGER_DIGITS, NUMBER_DIGITS
 from ...compiler.json_schema.algebra.sharing import said
 from ...compiler.json_schema.compiler import bring_to_normal_form, lower_schema
 from ...compiler.json_schema.read.document import Document, Schema, SchemaId
@@ -38,9 +39,10 @@ _DEEPEST = 64
 
 #: The fields that keywords of any value are in, and those of each type.
 _ANY = ("types", "enum")
+_DIGITS = tuple(sorted(INTEGER_DIGITS | NUMBER_DIGITS))
 FIELDS = {
     "string": (*_ANY, "min_length", "max_length", "pattern", "format"),
-    "number": (*_ANY, "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"),
+    "number": (*_ANY, "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of", *_DIGITS),
     "word": _ANY,
     "object": (
         *_ANY, "properties", "required", "additional_properties", "min_properties", "max_properties",
@@ -66,6 +68,7 @@ _CONTEXT = {
     "contains": ("min_contains", "max_contains"),
     "if_": ("then", "else_"),
     "types": ("integer_is_exact",),
+    **dict.fromkeys(_DIGITS, ("types",)),
 }
 
 
@@ -101,7 +104,10 @@ class SchemaProbes:
     """
 
     def __init__(self, definition: JsonSchema) -> None:
-        self.definition = _as_json(definition)
+        self._whole = _as_json(definition)
+        #: Of the keywords alone: how many items there are without any is none of their matter.
+        self.definition = with_options(self._whole, max_items=None)
+        self.max_items = definition.max_items
         meter = Meter(Budget())
         document = read(definition.text, meter, additional_properties=definition.additional_properties)
         schemas, self.root = without_dynamic_references(document, meter)
@@ -173,7 +179,7 @@ class SchemaProbes:
             schemas = list(self.schemas)
             for atom in removed:
                 schemas[atom.schema] = without(schemas[atom.schema], atom, self.anything)
-            definition = _without_option(self.definition, option)
+            definition = _without_option(self._whole, option)
             machine = self._machines[key] = self._compiled(schemas, self.root, definition)
         return machine if isinstance(machine, bool) else self._takes(machine, data, whole, 0)
 
@@ -294,6 +300,7 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
         "excludes": {"excludes": ()},
         "item_separator": {"item_separator": None},
         "key_separator": {"key_separator": None},
+        "max_items": {"max_items": None},
     }
     return with_options(definition, **loose[option]) if option else definition
 

@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeAlias
 
 from ...compiler.json_schema.read.document import SchemaId
 from ..values import Reason
-from .json_places import JsonPlace
+from .json_places import JsonPlace, escaped
 from .keywords import KeywordTexts
-from .pieces import TextPieces, segment
+from .pieces import TextPieces
 from .probes import DEEP, DEEP_FIELDS, FIELDS, Atom, SchemaProbes
 from .subschemas import ApplyingSubschemas, Choice
 
@@ -93,7 +93,7 @@ class SchemaReasons:
             found = self._solved(_Goal(frozenset({self._probes.root}), is_all=True), root)
             if not found:
                 self._meet_pending()
-            return found or self._of_order() or self._by_leaving_out()
+            return found or self._of_order() or self._of_length() or self._by_leaving_out()
         except OutOfBounds:
             self.notes.append("the schema has more alternatives than were looked at; the reason may be among them")
             return found
@@ -105,7 +105,7 @@ class SchemaReasons:
         place = self._json.path[-1]
         if place.kind == "object" and place.end < 0:
             if len(place.names) > len(place.children):
-                return f"the value of {self._pieces.path(place)}/{segment(place.names[-1])}"
+                return f"the value of {self._pieces.path(place)}/{escaped(place.names[-1])}"
             what = "a member's name" if place.name_start >= 0 else "the members"
             return f"{what} of {self._pieces.path(place) or 'the root'}"
         said = self._keywords.summary(self._schemas_of.get(id(place), []), place.kind)
@@ -153,7 +153,7 @@ class SchemaReasons:
             schemas = self._subschemas.applied(
                 frozenset(child for each in around for child in self._subschemas.of_member(each, name))
             )
-            path = f"{self._pieces.path(place)}/{segment(name)}"
+            path = f"{self._pieces.path(place)}/{escaped(name)}"
             self._met |= {Atom(each, field): path for each in schemas for field in _FIELDS & self._probes.said[each]}
 
     def _of_order(self) -> _Found:
@@ -161,6 +161,13 @@ class SchemaReasons:
         if self._probes.definition.property_order == "any" or not self._revived((), "property_order"):
             return ()
         return (self._keywords.order(self._pieces.innermost()),)
+
+    def _of_length(self) -> _Found:
+        """Whether it is the length of arrays that no keyword bounds."""
+        if self._probes.max_items is None or not self._revived((), "max_items"):
+            return ()
+        what = f"an array that no keyword bounds has no more items (max_items={self._probes.max_items})"
+        return (Reason("option", ("max_items",), what, self._pieces.innermost()),)
 
     def _revived(self, atoms: Iterable[Atom], option: str = "") -> bool:
         self._check_time()

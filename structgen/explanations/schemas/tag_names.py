@@ -8,7 +8,7 @@ from itertools import pairwise, repeat
 
 from ...compiler.json_schema.layout.styles import STYLES
 from ..values import Reason
-from .json_places import JsonPlace, pointers
+from .json_places import JsonPlace, segments
 from .probes import SchemaProbes
 from .subschemas import ApplyingSubschemas
 
@@ -50,10 +50,10 @@ class TagNames:
             return ()
         if STYLES[self._style].again is not None:
             what = f"style={self._style!r} has declared members alone, once each"
-            return (Reason("tag", (), what, pointers(path)[-1]),)
+            return (Reason("tag", (), what, _pointer(path)),)
         if _NO_NAME.search(name) or (is_over and not name):
             what = f"no member that is not declared is named so in style={self._style!r}"
-            return (Reason("tag", (), what, pointers(path)[-1]),)
+            return (Reason("tag", (), what, _pointer(path)),)
         return ()
 
     def _declared(self, path: list[JsonPlace]) -> set[str]:
@@ -68,3 +68,8 @@ class TagNames:
             )  # fmt: skip
             schemas = self._subschemas.applied(frozenset(child for each in of_child for child in each), _APPLYING)
         return {name for each in schemas for name in self._probes.schemas[each].properties}
+
+
+def _pointer(path: list[JsonPlace]) -> str:
+    """The JSON pointer of the last of values that lie each in the one before."""
+    return "".join(f"/{each}" for each in segments(path))

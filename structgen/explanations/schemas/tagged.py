@@ -32,7 +32,10 @@ _BUDGET, _MOST_READINGS = Budget(seconds=1.0), 12
 _SPACED = (Reason("option", ("whitespace",), "there is no more whitespace here"),)
 
 #: What is said where the tags themselves do not go on.
-_TAGS = "the tags of style={!r} do not go on so: {}, and has a value of the type in its tag"
+_TAGS = "the tags of style={!r} do not go on so: {}, has a value of the type in its tag, and ends with {!r}"
+
+#: What is said where a closing tag was begun that goes on otherwise.
+_CLOSING = "the value is over, and its closing tag is {!r}"
 
 
 def as_json(definition: JsonSchema) -> JsonSchema:
@@ -66,17 +69,20 @@ def find(
         return Findings((), "", (f"the members are not looked into: {error}",))
     asked = [SchemaReasons(probes, keywords, reading.json) for reading in readings]
     spaced = _SPACED if last and last in b" \t\n\r" else ()
+    closing = "" if ended else arguments.closing()
     branches = tuple(dict.fromkeys(
-        ((*each.find(), *reading.named) if reading.is_dead else reading.named or spaced)
+        ((*_closed(each.find(), reading, closing), *reading.named) if reading.is_dead else reading.named or spaced)
         for each, reading in zip(asked, readings, strict=True)
     ))  # fmt: skip
     found: tuple[Reason, ...] = ()
     if ended and not branches:
         found = (Reason("incomplete", (), "the members break off"),)
+    elif not begun and closing:
+        found = (Reason("tag", (), _CLOSING.format(closing)),)
     elif not ended and not begun:
         begins = f"a member begins with {style.opening.decode()!r}"
         begins += f", an item with {style.item.decode()!r}" if style.item else ""
-        what = _TAGS.format(definition.style, begins)
+        what = _TAGS.format(definition.style, begins, style.closing.decode())
         found = (Reason("tag", (), what, "", branches if all(branches) else ()),)
     elif len(branches) == 1:
         found = branches[0]
@@ -85,6 +91,15 @@ def find(
         found = (Reason("alternatives", (), what, path, branches),)
     writing = " or ".join(dict.fromkeys(each.writing() for each in asked))
     return Findings(found, writing, tuple(dict.fromkeys(chain(*(each.notes for each in asked)))))
+
+
+def _closed(reasons: tuple[Reason, ...], reading: _Reading, closing: str) -> tuple[Reason, ...]:
+    """What stands against a reading; where a closing tag was begun that is no JSON, that this does not go on so."""
+    is_tag = closing and reading.json.endswith(closing[0].encode())
+    return tuple(
+        Reason("tag", (), _CLOSING.format(closing), each.path) if is_tag and each.kind == "json" else each
+        for each in reasons
+    )
 
 
 def _read(texts: list[str], machine: PushdownMachine, names: TagNames) -> list[_Reading]:

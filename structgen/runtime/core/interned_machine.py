@@ -115,6 +115,10 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _follow(self, threads: tuple[T, ...], data: bytes) -> tuple[T, ...]:
         """The threads after some bytes, at least one; those that cannot come to an end are left out."""
 
+    def _follow_byte(self, threads: tuple[T, ...], byte: int) -> tuple[T, ...]:
+        """The same after one byte."""
+        return self._follow(threads, bytes([byte]))
+
     @abstractmethod
     def may_end(self, threads: tuple[T, ...]) -> bool:
         """Whether the text is complete in some thread."""
@@ -143,14 +147,14 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         for alike in self._candidates(byte_state):
-            after = self._follow(byte_state, bytes(alike[:1]))
+            after = self._follow_byte(byte_state, alike[0])
             if after:
                 for byte in alike:
                     yield byte, after
 
     def after(self, byte_state: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
         """The byte state after a byte, None where it can't follow."""
-        return self._follow(byte_state, bytes([byte])) or None
+        return self._follow_byte(byte_state, byte) or None
 
     def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
@@ -180,6 +184,24 @@ class InternedMachine(CompiledMachine, Generic[T]):
         threads = self.after(config.threads, byte)
         return self._config(threads) if threads is not None else None
 
+    def reach(self, config: Configuration[T], data: bytes) -> tuple[int, Configuration[T]]:
+        """How many bytes texts go on with, of some, and where these lead."""
+        consumed, threads = self._followed(config.threads, data)
+        return consumed, self._config(threads)
+
+    def _followed(self, threads: tuple[T, ...], data: bytes) -> tuple[int, tuple[T, ...]]:
+        """The same of threads. Bytes are followed in pieces, and in halves of the one in which they die."""
+        consumed, size = 0, _BYTES
+        while consumed < len(data) and size:
+            piece = data[consumed : consumed + size]
+            if after := self._follow(threads, piece):
+                threads = after
+                consumed += len(piece)
+                self._make_room()
+            else:
+                size = min(size, len(piece)) // 2
+        return consumed, threads
+
     def repeats(self, config: Configuration[T]) -> bool:
         """Whether texts come by the same configuration often; see `structgen.runtime.core.machine.Machine`."""
         return False
@@ -206,7 +228,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _open_targets(self) -> None:
         """Have a dictionary for the targets of configurations to come, and what each adds to a token there."""
         targets: dict[int, Configuration[T] | None] = {}
-        self._page = targets, [number * self.vocabulary.size for number in range(_TOGETHER)]
+        size = self.vocabulary.size
+        self._page = targets, [*range(0, _TOGETHER * size, size)]
 
     def _make_room(self) -> None:
         """Forget what is remembered once it has reached its bound."""
@@ -244,14 +267,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return config.accepting
 
     def match(self, data: bytes) -> Match:
-        """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
-        threads = self._start.threads
-        consumed = 0
-        while consumed < len(data) and (following := self._follow(threads, data[consumed : consumed + 1])):
-            if not consumed % _BYTES:
-                self._make_room()
-            threads = following
-            consumed += 1
+        """Follow a text as far as it goes. (Tokens without bytes are no part of a text.)"""
+        consumed, threads = self._followed(self._start.threads, data)
         can_end = self.may_end(threads)
         expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)

@@ -229,6 +229,15 @@ class CompiledMachine(Machine, Protocol):
         """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
         ...
 
+    def reach(self, config: Config, data: bytes) -> tuple[int, Config]:
+        """How many bytes texts go on with, of some, and where these lead."""
+        for consumed, byte in enumerate(data):
+            after = self.follow_byte(config, byte)
+            if after is None:
+                return consumed, config
+            config = after
+        return len(data), config
+
     def distances(self) -> Distances:
         """How far configurations are from a complete text. Raises `UnsupportedError` where no bound is known."""
         what = "max_tokens is not supported for this kind of definition"
@@ -249,9 +258,19 @@ class CompiledMachine(Machine, Protocol):
         """What is captured of an accepted text, by its tokens with their bytes; an id of -1 is bytes alone."""
         return ()
 
-    def keywords(self, byte_state: ByteState) -> Iterator[bytes]:
-        """Words that may be meant to come right behind a byte state, which its bytes don't tell from names."""
+    def keywords(self, byte_state: ByteState, known: Sequence[bytes] = ()) -> Iterator[bytes]:
+        """Words that may be meant to come right behind a byte state, which its bytes don't tell from names.
+
+        Those that are ``known`` to follow may be left out.
+        """
         return iter(())
+
+    def letters(self, byte_state: ByteState, most: int) -> tuple[bytes, ByteState]:
+        """Bytes that must follow a byte state, as many as are told at a glance, and what is behind them.
+
+        There are ``most`` at most. One byte stands for two that lead to the same.
+        """
+        return b"", byte_state
 
     def productions(self, symbol: Symbol | None = None) -> tuple[Symbol, Productions]:
         """A symbol, by default the first one on the stack, and its productions.

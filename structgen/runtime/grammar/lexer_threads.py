@@ -210,6 +210,29 @@ class LexerThreads:
         elif table[at][c] >= 0:
             found[parse, table[at][c], left] = None
 
+    def keeps(self, watched: Watched, text: bytes) -> bool:
+        """Whether earlier lexemes stay what a thread took them to be while a text is read."""
+        left: Watched | None = watched
+        for byte in text if watched else b"":
+            left = None if left is None else self._obligations.after(left, self._class_of[byte])
+        return left is not None
+
+    def within(self, thread: Thread, byte: int) -> Thread | None:
+        """The thread after a byte, if nothing else can be read and that can be completed for sure; else None.
+
+        It is told without a look at the parser's stack.
+        """
+        parse, at, watched = thread
+        if watched or isinstance(at, tuple) or self.embedded.definitions or parse.accepted is None:
+            return None
+        c, table = self._class_of[byte], self._table
+        target = table[at][c]
+        longer = (table[watch][c] if watch >= 0 else -1 for _, watch in self._ends[at])
+        if target < 0 or not all(state >= 0 and self._beats[state] for state in longer):
+            return None
+        sure, _ = self._surely(parse.accepted)
+        return (parse, target, ()) if sure & self.futures(target, ()) else None
+
     def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
         """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
         todo = list(threads)
@@ -245,16 +268,25 @@ class LexerThreads:
 
     def readings(self, threads: tuple[Thread, ...]) -> Readings:
         """How the text that led to some threads can be read; each way once."""
-        between: dict[Parse, None] = {}
+        between: dict[Parse, bool] = {}  # whether anything can follow
         within: dict[tuple[Parse, int], None] = {}
-        for parse, at, _ in self.closed(threads):
+        for thread in self.closed(threads):
+            parse, at, watched = thread
             if isinstance(at, tuple):
                 within[parse, -1] = None
             elif at in self.fresh:
-                between[parse] = None
+                between[parse] = between.get(parse, False) or not watched or self._goes_on(thread)
             else:
                 within[parse, at] = None
-        return Readings(list(between), list(within))
+        # A keyword may be read as a name up to its end, behind which nothing then comes.
+        return Readings([parse for parse, goes_on in between.items() if goes_on] or list(between), list(within))
+
+    def _goes_on(self, thread: Thread) -> bool:
+        """Whether anything can follow a lexeme that is over, the end of the text included."""
+        parse, _, watched = thread
+        if not self._obligations.lapses(watched) and self.given(parse).terminals:
+            return True
+        return self.is_open(thread)[0]
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text may end here."""

@@ -169,18 +169,23 @@ class GrammarMachine(InternedMachine[Thread]):
         said = (each.temperature for each in self.tables.attributes.temperatures if found >> each.terminal & 1)
         return max(said, default=None)
 
-    def keywords(self, byte_state: tuple[Thread, ...]) -> Iterator[bytes]:
+    def letters(self, byte_state: tuple[Thread, ...], most: int) -> tuple[bytes, tuple[Thread, ...]]:
+        """The rest of a word, where a lexeme has begun that can only become that; see `CompiledMachine.letters`."""
+        if len(byte_state) != 1 or self.embedded.definitions:
+            return b"", byte_state
+        ((parse, at, watched),) = byte_state
+        if watched or isinstance(at, tuple) or at in self._reader.fresh:
+            return b"", byte_state
+        found, at = self._keywords.rest(parse, at, most)
+        return found, ((parse, at, ()),)
+
+    def keywords(self, byte_state: tuple[Thread, ...], known: Sequence[bytes] = ()) -> Iterator[bytes]:
         """Words that may come right behind a byte state, as the parser knows."""
         for parse, at, watched in self._reader.closed(byte_state):
             if not isinstance(at, tuple) and at in self._reader.fresh:
-                for terminal, text in self._keywords.expected(parse):
-                    if self._may_be(((parse, at, watched),), terminal, text):
+                for _, text in self._keywords.expected(parse, known):
+                    if self._reader.keeps(watched, text):
                         yield text
-
-    def _may_be(self, threads: tuple[Thread, ...], terminal: int, text: bytes) -> bool:
-        """Whether a text can be read as a terminal, where no lexeme has begun."""
-        ends = (self.tables.ends_of[at] for _, at, _ in self._reader.read(threads, text) if not isinstance(at, tuple))
-        return any(terminal == each for there in ends for each, _ in there)
 
     @cached_property
     def _keywords(self) -> Keywords:
@@ -287,6 +292,10 @@ class GrammarMachine(InternedMachine[Thread]):
             if found is not None:
                 return found
         return tuple(filter(self._reader.is_alive, self._reader.read(threads, data)))
+
+    def _follow_byte(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+        within = self._reader.within(threads[0], byte) if len(threads) == 1 else None
+        return (within,) if within is not None else self._follow(threads, bytes([byte]))
 
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         return self._reader.take(threads, token_id)

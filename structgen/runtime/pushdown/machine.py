@@ -8,7 +8,7 @@ As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,7 +29,7 @@ from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
-from ..core.machine import WHOLE, Productions, SharedRows, Symbol
+from ..core.machine import WHOLE, Captured, Productions, SharedRows, Symbol
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
@@ -127,7 +127,8 @@ class PushdownMachine(InternedMachine[Thread]):
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
         self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `_grouped`
-        self.stacks = Stacks(self._returns)
+        self._tempered = tables.labels.temperatures
+        self.stacks = Stacks(self._returns, self._tempered)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled, lock=self.rows.lock)
 
@@ -280,7 +281,7 @@ class PushdownMachine(InternedMachine[Thread]):
                 move = self._move(state, byte)
             if not isinstance(move, int):
                 for record, sequence in move:
-                    self._make(record, sequence, count, frame, found)
+                    self.make(record, sequence, count, frame, found)
             elif move >= 0:
                 found[move, count & keeps[move], frame] = None
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
@@ -296,7 +297,7 @@ class PushdownMachine(InternedMachine[Thread]):
             return self.stacks.closed(threads)
         return threads[0], (frame.state, frame.count, frame.below)
 
-    def _make(
+    def make(
         self,
         record: tuple[int, ...] | None,
         sequence: tuple[int, ...],
@@ -304,7 +305,7 @@ class PushdownMachine(InternedMachine[Thread]):
         frame: Stack,
         found: dict[Thread, None],
     ) -> None:
-        """One move of one thread; see `structgen.compiler.programs.program`."""
+        """Make one move of one thread, which stands ``found`` then; see `structgen.compiler.programs.program`."""
         if record is not None:
             operation, loop, low, mid, high = record
             if operation == SET:
@@ -384,13 +385,66 @@ class PushdownMachine(InternedMachine[Thread]):
                 yield ((sequence[0], count & self._keeps[sequence[0]]), *[(each, 0) for each in sequence[1:]])
                 continue
             found: dict[Thread, None] = {}
-            self._make(record, sequence, count, None, found)
+            self.make(record, sequence, count, None, found)
             for state, own, frame in found:
                 symbols = [(state, own)] if state >= 0 else []
                 while frame is not None:
                     symbols.append((frame.state, frame.count))
                     frame = frame.below
                 yield tuple(reversed(symbols))
+
+    # -- what rules capture, and temperatures ----------------------------------------------------------
+
+    def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
+        """What is captured of an accepted text, by its tokens: the text is read once more."""
+        if not self.tables.labels.capture:
+            return ()
+        from .captures.recording import StackRecording
+
+        reader = copy(self)
+        reader.stacks = Stacks(self._returns)
+        recording = StackRecording(reader, self.tables.labels.by_state)
+        recording.read(tokens)
+        return recording.captured()
+
+    def temperature(self, config: Configuration[Thread]) -> float | None:
+        """The highest one of the rules that the next token may belong to; None where none has one."""
+        if not self._tempered:
+            return None
+        from .captures.temperatures import highest
+
+        return highest(self, self._closed(config.threads), self._tempered)
+
+    def returns(self, state: int) -> bool:
+        """Whether the next byte may be left to what is below a state."""
+        return bool(self._returns[state])
+
+    def moves_at(self, state: int, byte: int) -> Moves:
+        """The moves of a state with a byte, as `make` takes them."""
+        move = self._move(state, byte) if state >= 0 else DEAD
+        return () if move == DEAD else ((None, (move,)),) if isinstance(move, int) else move
+
+    def token_moves_at(self, thread: Thread, token_id: int) -> list[Moves]:
+        """The moves of a thread's own state with a token as such."""
+        known = self._token_moves
+        return [
+            moves for there, tokens, moves in self._token_edges((thread,))
+            if there == thread and known is not None and known.has(tokens, token_id)
+        ]  # fmt: skip
+
+    def at_token_end(self, thread: Thread) -> Thread:
+        """A thread where a token ends."""
+        return next(iter(self._with_token_counted({thread: None})))
+
+    def sequences_at(self, thread: Thread) -> Iterator[tuple[int, ...]]:
+        """The states that a move of a thread's own state puts in its place, for each of its moves."""
+        if thread[0] < 0:
+            return
+        for _, target in self._grouped(thread[0]):
+            yield from (sequence for _, sequence in self._moves_to(target))
+        for there, _, moves in self._token_edges((thread,)):
+            if there == thread:
+                yield from (sequence for _, sequence in moves)
 
     # -- whole tokens ----------------------------------------------------------------------------------
 
@@ -413,7 +467,7 @@ class PushdownMachine(InternedMachine[Thread]):
         for record, sequence in moves:
             if record is None:
                 return True
-            self._make(record, sequence, count, frame, after)
+            self.make(record, sequence, count, frame, after)
         return bool(after)
 
     def token_sets(self, config: Configuration[Thread]) -> list[tuple[frozenset[int], bool]]:
@@ -435,7 +489,7 @@ class PushdownMachine(InternedMachine[Thread]):
         for (_, count, frame), tokens, moves in self._token_edges(threads):
             if self._token_moves is not None and self._token_moves.has(tokens, token_id):
                 for record, sequence in moves:
-                    self._make(record, sequence, count, frame, found)
+                    self.make(record, sequence, count, frame, found)
         found = self._with_token_counted(found)
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
 

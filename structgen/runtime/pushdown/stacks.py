@@ -85,10 +85,13 @@ class Stacks:
     ----------
     returns:
         By state, 1 where the next byte may be left to the state below.
+    telling:
+        States that are told apart from what is below them although they return: no stack is left out for them.
     """
 
-    def __init__(self, returns: bytes | bytearray) -> None:
+    def __init__(self, returns: bytes | bytearray, telling: Collection[int] = ()) -> None:
         self._returns = returns
+        self._telling = telling
         self._frames: dict[Thread, Frame] = {}
         self._forks: dict[frozenset[Stack], Fork] = {}
         self._members = 0  # of all forks
@@ -233,7 +236,7 @@ class Stacks:
         for frame in [member for member in members if member is not None]:
             if frame not in members:
                 continue
-            if self._returns[frame.state]:
+            if self._returns[frame.state] and frame.state not in self._telling:
                 if frame.ends:
                     members.pop(None, None)
                 for lower in self._handed(frame.below):
@@ -288,7 +291,7 @@ class Stacks:
                 todo.update(here.members)
                 continue
             yield here
-            if self._returns[here.state]:
+            if self._returns[here.state] and here.state not in self._telling:
                 todo[here.below] = None
 
 

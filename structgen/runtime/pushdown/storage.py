@@ -16,6 +16,7 @@ from ..rows import residuals, row_pool
 from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
 from . import tables
+from .captures import labels
 from .partial_masks import StateMasks, StoredMasks, in_order
 from .shared_masks import NAME_BYTES, SharedMasks
 from .tables import PAIR, PushdownTables
@@ -112,6 +113,9 @@ def from_sections(
     found = columns.read(sections, SECTIONS, sizes, where)
     tokens = TokenTables.from_sections(sections, sizes, where) if "tok_state" in sections else None
     tables = PushdownTables.from_columns(found, sizes, where, tokens)
+    if labels.SECTION in sections:
+        text = sections[labels.SECTION].tobytes()
+        tables.labels = labels.StateLabels.from_section(text, sizes["states"], where)
     pool = RowPool.from_columns(found, sizes, where)
     rows = StateMasks(tables, vocabulary, pool, Residuals.from_columns(found, vocabulary, where))
     if sizes["shared"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
 from ..core.lazy_table import LazyTable
+from .captures.labels import StateLabels
 from .token_edges import TokenTables
 
 #: Members of a set. Where one has no other than so many, kernels keep it in an ``int64``; files have two words of 31
@@ -66,8 +67,6 @@ SECTIONS = (
     Column("sequence", rows="sequence", below="states"),
 )  # fmt: skip
 
-
-_NOTHING = np.zeros(1, np.uint8)
 
 _BYTES = bytes(range(256))
 
@@ -133,6 +132,8 @@ class PushdownTables:
     distinct:
         ``uint8[states]`` where there are arrays whose items must differ, else empty: `OPENS_ARRAY` or `ENDS_ITEM` of
         the states of such; see `structgen.runtime.pushdown.distinct`.
+    labels:
+        The states that stand for rules with captures and temperatures.
     """
 
     edge_start: Array
@@ -153,6 +154,7 @@ class PushdownTables:
     tokens: TokenTables | None = None
     interiors: dict[int, tuple[int, int]] = field(default_factory=dict)
     distinct: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    labels: StateLabels = field(default_factory=StateLabels)
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
@@ -396,17 +398,19 @@ class PushdownTables:
             sections["distinct"] = self.distinct
         if self.tokens is not None and (len(self.tokens.states) or len(self.tokens.bounded)):
             sections |= self.tokens.to_sections()
-        return sections
+        return sections | self.labels.to_sections()
 
     @classmethod
     def from_columns(
         cls, found: Sections, sizes: Sizes, where: str, tokens: TokenTables | None = None
     ) -> PushdownTables:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
-        own = {column.name: found[column.name] for column in SECTIONS}
+        own: dict[str, Any] = {column.name: found[column.name] for column in SECTIONS}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
-        if np.count_nonzero(np.concatenate((_NOTHING, like))[like]):
+        likes = np.zeros(len(like) + 1, like.dtype)
+        likes[1:] = like
+        if np.count_nonzero(likes[like]):
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)

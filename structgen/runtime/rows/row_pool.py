@@ -210,10 +210,9 @@ class RowPool:
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
         base, start = self._flat
-        return all(
-            base[row] == number and start[row] == start[row + 1]
-            for number, row in enumerate(rows.tolist(), self._flat_bases + 1)
-        )
+        numbers, first = rows.tolist(), self._flat_bases + 1
+        own = [base[row] for row in numbers]
+        return own == [*range(first, first + len(own))] and all(start[row] == start[row + 1] for row in numbers)
 
     def _add_list(self, base: int, ids: Array) -> int:
         gaps = encode_gaps(ids)
@@ -451,7 +450,7 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     if not len(row_base) or np.maximum.reduceat(row_base, (0,)).item() <= bases + shared:
         return True
     rows = row_base.astype(np.int64) - (1 + bases + shared)
-    if (rows >= np.arange(len(rows))).any():
+    if np.count_nonzero(rows >= np.arange(len(rows))):
         return False
     chained = rows[rows >= 0]
     for _ in range(_LONGEST_CHAIN):

@@ -162,6 +162,14 @@ def test_a_match_of_a_higher_priority_counts() -> None:
     assert not index.match(b"iff").accepted
 
 
+@pytest.mark.parametrize("start", ["b | ST", "b | (ST | x) b? | x", "(b ST)* b", "b | x", "b ST* | b ST+"])
+def test_alternatives_without_texts(start: str) -> None:
+    rules = f'start: {start}\nx[capture]: b? ST "c"\nb: "b"\nST: /a/? & /a{{2}}/\n%ignore ST\n'
+    index = sg.compile(sg.Grammar(rules), BYTES, eager=False)
+    texts = (b"b", b"", b"aa", b"ba", b"bb", b"bc", b"c")
+    assert [index.match(text).accepted for text in texts] == [True] + 6 * [False]
+
+
 @pytest.mark.parametrize(
     ("grammar", "says"),
     [

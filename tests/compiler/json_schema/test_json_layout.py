@@ -190,8 +190,8 @@ def test_numbers_and_solidus() -> None:
     "options",
     [{"item_separator": "x"}, {"item_separator": ""}, {"item_separator": ", ,"}, {"key_separator": ","},
      {"key_separator": 5}, {"item_separator": ",\x0b"}, {"escapes": "x"}, {"escapes": "u0041"}, {"escapes": None},
-     {"item_separator": " ,"}, {"key_separator": " : ", "whitespace": "any"}],
-    ids=range(11),
+     {"item_separator": " ,"}, {"key_separator": " : ", "whitespace": "any"}, {"max_items": -1}, {"max_items": True}],
+    ids=range(13),
 )  # fmt: skip
 def test_options_without_meaning(options: dict[str, Any]) -> None:
     with pytest.raises(DefinitionError):
@@ -204,6 +204,8 @@ def test_canonical_texts() -> None:
     definitions = [
         sg.JsonSchema({}), sg.JsonSchema({}, item_separator=", "), sg.JsonSchema({}, key_separator=": "),
         sg.JsonSchema({}, escapes="nu"), sg.JsonSchema({}, whitespace=2, item_separator=", "),
+        sg.JsonSchema({}, max_items=0), sg.JsonSchema({}, item_separator=", ", max_items=3),
+        sg.JsonSchema({}, max_items=3, excludes=("x",)),
     ]  # fmt: skip
     texts = [each.canonical() for each in definitions]
     assert len(set(texts)) == len(texts)
@@ -225,3 +227,62 @@ def test_canonical_texts() -> None:
 def test_reasons(options: dict[str, Any], text: str, option: str) -> None:
     found = sg.explain(compiled({}, whitespace="compact", **options), text.encode())
     assert f"{option}=" in str(found)
+
+
+# -- lengths of arrays ----------------------------------------------------------------------------------------
+
+#: Schemas, and the same with the bound of two items written wherever an array has none.
+BOUNDED: list[tuple[Any, Any]] = [
+    ({"type": "array", "items": {"enum": [0, 1]}}, {"type": "array", "items": {"enum": [0, 1]}, "maxItems": 2}),
+    ({}, {"$ref": "#/$defs/any", "$defs": {"any": {
+        "maxItems": 2, "items": {"$ref": "#/$defs/any"}, "additionalProperties": {"$ref": "#/$defs/any"},
+    }}}),
+    ({"items": {"maxItems": 3, "items": {"const": 0}}},
+     {"maxItems": 2, "items": {"maxItems": 3, "items": {"const": 0}}}),
+    ({"minItems": 3, "items": {"const": 1}}, {"minItems": 3, "maxItems": 3, "items": {"const": 1}}),
+    ({"contains": {"const": 0}, "minContains": 3, "items": {"enum": [0, 1]}},
+     {"minItems": 3, "maxItems": 3, "items": {"const": 0}}),
+    ({"prefixItems": [{"const": 1}, {"const": 1}], "contains": {"const": 0}, "items": {"enum": [0, 1]}},
+     {"prefixItems": [{"const": 1}, {"const": 1}, {"const": 0}], "minItems": 3, "maxItems": 3}),
+    ({"not": {"type": "array", "items": {"const": 1}}, "items": {"enum": [0, 1]}},
+     {"not": {"type": "array", "items": {"const": 1}}, "items": {"enum": [0, 1]}, "maxItems": 2}),
+    ({"enum": [[0, 1, 0, 1], [1], 5]}, {"enum": [[0, 1, 0, 1], [1], 5]}),
+    ({"anyOf": [{"items": {"const": 0}, "maxItems": 4}, {"items": {"const": 1}}]},
+     {"anyOf": [{"items": {"const": 0}, "maxItems": 4}, {"items": {"const": 1}, "maxItems": 2}]}),
+    ({"items": {"enum": [0, 1, 2]}, "uniqueItems": True},
+     {"items": {"enum": [0, 1, 2]}, "uniqueItems": True}),  # which bounds it
+    ({"items": {"type": "integer"}, "uniqueItems": True},
+     {"items": {"type": "integer"}, "uniqueItems": True, "maxItems": 2}),
+]  # fmt: skip
+
+
+def random_value(rng: random.Random, depth: int = 3) -> Any:
+    if depth and rng.random() < 0.7:
+        return [random_value(rng, depth - 1) for _ in range(rng.randrange(5))]
+    return rng.choice([0, 1, 1, 2, 5])
+
+
+@pytest.mark.parametrize(("schema", "bounded"), BOUNDED, ids=range(len(BOUNDED)))
+def test_arrays_without_a_bound_get_one(schema: Any, bounded: Any) -> None:
+    index = compiled(schema, whitespace="compact", max_items=2)
+    valid = jsonschema.Draft202012Validator(bounded).is_valid
+    rng = random.Random(5)
+    values = [list(each) for length in range(5) for each in itertools.product((0, 1), repeat=length)]
+    values += [random_value(rng) for _ in range(60)]
+    for value in values:
+        assert takes(index, json.dumps(value, separators=(",", ":"))) == valid(value), value
+
+
+def test_bounds_of_arrays_in_tags_and_in_reasons() -> None:
+    part = {"type": "json_schema", "json_schema": {"items": {"const": 1}, "type": "array"}}
+    own = {**part, "options": {"max_items": 3}}
+    tag = sg.StructuralTag({"type": "sequence", "elements": [part, own]}, max_items=1, whitespace="compact")
+    index = sg.compile(tag, BYTES, eager=False)
+    assert takes(index, "[1][1,1,1]")
+    assert not takes(index, "[1,1][1]")
+    assert not takes(index, "[1][1,1,1,1]")
+    found = sg.explain(compiled({"items": {"maxItems": 9}}, whitespace="compact", max_items=1), b"[[1,1,1],2]")
+    assert "max_items=1" in str(found)
+    found = sg.explain(compiled({"items": {"maxItems": 2}}, whitespace="compact", max_items=9), b"[[1,1,1]]")
+    assert "maxItems" in str(found)
+    assert "max_items" not in str(found)

@@ -51,6 +51,19 @@ def parts(format_: Any, around: tuple[Format, ...] = ()) -> Iterator[_Part]:
                 yield from parts(each, (*around, format_))
 
 
+def texts(format_: Any) -> Iterator[str]:
+    """The strings of a format that stand for text, patterns included."""
+    if isinstance(format_, str):
+        yield format_
+    elif isinstance(format_, list):
+        for each in format_:
+            yield from texts(each)
+    elif isinstance(format_, dict) and format_.get("type") != "token":
+        for name, each in format_.items():
+            if name not in ("type", "style") and "token" not in name:
+                yield from texts(each)
+
+
 #: Differences for which formats are not drawn, and those in what masks have.
 DRAWN_NOT = ("tokens-in-repeat", "excluded-behind-trigger", "minimax-m3-empty")
 IN_MASKS = ("text-of-tokens", "bound-of-tokens", "special-tokens-in-text", "token-begun-before")
@@ -103,6 +116,7 @@ class World:
 
     def __init__(self, vocabulary: sg.Vocabulary, names: tuple[str, ...]) -> None:
         self.vocabulary, self.names = vocabulary, names
+        self.names_of = {token: name for name, token in vocabulary.special_tokens.items()}
         ids = [vocabulary.special_tokens[name] for name in names]
         letters, spelled = {*(LETTERS + '"').encode()}, names[0].encode()
         self.texts: list[int] = []
@@ -119,6 +133,19 @@ class World:
         self.taste = np.array([*self.texts, *ids])
         self._tokens = dict(zip((*SPECIAL, "<|none|>"), (names[1], names[0], *names[2:]), strict=True))
         self._tokens |= {97: self.texts[0], 256: ids[0], 257: self.texts[-1]}  # type: ignore[dict-item]
+
+    def spellings(self, format_: Any) -> Iterator[str]:
+        """The texts of the tokens by which tags of a format begin and end, or which stand by themselves."""
+        if isinstance(format_, list):
+            for each in format_:
+                yield from self.spellings(each)
+        elif isinstance(format_, dict) and format_.get("type") == "token":
+            token = format_["token"]
+            data = self.vocabulary.token(token) if isinstance(token, int) else token.encode()
+            yield self.names_of[token] if data is None else data.decode(errors="replace")
+        elif isinstance(format_, dict):
+            for each in format_.values():
+                yield from self.spellings(each)
 
     @cached_property
     def engine(self) -> XGrammar:
@@ -177,12 +204,12 @@ class Comparison:
         self.world, self.format = world, format_
         self.index = self.compiled(format_)
         self.has_texts = differs("special-tokens-in-text", format_)
+        self.ends = [end for part, _ in parts(format_) for end in _text_ends(part) if end]
         self.is_bounded = differs("token-begun-before", format_)
         self.is_loose = differs("bound-of-tokens", format_)
-        text = str([part for part, _ in parts(format_) if part["type"] not in _TOKEN_FORMATS])
-        self.both = differs("text-of-tokens", format_) or any(
-            str(name) in text for part, _ in parts(format_) if part["type"] == "token" for name in [part["token"]]
-        )
+        spelled = "\n".join(texts(format_))
+        self.both = differs("text-of-tokens", format_) or any(name in spelled for name in world.spellings(format_))
+        self.is_loose |= self.both and any("max_tokens" in part for part, _ in parts(format_))
 
     def compiled(self, format_: Format) -> sg.Index:
         return drawn(format_, self.world.vocabulary, eager=False, whitespace="any", most=None)
@@ -200,6 +227,8 @@ class Comparison:
         more = theirs & ~ours & world.known
         if self.has_texts:
             more &= ~world.special & (not is_marked)
+            names = [world.names_of.get(token, "") for token in row]
+            fewer &= not any(end in name for end in self.ends for name in names)
         if more.any() and self.is_bounded:
             more &= ~self.masks(self.compiled(one_more(self.format)), row)
         if self.both:

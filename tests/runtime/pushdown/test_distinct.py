@@ -55,6 +55,7 @@ ITEMS: dict[str, tuple[Any, str]] = {
 
 MORE: list[dict[str, Any]] = [
     {}, {"minItems": 2}, {"maxItems": 3}, {"minItems": 1, "maxItems": 40}, {"prefixItems": [{"type": "boolean"}]},
+    {"contains": {"enum": [1, 10, "a"]}}, {"contains": {"enum": [1, 10, "a"]}, "minContains": 0, "maxContains": 1},
 ]  # fmt: skip
 
 #: What completes some item, if anything does, with none that is in the tests; and what ends an array.
@@ -151,6 +152,12 @@ FEW: list[dict[str, Any]] = [
     {"properties": {"x": array({"enum": [1, 10, 100, -1]}), "y": array({"type": ["boolean", "null"]})}},
     array({"enum": [1, 2, 3, "a"]}, prefixItems=[{"enum": [1, "a"]}], minItems=2),
     {"type": "array", "items": array({"enum": ["a", "aa", "b"]}), "maxItems": 2},
+    array({"enum": ["a", "ab", 1, 12]}, contains={"const": "a"}),
+    array({"enum": ["a", "ab", "b", 1, 12]}, contains={"type": "string"}, minContains=2, maxContains=2),
+    array({"enum": ["a", "ab", 1, 12, True]}, contains={"type": "string"}, minContains=0, maxContains=1, minItems=3),
+    array({"enum": ["a", "ab", 1]}, contains={"const": 1}, prefixItems=[{"enum": ["a", 1]}], maxItems=3),
+    array({"enum": ["a", "ab", "b"]}, contains={"const": "b"}, prefixItems=[{"const": 1}, {"enum": ["a", "b", 1]}]),
+    array({"enum": ["a", "ab", 1, 12]}, contains={"const": "a"}, allOf=[{"contains": {"type": "integer"}}]),
 ]  # fmt: skip
 
 
@@ -307,8 +314,9 @@ def test_long_arrays() -> None:
 
 def test_what_is_refused() -> None:
     for schema, why in (
-        (array({"type": "string"}, contains={"const": "a"}), "contains"),
-        (array({"type": "object"}, contains={"required": ["a"]}), "contains"),
+        (array({"type": "string"}, contains={"pattern": "^a?$"}, minContains=3), "3 items that contains counts"),
+        (array({"type": ["string", "boolean"]}, contains={"type": "string"}, maxContains=1, minItems=3), "contains"),
+        (array({"type": "string"}, contains={"const": "a"}, prefixItems=[BOOLEANS] * 3), "contains"),
         (array({"type": "array", "maxItems": 1, "items": array(BOOLEANS, minItems=2)}, minItems=4), "can differ"),
     ):
         with pytest.raises(UnsupportedError, match=f"uniqueItems.*{why}"):

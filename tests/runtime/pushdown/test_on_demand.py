@@ -184,7 +184,7 @@ def test_parts_take_what_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "inner",
     [
-        {"type": "array", "contains": {"type": "object"}, "uniqueItems": True},
+        {"type": "array", "contains": {"type": "boolean"}, "minContains": 3, "uniqueItems": True},
         {
             "type": "object",
             "patternProperties": {"^a.{100,200}$": {"type": "null"}, "^b.{100,200}$": {"type": "boolean"}},

@@ -214,10 +214,11 @@ def _read(attributes: str, where: str) -> dict[str, str]:
             )
             raise DefinitionError(what, where=where, remedy=remedy)
         if key in said:
-            raise DefinitionError(f"the attribute {key} is there twice", where=where)
+            raise DefinitionError(f"the attribute {key} is there twice", where=where, remedy="Leave one out.")
         said[key] = value
     if said.keys() >= {"stop", "suffix"}:
-        raise DefinitionError("a rule has a stop or a suffix, not both", where=where)
+        raise DefinitionError("a rule has a stop or a suffix, not both", where=where, remedy="Leave one out.")
     if "stop_capture" in said and not said.keys() & {"stop", "suffix"}:
-        raise DefinitionError("stop_capture is for rules with a stop or a suffix", where=where)
+        what = "stop_capture is for rules with a stop or a suffix"
+        raise DefinitionError(what, where=where, remedy="Give the rule one, or leave stop_capture out.")
     return said

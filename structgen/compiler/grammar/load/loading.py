@@ -14,7 +14,7 @@ from ....budget import Meter
 from ....definitions.grammar_text import Imports
 from ....errors import DefinitionError, StructgenError
 from .growth import check_definitions, check_text
-from .refusals import Places, refusal
+from .refusals import Places, no_start, refusal
 from .rules import ContextFreeGrammar, Production, Terminal
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ def load(
     from lark.load_grammar import GrammarBuilder
 
     source = source if os.path.isabs(source) else _NO_FILE
+    places = Places(text, written or text)
     # Lark looks there first, and comes to no other place: where nothing is found, `find` raises what Lark lets pass.
-    find = _checked((imports or Imports.read(text, "", ())).find, meter)
+    find = _checked((imports or Imports.read(text, "", ())).find, meter, places)
     builder = GrammarBuilder(import_paths=[find])  # type: ignore[no-untyped-call]
     try:
         check_text(text, meter)
@@ -72,23 +73,23 @@ def load(
         meter.check_time("loading the grammar")
         found = builder._definitions.get(start)
         if found is None or found.is_term or found.params or found.tree is None:
-            raise DefinitionError(
-                f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=..."
-            )
+            raise no_start(start, builder._definitions, places)
         check_definitions(builder._definitions, start, meter)
         terminals, rules, ignored = builder.build().compile([start], set(kept))
         terminals.sort(key=_order)
     except StructgenError:
         raise
     except Exception as error:
-        raise refusal(error, builder._definitions, declared, source, Places(text, written or text), meter) from error
+        raise refusal(error, builder._definitions, declared, source, places, meter) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
     defined = {terminal.name for terminal in terminals}
     without = sorted(filter(_among(declared), used - defined))
     missing = {s.name for r in rules for s in r.expansion if not s.is_term} - {r.origin.name for r in rules}
     if missing:
-        raise DefinitionError(f"{min(missing)} is a template, used as a rule", remedy="Give it arguments: name{...}")
+        what = f"{min(missing)} is a template, used as a rule"
+        where = places.of_definition(min(missing))
+        raise DefinitionError(what, where=where, remedy="Give it arguments: name{...}")
     loaded = ContextFreeGrammar(
         start,
         tuple(
@@ -102,16 +103,24 @@ def load(
     return loaded
 
 
-def _checked(find: _Find, meter: Meter) -> _Find:
+def _checked(find: _Find, meter: Meter, places: Places) -> _Find:
     """The same, with a look at the meter and at the text before Lark reads it."""
 
     def checked(folder: str | None, name: str) -> tuple[str, str]:
         meter.check_time("loading the grammar")
-        file, text = find(folder, name)
+        try:
+            file, text = find(folder, name)
+        except DefinitionError as error:
+            raise error.within(places.of_match(rf"%import\s+\.*{_dotted(name)}\b")) from error
         check_text(text, meter, file)
         return file, text
 
     return checked
+
+
+def _dotted(name: str) -> str:
+    """A regex for a file's name as `%import` has it."""
+    return os.path.splitext(name)[0].replace(os.sep, r"\.")
 
 
 def is_named(name: str, wanted: str) -> bool:

@@ -81,6 +81,7 @@ class _Bodies:
             self._negations += 1
             self.has_operators = True
         elif kind == "conjunction":
+            self._check_negated()
             self._check_operand()
             self._put(f")~1 /{AND}/ (")
             self._groups[-1][1] = len(self.parts)
@@ -119,6 +120,7 @@ class _Bodies:
 
     def _end_alternative(self) -> None:
         begin, last, _ = self._groups[-1]
+        self._check_negated()
         if last:
             self._check_operand()
             inner, gaps = self.parts[begin : self._end], self.parts[self._end :]
@@ -128,9 +130,17 @@ class _Bodies:
         """That something stands before an ``&``, or behind the last one."""
         begin, last, _ = self._groups[-1]
         if self._end <= (last or begin):
-            line = "".join(self.parts).count("\n") + 1
             what = "& has nothing on one of its sides"
-            raise DefinitionError(what, where=f"line {line}", remedy='Write A & B, or "" for no text.')
+            raise DefinitionError(what, where=self._place(), remedy='Write A & B, or "" for no text.')
+
+    def _check_negated(self) -> None:
+        """That something stands behind a ``~``."""
+        if self._negations:
+            what = "~ has nothing behind it"
+            raise DefinitionError(what, where=self._place(), remedy='Write ~A, or ~"" for all but the empty text.')
+
+    def _place(self) -> str:
+        return f"line {''.join(self.parts).count(chr(10)) + 1}"
 
     def _end_negations(self, count: int) -> None:
         if count:

@@ -19,6 +19,8 @@ from .parameters import Change, Condition, ParameterReader
 
 _DOING = "spelling out rules with parameters"
 
+_WRITTEN = "Write name::_: ... for the rule, %if behind its alternatives, name::incr(_) or name::0 where it is used."
+
 #: Where a parameter may be.
 _USED = re.compile(r"\w[ \t]*::[ \t]*\w|%if\b")
 
@@ -104,7 +106,8 @@ class _Text:
 
     def _error(self, what: str, at: int) -> DefinitionError:
         column = at - self.text.rfind("\n", 0, at)
-        return DefinitionError(what, where=f"line {self.text.count(chr(10), 0, at) + 1}, column {column}")
+        where = f"line {self.text.count(chr(10), 0, at) + 1}, column {column}"
+        return DefinitionError(what, where=where, remedy=_WRITTEN)
 
     def _use(self, piece: str, at: int) -> tuple[_Use, int]:
         reader = ParameterReader(self.text, at, self._error)
@@ -208,7 +211,10 @@ class _Expansion:
 
     def _instance(self, use: _Use, parameter: int) -> _Instance:
         if use.name not in self._read.rules:
-            raise DefinitionError(f"no rule {use.name} has a parameter", remedy=f"Define it: {use.name}::_: ...")
+            where = f"rule {use.name}"
+            raise DefinitionError(
+                f"no rule {use.name} has a parameter", where=where, remedy=f"Define it: {use.name}::_: ..."
+            )
         return use.name, use.change(parameter)
 
     def _mention(self, use: _Use, parameter: int) -> str:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from lark.load_grammar import Definition
 
 
+#: How names of rules end that were made of one with a parameter.
+_INSTANCE = re.compile(r"__p+[0-9a-f]+\Z")
+
+
 class Places(NamedTuple):
     """A text whose lines are those that its author wrote, but for rewriting within them and rules at its end."""
 
@@ -28,7 +32,9 @@ class Places(NamedTuple):
         if ours == theirs:
             return f"line {line}, column {column}"
         name = re.match(r"[?!]*(\w+)", ours[0]) if ours and line > self.written.count("\n") + 1 else None
-        return f"rule {name[1]}" if name else f"line {line}"
+        if name is None:
+            return f"line {line}"
+        return f"rule {name[1] if name[1] in self.written else _INSTANCE.sub('', name[1])}"
 
     def of_token(self, token: Token) -> str:
         """Where a token of Lark's is; empty where it is one of another file, which was imported."""
@@ -36,6 +42,10 @@ class Places(NamedTuple):
         there = self.text.split("\n")[line - 1 : line]
         is_there = there and there[0].startswith(token.split("\n")[0], column - 1)
         return self.of(line, column) if is_there else ""
+
+    def of_definition(self, name: str) -> str:
+        """Where a rule or a terminal is defined; empty where that is in another file."""
+        return self.of_match(_DEFINED.format(re.escape(name)))
 
     def of_match(self, pattern: str, *, last: bool = False) -> str:
         """Where what matches outside of strings, regexes and comments is; empty where nothing does."""
@@ -69,11 +79,26 @@ def refusal(
     """
     return (
         _bad_literal(definitions, places, meter)
+        or _declared_rule(definitions, places)
         or (_given_in_terminal(definitions, declared, places) if isinstance(error, AssertionError) else None)
         or foreign_notation(places.text, places.of)
         or _as_ours(error, source, places)
     )
 
+
+def no_start(start: str, definitions: Mapping[str, Definition], places: Places) -> DefinitionError:
+    """The error for a grammar without the rule that a whole text is; its place is that of the first rule."""
+    names = [name for name, each in definitions.items() if not each.is_term and not each.params and "__" not in name]
+    remedy = f"Name the rule that a whole text is: start=..., one of {', '.join(names[:_MOST_NAMES])}."
+    where = places.of_definition(names[0]) if names else ""
+    return DefinitionError(
+        f"there is no rule {start!r}", where=where or "line 1, column 1",
+        remedy=remedy if names else f"Write one: {start}: ...",
+    )  # fmt: skip
+
+
+#: Rules that a message names.
+_MOST_NAMES = 20
 
 #: Where a rule or a terminal is defined, by its name.
 _DEFINED = r"^[ \t]*[?!]*{}\b"
@@ -81,6 +106,18 @@ _DEFINED = r"^[ \t]*[?!]*{}\b"
 
 def _joined(place: str, what: str) -> str:
     return f"{place}: {what}" if place else what
+
+
+def _declared_rule(definitions: Mapping[str, Definition], places: Places) -> DefinitionError | None:
+    """What is wrong with the first rule that is declared."""
+    for name, definition in definitions.items():
+        if not definition.is_term and definition.tree is None:
+            return DefinitionError(
+                f"the rule {name} is declared and not defined",
+                where=places.of_match(rf"%declare\b.*(?<!\w){re.escape(name)}"),
+                remedy="Terminals are declared, by names in capital letters.",
+            )
+    return None
 
 
 def _given_in_terminal(
@@ -94,7 +131,7 @@ def _given_in_terminal(
                 return DefinitionError(
                     f"the terminal {name} holds {inner}, which is no text for a lexer: a special token, a schema, or"
                     " another definition",
-                    where=_joined(places.of_match(_DEFINED.format(re.escape(name))), f"terminal {name}"),
+                    where=_joined(places.of_definition(name), f"terminal {name}"),
                     remedy="Name it in a rule; names of rules are in small letters.",
                 )
     return None
@@ -188,6 +225,7 @@ class _Advice(NamedTuple):
 
 
 _DEFINE = "Define it, or correct its name."
+_RENAME = "Give one of them another name."
 _ADVICE = (
     _Advice(
         r"(?:Rule|Terminal) '(\w+)' defined more than once", _DEFINED,
@@ -203,24 +241,76 @@ _ADVICE = (
     ),
     _Advice(r"Recursion in terminal '(\w+)'", _DEFINED, "Make it a rule, in small letters; it may hold itself."),
     _Advice(r"Bad Range .*\((-?\d+)\.\.", r"(?:~\s*{0}\s*\.\.|\{{\s*{0}\s*,)", "Write the smaller count first."),
+    _Advice(
+        r"Terminals cannot be empty \(__IGNORE_\d+()\)", r"%ignore[ \t]*$", "Name what is ignored, or leave it out."
+    ),
     _Advice(r"Terminals cannot be empty \((\w+)\)", _DEFINED, 'Write "" where nothing is meant.'),
+    _Advice(r"Terminals \{'(\w+)'", r"%ignore\s+{}\b", _DEFINE),
+    _Advice(r"Aliasing not allowed in terminals()", r"^[ \t]*_?[A-Z]\w*[^:\n]*:[^\n]*->",
+            "Names behind -> are for alternatives of rules: leave it out."),
+    _Advice(r"Rule _\w+ is marked for expansion .*\(alias=(\w+)\)", r"->\s*{}\b",
+            "Leave out the name behind ->, or the rule's first _."),
+    _Advice(r"Inlined rules()", r"^[ \t]*!?\?!?_\w", "Leave out the ? or the _ before the rule's name."),
+    _Advice(r"Rules defined twice: .*<(\w+) :", _DEFINED,
+            "Two of its alternatives are the same where parts are left out: let what may be missing stand in one."),
+    _Advice(r"Nothing was imported from grammar `([\w.]+)`", r"%import\s+\.?{}\b", "Correct the name."),
+    _Advice(r"Inconsistent base_path for (\w+)", r"%import\W+{}\b", "Import it in one way: with a dot, or without."),
+    _Advice(r"Cannot import '(\w+)'", r"%import\b.*\b{}\b", "Give it another name: %import ... -> OTHER"),
+    _Advice(r"(?:Duplicate )?Template Parameter (?:conflicts with rule )?(\w+)", r"\w\{{[^}}:\n]*\b{}\b", _RENAME),
+    _Advice(r"Conflicting flags for the same terminal()", r"^(?=[\s\S])", "Give the same text the same flags."),
+    _Advice(
+        r"Wrong number of template arguments used for (\w+)", _DEFINED,
+        "Give it as many as its definition has, or give that {...}.",
+    ),
+    _Advice(
+        r"Cannot (?:extend|override) a nonexisting \w+ (\w+)", r"%(?:extend|override)\s+{}\b",
+        "Define it before, or import it.",
+    ),
+    _Advice(
+        r"Can't (?:extend|override) \w+ (\w+)", r"%(?:extend|override)\s+{}\b", "Define it before, or import it."
+    ),
 )  # fmt: skip
 
 
-def _advised(error: DefinitionError, places: Places) -> DefinitionError:
-    """The same error, with the place and the remedy if it is among those that Lark has no place for."""
+def _advised(what: str, places: Places) -> DefinitionError:
+    """The error for what Lark has no place for."""
     for advice in _ADVICE:
-        if (found := re.match(advice.says, error.what)) is not None:
-            place = places.of_match(advice.pattern.format(re.escape(found[1])), last=advice.last)
-            return DefinitionError(error.what, where=place, remedy=advice.remedy)
-    return error
+        if (found := re.match(advice.says, what)) is not None:
+            pattern = advice.pattern.format(re.escape(found[1]))
+            place = places.of_match(pattern, last=advice.last)
+            place = place or places.of_match(re.escape(found[1]))  # Lark reads Ab as two names
+            return DefinitionError(what, where=place, remedy=advice.remedy)
+    return DefinitionError(what, remedy=_SYNTAX["Unexpected input"])
 
 
-def _unexpected(what: str) -> str:
-    """The remedy for what Lark did not expect."""
+#: What Lark says with a place, by how it begins, and what to write instead.
+_SYNTAX = {
+    "Incorrect type of value": "Behind the colon come names, strings, regexes and groups, and a line holds one rule.",
+    "Unclosed parenthesis": "Close it before the line ends, or begin the next line with |.",
+    "Unmatched closing parenthesis": "Leave it out, or open it before: ( ) for groups, [ ] for what may be missing.",
+    "Expecting rule or terminal definition (missing colon)": "Write name: ... for a rule, NAME: ... for a terminal.",
+    "Expecting rule or terminal definition": "A line begins with name:, NAME:, | or a statement such as %ignore.",
+    "Illegal name": "Rules are in small letters, terminals in capitals.",
+    "Alias expects": "Behind -> comes a name in small letters, which texts do not depend on.",
+    "Unexpected colon": 'A colon stands behind the name of what a line defines; as text it is ":".',
+    "Misplaced operator": "Write ?, * and + once, behind what they are of; as text they are in quotes.",
+    "Expecting option": "Begin the line with |, or give it a name: name: ...",
+    "Terminal names cannot": "A dot behind a terminal's name is for its priority, NAME.2: ...",
+    "%import expects": "Write %import common.WS, or %import .file.NAME.",
+    "%ignore expects": "Write %ignore NAME, or a string or a regex behind it.",
+    "Unexpected input": (
+        "Names are of letters, digits and _, rules in small letters, terminals in capitals; // begins a comment."
+    ),
+    "Expecting a value": "Behind the colon, |, ( and [ come names, strings, regexes and groups.",
+}
+_NEXT_LINE = "Close what is open before the line ends, or begin the next line with |."
+
+
+def _spelled(what: str) -> str:
+    """The remedy for what Lark says with a place."""
     if "Token('_NL'" in what:
-        return "Close what is open before the line ends, or begin the next line with |."
-    return "Names are of letters, digits and _, rules in small letters, terminals in capitals; // begins a comment."
+        return _NEXT_LINE
+    return next((remedy for says, remedy in _SYNTAX.items() if what.startswith(says)), _SYNTAX["Unexpected input"])
 
 
 #: Lark's messages with a place: an empty line and an excerpt follow.
@@ -234,23 +324,25 @@ def _as_ours(error: Exception, source: str, places: Places) -> StructgenError:
     if isinstance(error, VisitError):  # around what went wrong in a part
         error = error.orig_exc
     if isinstance(error, GrammarError) and len(error.args) > 1:  # what it is about, and why
-        return DefinitionError(f"{error.args[1]}, in {error.args[0]!r}")
+        what = f"{error.args[1]}, in {error.args[0]!r}"
+        return DefinitionError(what, where=f"terminal {error.args[0]}", remedy=_SYNTAX["Unexpected input"])
     if isinstance(error, RecursionError):
         return BudgetExceededError(
             "the grammar is nested too deeply, or imports itself", remedy="Give inner groups rules of their own."
         )
     line = _first_line(error)
     if not isinstance(error, LarkError):  # of `re`, or an assertion: Lark does not foresee all that a text can hold
-        return DefinitionError(f"the grammar does not load: {line}")
+        advised = _advised(line, places)
+        remedy = advised.remedy if advised.where else "Leave out rules until it loads, to see which one it is about."
+        return DefinitionError(f"the grammar does not load: {line}", where=advised.where, remedy=remedy)
     found = _PLACE.match(line)
     if found is None:
-        return _advised(DefinitionError(line), places)
+        return _advised(line, places)
     if found["file"] not in (None, source):
-        return DefinitionError(
-            found["what"], where=f"{found['file']}, line {found['line']}, column {found['column']}"
-        )
-    remedy = _unexpected(found["what"]) if found["what"].startswith("Unexpected ") else ""
-    return DefinitionError(found["what"], where=places.of(int(found["line"]), int(found["column"])), remedy=remedy)
+        where = f"{found['file']}, line {found['line']}, column {found['column']}"
+        return DefinitionError(found["what"], where=where, remedy=_spelled(found["what"]))
+    place = places.of(int(found["line"]), int(found["column"]))
+    return DefinitionError(found["what"], where=place, remedy=_spelled(found["what"]))
 
 
 def _first_line(error: Exception) -> str:

@@ -40,6 +40,7 @@ def check(table: Lalr, meter: Meter, *, strict: bool) -> None:
     more = len(bad) - len(shown)
     raise DefinitionError(
         f"the grammar is not LALR(1): {'; '.join(shown)}{f'; and {more} more' if more else ''}",
+        where=f"rule {table.symbols.names[table.symbols.rules[bad[0].rules[0]][0]]}",
         remedy="Change the rules, or give one of them a priority.",
     )
 
@@ -198,6 +199,7 @@ def check_finite(symbols: Symbols) -> None:
             if any(reached[symbol] >> origin & 1 for symbol in there):
                 raise DefinitionError(
                     f"the rule {symbols.names[origin]} can come to itself without reading anything",
+                    where=f"rule {symbols.names[origin]}",
                     remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just "
                     "itself.",
                 )

@@ -43,7 +43,7 @@ def without_empty_rules(
             if count % 64 == 0:
                 meter.check_time(_DOING)
                 meter.check_memory(held * _BYTES_OF_SYMBOL, _DOING)
-    kept = _with_texts(list(rules.values()), {terminal.name for terminal in grammar.terminals})
+    kept = with_texts(list(rules.values()), {terminal.name for terminal in grammar.terminals})
     has_texts = any(rule.origin == grammar.start for rule in kept)
     if grammar.start not in nullable:  # without a text it is left to its parser to say so
         return replace(grammar, rules=tuple(kept)) if has_texts else grammar
@@ -65,8 +65,8 @@ def _expansions(
         yield tuple(name for names in chosen for name in names)
 
 
-def _with_texts(rules: list[Production], terminals: Collection[str]) -> list[Production]:
-    """Rules less those with nonterminals that were empty in all cases, and so have none now."""
+def with_texts(rules: list[Production], terminals: Collection[str]) -> list[Production]:
+    """Rules less those that hold what is no terminal and has no rules, such as what was empty in all cases."""
     left = Counter(rule.origin for rule in rules)
     uses: defaultdict[str, list[int]] = defaultdict(list)
     for number, rule in enumerate(rules):

@@ -37,6 +37,7 @@ def check(table: Lalr, meter: Meter) -> None:
                     raise DefinitionError(
                         f"the rule '{table.symbols.shown(rule)}' is reduced without end before"
                         f" {table.symbols.names[terminal]}",
+                        where=f"rule {table.symbols.names[table.symbols.rules[rule][0]]}",
                         remedy="Have no rule begin with itself behind something empty, or be just itself.",
                     )
 

@@ -6,14 +6,22 @@ from decimal import Decimal
 from functools import cache
 
 from ....budget import Meter
-from ....errors import UnsupportedError
+from ....errors import BudgetExceededError, UnsupportedError
+from ..numbers.digits import Digits
 from ..numbers.numbers import NumberSet
 from ..read.document import Json, Schema
+from ..read.keywords import MAX_DIGITS
 from ..strings.strings import StringSet
 from .type_bounds import BOOLEANS, EVERYTHING, Kleene, TypeBounds
 
 STRING_FIELDS = frozenset({"min_length", "max_length", "pattern", "format"})
-NUMBER_FIELDS = frozenset({"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"})
+INTEGER_DIGITS = frozenset({"min_digits", "max_digits"})
+NUMBER_DIGITS = frozenset(
+    {f"{bound}_digits_{part}" for bound in ("min", "max") for part in ("integer", "fraction", "exponent")}
+)
+NUMBER_FIELDS = INTEGER_DIGITS | NUMBER_DIGITS | {
+    "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of",
+}  # fmt: skip
 ARRAY_FIELDS = frozenset(
     {"prefix_items", "items", "min_items", "max_items", "contains", "unique_items", "unevaluated_items"}
 )
@@ -55,6 +63,8 @@ class Assertions:
         null, booleans, numbers, strings, arrays, objects = bounds
         if strings is StringSet.ANY and names & STRING_FIELDS:
             strings = self._strings(schema, names)
+        if names & (INTEGER_DIGITS | NUMBER_DIGITS):
+            names = self._with_meant_digits(schema, names)
         if numbers is not NumberSet.EMPTY and names & NUMBER_FIELDS:
             numbers = self._numbers(schema, names, numbers)
         if arrays and names & ARRAY_FIELDS:
@@ -105,7 +115,38 @@ class Assertions:
             numbers = NumberSet.interval(low, high, low_open, high_open).intersect(numbers, self.meter)
         if schema.multiple_of is not None:
             numbers = numbers.intersect(NumberSet.multiples(schema.multiple_of), self.meter)
+        if names & INTEGER_DIGITS:
+            integers = NumberSet.integers(schema.min_digits, schema.max_digits, self.meter)
+            numbers = numbers.intersect(integers, self.meter)
+        if names & NUMBER_DIGITS:
+            digits = Digits(
+                (schema.min_digits_integer, schema.max_digits_integer),
+                (schema.min_digits_fraction, schema.max_digits_fraction),
+                (schema.min_digits_exponent, schema.max_digits_exponent),
+            )
+            numbers = numbers.within(digits, self.meter)
         return numbers
+
+    def _with_meant_digits(self, schema: Schema, names: frozenset[str]) -> frozenset[str]:
+        """The names without bounds of digits beside a type that they say nothing of, which are relaxed."""
+        types = schema.types or frozenset()
+        for fields, meant, other in ((INTEGER_DIGITS, "integer", "number"), (NUMBER_DIGITS, "number", "integer")):
+            found = sorted(names & fields)
+            if found and (meant not in types or other in types):
+                keyword = camel_case(found[0])
+                error = UnsupportedError(
+                    f"{keyword!r} is honoured beside the type {meant!r}, and not {other!r}, alone",
+                    remedy=f'Write "type": "{meant}" beside it, or drop it.',
+                )
+                self.relax(f"{schema.pointer}/{keyword}", error)
+                names -= fields
+            elif any((getattr(schema, name) or 0) > MAX_DIGITS for name in found):
+                raise BudgetExceededError(
+                    f"numbers of more than {MAX_DIGITS:,} digits",
+                    where=f"{schema.pointer}/{camel_case(found[0])}",
+                    remedy="Bound them by fewer digits, or leave the bound out.",
+                )
+        return names
 
     def _listed(self, values: tuple[Json, ...], bounds: TypeBounds) -> TypeBounds:
         """The bounds of those literals that bounds allow."""
@@ -137,6 +178,12 @@ def _of_types(types: frozenset[str], integer_is_exact: bool) -> TypeBounds:
         Kleene.ALL if "array" in types else Kleene.NONE,
         Kleene.ALL if "object" in types else Kleene.NONE,
     )
+
+
+def camel_case(field: str) -> str:
+    """The keyword of a field of `Schema`."""
+    first, *others = field.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 def _tighter(inclusive: Decimal | None, exclusive: Decimal | None, sign: int) -> tuple[Decimal | None, bool]:

@@ -118,7 +118,10 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
 
     def meets(self, goal: Conjunction, wanted: Conjunction) -> bool:
         """Whether it is plain that whatever reaches one goal reaches another."""
-        return self.nodes.meets(goal, wanted, self.is_unsatisfiable)
+        try:
+            return self.nodes.meets(goal, wanted, self.is_unsatisfiable)
+        except UnsupportedError:  # of a negation that nobody wrote
+            return False
 
     def _about(self, query: Conjunction) -> tuple[Conjunction, Hashable]:
         return query, ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ....definitions.json_text import dumps
 from ....errors import EmptyLanguageError
 from ..read.document import Schema, SchemaId
-from .assertions import NUMBER_FIELDS, STRING_FIELDS
+from .assertions import NUMBER_FIELDS, STRING_FIELDS, camel_case
 from .expansion import Expansion
 from .goals import ANYTHING, NOTHING, Conjunction, all_of, in_order
 from .type_bounds import Kleene
@@ -104,7 +104,7 @@ def _said(goal: Conjunction, expansion: Expansion) -> list[str]:
 
 
 def _shown(schema: Schema, name: str) -> str:
-    keyword = _KEYWORDS.get(name) or _camel(name)
+    keyword = _KEYWORDS.get(name) or camel_case(name)
     value = getattr(schema, name)
     if name == "types":
         value = " or ".join(sorted(value))
@@ -114,11 +114,6 @@ def _shown(schema: Schema, name: str) -> str:
         return keyword
     text = str(value)
     return f"{keyword} {text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...'}"
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
 
 
 def _listed(said: list[str]) -> str:

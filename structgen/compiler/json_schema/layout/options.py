@@ -41,6 +41,8 @@ class TextOptions:
         Tokens that may be written in place of their names in the tags of the style.
     separators:
         What is written between items, and behind names, with the gap around it.
+    max_items:
+        So many items has an array that the schema does not bound, or as many as it asks for; None for any number.
     """
 
     gap: str | None = " ?"
@@ -52,6 +54,7 @@ class TextOptions:
     excludes: tuple[str, ...] = ()
     special: SpecialTokens = NONE
     separators: tuple[str, str] = (",", ":")
+    max_items: int | None = None
 
     @property
     def forbidden(self) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ def _of_part(part: StringSet | NumberSet | ArrayShape | ObjectShape, layout: Tex
 
 
 def _of_numbers(numbers: NumberSet, meter: Meter) -> int:
+    if numbers.digits is not None:
+        return numbers.dfa(meter).states
     lines = numbers.plain, numbers.written
     points = [point for line in lines for point in line.points]
     if (

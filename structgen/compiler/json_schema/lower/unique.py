@@ -65,11 +65,11 @@ class _TooManyError(Exception):
 
 def _obstacle(builder: Builder, shape: ArrayShape) -> str:
     """Why items can't be told apart when a text is followed; nothing where they can."""
-    values = [[builder.values[option.value] for option in choice] for choice in (*shape.prefix, shape.rest)]
-    if shape.contains:
-        return "beside contains, the items have too many different values for all sets of them to be told apart"
     if not builder.keeps_sets:
         return "the items have too many different values for all sets of them to be told apart"
+    if shape.contains:
+        return _counted_obstacle(builder, shape)
+    values = [[builder.values[option.value] for option in choice] for choice in (*shape.prefix, shape.rest)]
     for position in range(min(shape.min_items, MAX_COUNT)):
         # So that an item of any value is left, whatever those before it are.
         choice = values[min(position, len(values) - 1)]
@@ -82,6 +82,26 @@ def _obstacle(builder: Builder, shape: ArrayShape) -> str:
     return ""
 
 
+def _counted_obstacle(builder: Builder, shape: ArrayShape) -> str:
+    """The same where items are counted by their marks.
+
+    An option that is needed for a mark has had fewer values than that mark asks for, since each of them earned it.
+    What is needed for its position or the length alone can be of an option that no mark bounds.
+    """
+    bounded = sum(1 << mark for mark, count in enumerate(shape.contains) if count.max is not None)
+    for position, choice in enumerate((*shape.prefix, shape.rest)):
+        for value, marks in choice:
+            needed = max((count.min for k, count in enumerate(shape.contains) if marks >> k & 1), default=0)
+            if not _has_values(builder.values[value], needed, builder):
+                return f"it is not seen that {needed} items that contains counts can differ"
+        length = position + 1 if position < len(shape.prefix) else shape.min_items
+        free = (builder.values[value] for value, marks in choice if not marks & bounded)
+        is_needed = position < max(len(shape.prefix), shape.min_items)
+        if is_needed and not any(_has_values(value, length, builder) for value in free):
+            return f"beside contains, it is not seen that {length} items can differ"
+    return ""
+
+
 def _has_values(value: Value, count: int, builder: Builder, depth: int = 0) -> bool:
     """Whether a value is seen to have so many members, of which there is always one."""
     if count <= 1:
@@ -91,7 +111,7 @@ def _has_values(value: Value, count: int, builder: Builder, depth: int = 0) -> b
     found = value.null + len(value.booleans)
     if value.numbers is not None and found < count:
         numbers = value.numbers.values(count)
-        found += count if numbers is None else len(numbers)
+        found += len(numbers) if numbers is not None else count if value.numbers.digits is None else 0
     if value.strings is not None and found < count:
         found += value.strings.several(count - found, builder.meter)
     return found + bool(value.arrays) + bool(value.objects) >= count or any(

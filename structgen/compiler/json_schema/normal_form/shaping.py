@@ -24,9 +24,13 @@ MOST_MARKS = 8
 
 
 class Shaping:
-    """Makes drafts; ``goals`` are those that they lead to, by number."""
+    """Makes drafts; ``goals`` are those that they lead to, by number.
 
-    def __init__(self, nodes: Nodes, partitions: NamePartitions) -> None:
+    ``max_items`` is as of `TextOptions`.
+    """
+
+    def __init__(self, nodes: Nodes, partitions: NamePartitions, max_items: int | None = None) -> None:
+        self.max_items = max_items
         self.nodes = nodes
         self.partitions = partitions
         self.goals: list[Conjunction] = []
@@ -90,6 +94,8 @@ class Shaping:
 
     def array(self, clause: ArrayClause) -> ArrayShape:
         """The shape of a clause."""
+        if clause.high is None and self.max_items is not None:
+            clause = clause._replace(high=max(self.max_items, _shortest(clause)))
         counting = [count.rule for count in clause.counts]
         beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
         known = beyond if clause.high is None else min(beyond, clause.high)
@@ -125,6 +131,13 @@ class Shaping:
             unmet = [(both(option, against), earned) for option, earned in options if mark != ANYTHING]
             options = [(option, earned) for option, earned in met + unmet if option != NOTHING]
         return tuple([Option(self.ref(option), earned) for option, earned in options])
+
+
+def _shortest(clause: ArrayClause) -> int:
+    """A length that arrays of a clause have, if it has any: of those that it asks for, and as many of each kind."""
+    counted = sum(count.low for count in clause.counts)
+    known = max((len(rule.prefix) for rule in (*clause.rules, *(count.rule for count in clause.counts))), default=0)
+    return max(clause.low, known + counted if counted else 0)
 
 
 def _class_goal(rule: MemberRule, inside: int, bits: Mapping[StringSet, int]) -> Conjunction:

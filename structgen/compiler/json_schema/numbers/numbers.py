@@ -13,6 +13,9 @@ three sets of values:
     those of ``other`` that are in fact generated so.
 
 And and or go piece by piece; the complement generates all that it allows. Nearly always the three are one object.
+
+``digits`` bounds how these values are written. That is no set of values, so it has no complement, and a union only
+where both sides have the same bounds.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
 from ....budget import Budget, Meter
+from ....errors import UnsupportedError
 from ....system.properties import cached_property
-from ...automata.dfa import Dfa
+from ...automata.dfa import Dfa, intersect
 from .dfa import number_dfa
+from .digits import Digits, power_of_ten
 from .interval_set import (
     ALWAYS,
     EVERYTHING,
@@ -52,12 +57,15 @@ class NumberSet:
     PLAIN_INTEGERS: ClassVar[NumberSet]
     EMPTY: ClassVar[NumberSet]
 
-    __slots__ = ("__dict__", "other", "plain", "written")
+    __slots__ = ("__dict__", "digits", "other", "plain", "written")
 
-    def __init__(self, plain: IntervalSet, other: IntervalSet, written: IntervalSet) -> None:
+    def __init__(
+        self, plain: IntervalSet, other: IntervalSet, written: IntervalSet, digits: Digits | None = None
+    ) -> None:
         self.plain = plain
         self.other = other
         self.written = written
+        self.digits = digits
 
     # -- what a schema can say -----------------------------------------------------------------------------
 
@@ -98,15 +106,45 @@ class NumberSet:
         condition = IndicatorSum(0, ((lattice, 1),))
         return _everywhere(IntervalSet((), (), (INTEGRAL if condition == INTEGRAL else condition,)))
 
+    @classmethod
+    def integers(cls, least: int, most: int | None, meter: Meter) -> NumberSet:
+        """Integers of so many digits at least and at most, and zero, whatever sign they have."""
+        beyond = None if most is None else power_of_ten(most)
+        below = None if beyond is None else beyond.copy_negate()
+        found = cls.interval(below, beyond, True, True).intersect(cls.INTEGERS, meter)
+        if least <= 1:
+            return found
+        first = power_of_ten(least - 1)
+        outside = cls.interval(first).union(cls.interval(None, first.copy_negate()), meter)
+        return found.intersect(outside.union(cls.literal([Decimal(0)]), meter), meter)
+
     # -- algebra -------------------------------------------------------------------------------------------
 
     def intersect(self, other: NumberSet, meter: Meter) -> NumberSet:
-        """What is in both sets."""
-        return self._pieced(other, IntervalSet.meet, meter)
+        """What is in both sets, within the bounds of digits of both."""
+        found = self._pieced(other, IntervalSet.meet, meter)
+        if self.digits is None and other.digits is None:
+            return found
+        bounds = [each for each in (self.digits, other.digits) if each is not None]
+        return found.within(bounds[0].meet(bounds[-1]), meter)
+
+    def within(self, digits: Digits, meter: Meter) -> NumberSet:
+        """Those of the set that can be written with so many digits, written so; it has no bounds yet."""
+        if self.is_empty():
+            return self
+        found = NumberSet(self.plain, self.other, self.written, digits)
+        return found if found.dfa(meter).states else NumberSet.EMPTY
 
     def union(self, other: NumberSet, meter: Meter) -> NumberSet:
-        """What is in either set."""
-        return self._pieced(other, IntervalSet.join, meter)
+        """What is in either set. Raises `UnsupportedError` where the two have different bounds of digits."""
+        if self.digits != other.digits:
+            if self.is_empty() or other.is_any():
+                return other
+            if other.is_empty() or self.is_any():
+                return self
+            raise _digits_error("beside numbers without the same ones")
+        found = self._pieced(other, IntervalSet.join, meter)
+        return found if self.digits is None else NumberSet(found.plain, found.other, found.written, self.digits)
 
     def _pieced(self, other: NumberSet, combine: _Combine, meter: Meter) -> NumberSet:
         whole = combine(self.other, other.other, meter)
@@ -118,7 +156,9 @@ class NumberSet:
         return _shared(plain, whole, written, meter)
 
     def complement(self, meter: Meter) -> NumberSet:
-        """All other numbers."""
+        """All other numbers. Raises `UnsupportedError` where there are bounds of digits."""
+        if self.digits is not None:
+            raise _digits_error("below not, if and the like, nor in oneOf beside other numbers")
         whole = self.other.invert()
         return _shared(whole if self.plain is self.other else self.plain.invert(), whole, whole, meter)
 
@@ -132,19 +172,25 @@ class NumberSet:
 
     def is_empty(self) -> bool:
         """Whether nothing is in the set."""
-        return self.other.is_empty and (self.plain is self.other or self._plain_integers.is_empty)
+        if self.digits is not None or not self.other.is_empty:
+            return False
+        return self.plain is self.other or self._plain_integers.is_empty
 
     def is_any(self) -> bool:
         """Whether every number is in the set."""
-        return self.other is EVERYTHING and (self.plain is EVERYTHING or self._plain_integers == INTEGERS)
+        if self.digits is not None or self.other is not EVERYTHING:
+            return False
+        return self.plain is EVERYTHING or self._plain_integers == INTEGERS
 
     @cached_property
     def _plain_integers(self) -> IntervalSet:
         return self.plain.meet(INTEGERS, Meter(Budget()))
 
     @cached_property
-    def key(self) -> tuple[IntervalSet, ...]:
+    def key(self) -> tuple[IntervalSet | Digits, ...]:
         """The canonical identity, hashable."""
+        if self.digits is not None:
+            return (self.other, self.written, self._plain_integers, self.digits)
         if self.plain is self.other:
             return (self.other,) if self.written is self.other else (self.other, self.written)
         return (self.other, self.written, self._plain_integers)
@@ -159,7 +205,12 @@ class NumberSet:
         return f"NumberSet{self.key}"
 
     def values(self, limit: int) -> list[Decimal] | None:
-        """All members, ascending, if there are at most ``limit`` of them (and finding them is cheap), else None."""
+        """All members, ascending, if there are at most ``limit`` of them (and finding them is cheap), else None.
+
+        None also where there are bounds of digits, however many can be written.
+        """
+        if self.digits is not None:
+            return None
         meter = Meter(Budget())
         members = self.other.members(limit, meter)
         if members is None or self.plain is self.other:
@@ -180,7 +231,8 @@ class NumberSet:
         written = self.written
         if written is not self.other and self.plain is not self.other:  # never leave a value without any spelling
             written = written.join(self.other.meet(self.plain.invert(), meter), meter)
-        return number_dfa(self.plain, written, meter)
+        found = number_dfa(self.plain, written, meter)
+        return found if self.digits is None else intersect(found, self.digits.dfa(meter), meter)
 
 
 def is_plain(value: Decimal) -> bool:
@@ -192,6 +244,13 @@ def _as_plain(value: Decimal) -> Decimal:
     """The same number, spelled as an integer if it is one."""
     whole = value == value.to_integral_value() and value.adjusted() < MAX_DIGITS
     return value.quantize(Decimal(1), context=EXACT) if whole else value
+
+
+def _digits_error(where: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"bounds of digits (maxDigitsInteger and the like) are no set of values, and are not honoured {where}",
+        remedy="Use minimum, maximum and multipleOf there.",
+    )
 
 
 def _finite(members: list[Decimal]) -> IntervalSet:

@@ -84,6 +84,15 @@ class Schema:
     exclusive_minimum: Decimal | None = None
     exclusive_maximum: Decimal | None = None
     multiple_of: Decimal | None = None
+    # how they are written, as outlines-core has it: digits of integers, and of the parts of other numbers
+    min_digits: int = 0
+    max_digits: int | None = None
+    min_digits_integer: int = 0
+    max_digits_integer: int | None = None
+    min_digits_fraction: int = 0
+    max_digits_fraction: int | None = None
+    min_digits_exponent: int = 0
+    max_digits_exponent: int | None = None
 
     def __init__(self, pointer: str, **fields: object) -> None:
         self.pointer = pointer

@@ -33,6 +33,9 @@ _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _ANCHOR_2019 = re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*")
 _ANCHOR_2020 = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 
+#: What digits are counted of.
+_DIGITS = ("", "Integer", "Fraction", "Exponent")
+
 Handler: TypeAlias = Callable[[Subschema, str, Json], None]
 
 
@@ -195,6 +198,15 @@ def _flag(sub: Subschema, keyword: str, value: Json) -> None:
 
 def _count(sub: Subschema, keyword: str, value: Json) -> None:
     sub.say(keyword, _counted(sub, keyword, value))
+
+
+def _digits(sub: Subschema, keyword: str, value: Json) -> None:
+    """outlines-core's bounds of digits, which no draft has: read where a document names none."""
+    _count(sub, keyword, value)
+    part = keyword[3:]
+    least, most = (sub.node.get(bound + part) for bound in ("min", "max"))
+    if isinstance(least, Decimal) and isinstance(most, Decimal) and most < least:
+        raise sub.error(keyword, f"in order with the other bound of '{part}'", value)
 
 
 def _number(sub: Subschema, keyword: str, value: Json) -> None:
@@ -408,6 +420,7 @@ _DRAFT2020: dict[str, Handler] = {
 }
 _UNDECLARED: dict[str, Handler] = {
     **_DRAFT2020,
+    **{f"{bound}Digits{part}": _digits for bound in ("min", "max") for part in _DIGITS},
     "$recursiveRef": _recursive_ref,
     "$recursiveAnchor": _recursive_anchor,
     **dict.fromkeys(("maximum", "minimum"), _bound),

@@ -138,7 +138,8 @@ class References:
             joined = urljoin(base, uri)
             return joined if keep_fragment else urldefrag(joined)[0]
         except ValueError as error:  # such as an IPv6 address without its closing bracket
-            raise DefinitionError(f"{_shown(uri)!r} is not a URI: {error}", where=pointer or "the root") from None
+            what = f"{_shown(uri)!r} is not a URI: {error}"
+            raise DefinitionError(what, where=pointer or "the root", remedy="Correct it (RFC 3986).") from None
 
     def _resource(self, uri: str, reference: str, at: Location) -> Resource:
         """The resource of that URI, without its fragment."""

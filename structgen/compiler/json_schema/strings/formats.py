@@ -18,9 +18,10 @@ from collections.abc import Iterable
 from functools import cache
 
 from ....budget import Budget, Meter
-from ...automata.dfa import Dfa
+from ...automata.dfa import Dfa, intersect
 from ...patterns.lower import language
 from ...patterns.parser import parse
+from .idn_labels import u_label
 
 #: RFC 1035, 2.3.4, in characters: 255 octets with the length octets of the first label and of the root.
 HOSTNAME_LENGTH = 253
@@ -42,7 +43,11 @@ def format_dfa(name: str, meter: Meter) -> Dfa | None:
 @cache
 def _built(name: str) -> Dfa:
     """Once for the process, under a budget of its own, so that it does not depend on who asks first."""
-    return language(parse(_PATTERNS[name]), Meter(Budget()), count=False)
+    meter = Meter(Budget())
+    if name == _IDN_HOSTNAME:
+        labels, lengths = (language(parse(_labels(label)), meter, count=False) for label in (_idn_label(), _SHORT))
+        return intersect(labels, lengths, meter)
+    return language(parse(_PATTERNS[name]), meter, count=False)
 
 
 # -- dates and times: RFC 3339 ----------------------------------------------------------------------------------
@@ -149,21 +154,31 @@ _U_LETTERS = (
     + "\u3041-\u3096\u30a1-\u30fa\u3005-\u3007\u3400-\u4db5\u4e00-\u9fd5\uac00-\ud7a3"
 )
 
-# A label with letters beyond ASCII, lower case and digits, at most 11 of them, no hyphens. Eleven always fit into the
-# 63 octets of a label. Punycode (RFC 3492) writes them in the order of their code points, each as a ``delta`` from
-# the one before; whatever the bias, 2, 3, 4, 5, 6, 7 digits need a delta of at least 1, 36, 1,261, 28,886, 288,886,
-# 2,888,886. The letters lie below U+D7A4, so the deltas of n letters sum up to at most (0xd7a4 - 0x80) n + n**2, and
-# the longest label has 60 octets, ``xn--`` included.
+# A label of a domain in ``idn-email`` with letters beyond ASCII, lower case and digits, at most 11, without hyphens.
+# Eleven always fit into the 63 octets of a label. Punycode (RFC 3492) writes them in the order of their code points,
+# each as a ``delta`` from the one before; whatever the bias, 2, 3, 4, 5, 6, 7 digits need a delta of at least 1, 36,
+# 1,261, 28,886, 288,886, 2,888,886. The letters lie below U+D7A4, so the deltas of n letters sum up to at most
+# (0xd7a4 - 0x80) n + n**2, and the longest label has 60 octets, ``xn--`` included.
 _U_LABEL = f"[a-z0-9{_U_LETTERS}]{{1,11}}"
 
 # RFC 5890, 2.3.2.3: up to four labels, each a U-label or of ASCII; the four dots of IDNA2003 between them. Narrower
 # than the RFC in the number of labels, which together with at most 62 octets for each bounds the total length; and in
 # no labels with ``--`` in third place, A-labels (``xn--``) among them, since no automaton can tell those that decode.
-# No dot at the end.
-_ALNUM, _LDH = "[A-Za-z0-9]", "[A-Za-z0-9-]"
+# No dot at the end. Labels, and how long they may be, are an automaton each, which are intersected: eleven characters
+# fit into a label as they do in `_U_LABEL`.
+_IDN_HOSTNAME = "idn-hostname"
+_ALNUM, _LDH, _DOTS = "[A-Za-z0-9]", "[A-Za-z0-9-]", ".\u3002\uff0e\uff61"
 _LONGER = f"{_LDH}(?:{_ALNUM}{_LDH}|-{_ALNUM}){_LDH}{{0,57}}{_ALNUM}"
-_IDN_LABEL = f"(?:{_ALNUM}(?:{_ALNUM}|{_LDH}{_ALNUM}|{_LDH}{{2}}{_ALNUM}|{_LONGER})?|{_U_LABEL})"
-_IDN_HOSTNAME = f"{_IDN_LABEL}(?:[.\u3002\uff0e\uff61]{_IDN_LABEL}){{0,3}}"
+_SHORT = f"{_LDH}{{1,62}}|[^{_DOTS}]{{1,11}}"
+
+
+def _idn_label() -> str:
+    return f"{_ALNUM}(?:{_ALNUM}|{_LDH}{_ALNUM}|{_LDH}{{2}}{_ALNUM}|{_LONGER})?|{u_label()}"
+
+
+def _labels(label: str) -> str:
+    return f"(?:{label})(?:[{_DOTS}](?:{label})){{0,3}}"
+
 
 # -- e-mail: RFC 5321 and 6531 ----------------------------------------------------------------------------------
 
@@ -306,7 +321,6 @@ _PATTERNS = {
     # RFC 6531, 3.3: beyond ASCII, any character in the local part, and in the domain U-labels.
     "idn-email": _mailbox("\x80-\U0010ffff", f"(?:{_MAIL_LABEL}|{_U_LABEL})"),
     "hostname": _HOSTNAME,
-    "idn-hostname": _IDN_HOSTNAME,
     "ipv4": _IPV4,
     "ipv6": _ipv6(7, _IPV4),
     "uri": _uri("", ""),
@@ -324,7 +338,7 @@ _PATTERNS = {
 }
 
 #: The names of all formats; any other is an annotation.
-FORMATS = frozenset(_PATTERNS)
+FORMATS = frozenset({*_PATTERNS, _IDN_HOSTNAME})
 
 #: Those whose automata are small enough for their rows to be shared by all schemas.
 SHAREABLE_FORMATS = FORMATS - {"idn-email", "idn-hostname", "regex"}

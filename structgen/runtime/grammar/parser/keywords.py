@@ -5,7 +5,7 @@ To the lexer a keyword is like a name up to its end, so bytes don't tell which k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ....system.memo import Memo
 from ...core.bitsets import set_at
@@ -13,8 +13,8 @@ from ...core.digraph import bits
 from ..tables import GrammarTables
 from .parser_driver import Parse, ParserDriver
 
-#: Terminals and contexts whose spelling is remembered; letters of a keyword.
-_MOST_SPELLINGS, _LONGEST = 1 << 14, 64
+#: Terminals and contexts whose spelling is remembered; letters of a keyword; bytes of which one stands for all.
+_MOST_SPELLINGS, _LONGEST, _MOST_ALIKE = 1 << 14, 64, 2
 
 
 class Keywords:
@@ -31,17 +31,22 @@ class Keywords:
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._starts: list[int] = tables.starts.tolist()
         self._spellings: Memo[tuple[int, int], bytes] = Memo(_MOST_SPELLINGS)
-        self._ascii: dict[int, list[int]] = {}  # by class of bytes: those of ASCII
-        for byte, number in enumerate(tables.class_of[:0x80].tolist()):
-            self._ascii.setdefault(number, []).append(byte)
+        self._members: dict[int, list[int]] = {}  # by class of bytes
+        for byte, number in enumerate(tables.class_of.tolist()):
+            self._members.setdefault(number, []).append(byte)
+        ascii_of = ((number, [byte for byte in bytes_ if byte < 0x80]) for number, bytes_ in self._members.items())
+        self._ascii = {number: letters for number, letters in ascii_of if letters}
 
-    def expected(self, parse: Parse) -> Iterator[tuple[int, bytes]]:
+    def expected(self, parse: Parse, known: Sequence[bytes] = ()) -> Iterator[tuple[int, bytes]]:
         """The keywords that may come next, as terminals and texts; without those that are read as a name is.
 
-        A name is what a word twice in a row is.
+        A name is what a word twice in a row is. Terminals that ``known`` texts are need not be among them.
         """
         accepted = self._parses.accepted(parse).terminals & ((1 << self._tables.end) - 1) & ~self._ignored
-        for terminal in bits(accepted):
+        others = accepted
+        for each in known:
+            others &= ~self._ends(parse.context, each)
+        for terminal in bits(others):
             text = self._spelled(parse.context, terminal)
             names = self._ends(parse.context, text + text) & accepted if text.isalpha() else 0
             if text and not (names and self._is_read_as(parse, terminal, names)):
@@ -67,6 +72,25 @@ class Keywords:
         if known is None:
             known = self._spellings[context, terminal] = self._spell(self._starts[context], terminal)
         return known
+
+    def rest(self, parse: Parse, state: int, most: int) -> tuple[bytes, int]:
+        """The bytes that must follow within a lexeme, as far as it can become nothing else; the state behind them.
+
+        One of two bytes that lead to the same stands for both.
+        """
+        accepted, tables = self._parses.accepted(parse).terminals, self._tables
+        found = bytearray()
+        while len(found) < most and not any(accepted >> terminal & 1 for terminal, _ in tables.ends_of[state]):
+            row = tables.rows[state]
+            alive = [target for target in {*row} if target >= 0 and tables.futures[target] & accepted]
+            if len(alive) != 1 or row.count(alive[0]) > _MOST_ALIKE:
+                break
+            letters = [byte for c, target in enumerate(row) if target == alive[0] for byte in self._members[c]]
+            if len(letters) > _MOST_ALIKE:
+                break
+            state = alive[0]
+            found.append(min(letters))
+        return bytes(found), state
 
     def _spell(self, state: int, terminal: int) -> bytes:
         text = bytearray()

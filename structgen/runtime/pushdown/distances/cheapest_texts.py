@@ -42,9 +42,10 @@ class StackAutomaton(Protocol):
 
     def _move(self, state: int, byte: int) -> int | Moves: ...
 
-    def _make(
+    def make(
         self, record: Record, sequence: tuple[int, ...], count: int, frame: Stack, found: dict[Thread, None]
-    ) -> None: ...
+    ) -> None:
+        """Make one move of one thread."""
 
     def _token_edges(self, threads: tuple[Thread, ...]) -> list[tuple[Thread, int, Moves]]: ...
 
@@ -193,7 +194,7 @@ class CheapestTexts:
             move = self._next[state, count] = self._choose(state, count)
         byte, record, sequence = move
         after: dict[Thread, None] = {}
-        self._machine._make(record, sequence, count, frame, after)
+        self._machine.make(record, sequence, count, frame, after)
         return byte, self.decided(after)
 
     def _choose(self, state: int, count: int) -> tuple[int, Record, tuple[int, ...]]:
@@ -215,7 +216,7 @@ class CheapestTexts:
     def _takes(self, record: Record, sequence: tuple[int, ...], count: int, wanted: int) -> bool:
         """Whether a move of a state with a count is the first of so many bytes."""
         after: dict[Thread, None] = {}
-        self._machine._make(record, sequence, count, None, after)
+        self._machine.make(record, sequence, count, None, after)
         for top, n, frame in after:
             cost = 1 + (0 if top < 0 else self.cost(top, n))
             while frame is not None:  # one stack, of what was pushed

@@ -285,7 +285,7 @@ class StackDistances:
         for (_, _, frame), tokens, moves in self._machine._token_edges(threads):
             after: dict[Thread, None] = {}
             for record, sequence in moves:
-                self._machine._make(record, sequence, 0, frame, after)
+                self._machine.make(record, sequence, 0, frame, after)
             yield token_moves.ids(tokens).astype(np.int32), self.of_threads(tuple(after))
 
 

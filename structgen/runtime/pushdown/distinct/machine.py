@@ -27,6 +27,7 @@ from ....system.types import JsonMap, Sections
 from ....system.visible import legibility
 from ....vocabulary.vocabulary import Vocabulary
 from ...core.dense_rows import DENSE_ROWS
+from ...core.descent import descent
 from ...core.interned_machine import Configuration, InternedMachine
 from ...core.machine import CompiledMachine, Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
@@ -233,14 +234,17 @@ class DistinctMachine(InternedMachine[Place]):
         ending = bytearray()
         for _ in range(_MOST_ITEMS):
             rest = self.inner.ending_of(place[0])
-            for byte in rest or b"":
+            if rest is None:  # as of members in any order
+                found = descent(place, self._following, lambda here: self.may_end((here,)))
+                return None if found is None else bytes(ending) + found
+            for byte in rest:
                 after = self._follow((place,), bytes((byte,)))
                 if not after:
                     break
                 place = after[0]
                 ending.append(byte)
             else:
-                return bytes(ending) if rest is not None and self.may_end((place,)) else None
+                return bytes(ending) if self.may_end((place,)) else None
             text, place = self._other_item(place)
             if not text:
                 return None
@@ -252,15 +256,19 @@ class DistinctMachine(InternedMachine[Place]):
         known, todo = {place}, deque([(b"", place)])
         while todo:
             text, here = todo.popleft()
-            for byte in sorted((byte for (byte,) in self._candidates((here,))), key=legibility):
-                for after in self._follow((here,), bytes((byte,))):
-                    longer = text + bytes((byte,))
-                    if after[1] is None or after[1].is_other():
-                        return longer, after
-                    if after not in known and len(known) < _MOST_NEAR:
-                        known.add(after)
-                        todo.append((longer, after))
+            for byte, after in self._following(here):
+                longer = text + bytes((byte,))
+                if after[1] is None or after[1].is_other():
+                    return longer, after
+                if after not in known and len(known) < _MOST_NEAR:
+                    known.add(after)
+                    todo.append((longer, after))
         return b"", place
+
+    def _following(self, place: Place) -> Iterator[tuple[int, Place]]:
+        """The places after each byte that may follow."""
+        for byte in sorted((byte for (byte,) in self._candidates((place,))), key=legibility):
+            yield from ((byte, after) for after in self._follow((place,), bytes((byte,))))
 
     def may_end(self, threads: tuple[Place, ...]) -> bool:
         """Whether the text is complete."""
@@ -365,19 +373,21 @@ class DistinctMachine(InternedMachine[Place]):
         """
         trie, tokens = self.vocabulary.trie, self._item_tokens
         todo: list[tuple[int, Place]] = [(0, place)]
+        skip = trie.skip.data
         while todo:
             node, here = todo.pop()
-            for byte in here[1].bytes_towards() if here[1] is not None else ():
-                child = trie.child(node, byte)
-                if child is None:
-                    continue
-                seen = here[1]
-                item = seen and seen.item
-                is_plain = seen is not None and seen.known is not None and not seen.levels
-                if is_plain and isinstance(item, String) and self._endless.in_strings and not tokens.to_quote[child]:
-                    continue
-                is_number = is_plain and isinstance(item, Number) and item.exponent is None
-                if is_number and not tokens.to_no_digit[child] and self._endless.digits_follow(here[0]):
+            threads, seen = here
+            if seen is None:
+                continue
+            item = seen.item
+            is_plain = seen.known is not None and not seen.levels
+            in_string = is_plain and isinstance(item, String) and self._endless.in_strings
+            in_number = (
+                is_plain and isinstance(item, Number) and item.exponent is None
+                and self._endless.digits_follow(threads)
+            )  # fmt: skip
+            for byte, child in trie.children(node, seen.bytes_towards()):
+                if (in_string and not tokens.to_quote[child]) or (in_number and not tokens.to_no_digit[child]):
                     continue
                 if item is None and byte in SPACES and not tokens.to_item[child]:
                     continue
@@ -388,7 +398,7 @@ class DistinctMachine(InternedMachine[Place]):
                     yield child, False
                 elif is_plain and item and not (after[1] and after[1].item):
                     yield child, True
-                else:
+                elif skip[child] > child + 1:  # some token goes on
                     todo.append((child, after))
 
     def let_go(self) -> None:
