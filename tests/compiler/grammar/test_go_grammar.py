@@ -136,6 +136,9 @@ def random_texts(random: Random, count: int) -> list[str]:
     ("func f(a, b []int, T[d]) {}", False),
     ("func f(a.b, c d) {}", False),
     ("func f(a, b ...int) {}", False),
+    ("//line a:1\n\t//line a:b\n//line b:2:3\nvar x = f(1,\n\t//line :\n2)", True),
+    ("\n//line a:b\nvar x = y", False),
+    ("var x = y\n//line a:0", False),
     ("var x, y, z = 0x1.a, 1.a, 08", False),
     ("var x, y, z = 0x1, 1.5.a, 08i", True),
 ])  # fmt: skip
