@@ -246,6 +246,7 @@ def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...], list[str]]:
     """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on tokens in it."""
+    from .compiler.grammar.compiler import empty_grammars
     from .compiler.grammar.substrings import substrings
     from .compiler.grammar.token_budgets import budgeted_lexemes
 
@@ -261,7 +262,7 @@ def _embedded(
     relaxed: list[str] = []
     for name, each in (inner | dict(definition.definitions)).items():
         machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
-        if machine.is_accepting(machine.start):
+        if machine.is_accepting(machine.start) and not (name in inner and name in empty_grammars(definition, meter)):
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
             )

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args, get_origin
 from .definitions import (
     Definition,
     Ebnf,
+    Fsm,
     Gbnf,
     Grammar,
     Indentation,
@@ -24,6 +25,8 @@ from .definitions import (
     Regex,
     StructuralTag,
     as_definition,
+    one_of,
+    sequence,
 )
 from .definitions.grammar_marks import REGEX, STRING, read_marks
 from .definitions.guidance_options import optional_whitespace
@@ -219,22 +222,27 @@ def from_guidance(grammar: object) -> Migrated:
 
 
 def from_xgrammar(grammar: object, format: str = "", **options: Foreign) -> Migrated:
-    """What ``xgrammar.Grammar.from_...`` takes, or an ``xgrammar.Grammar``.
+    """What ``xgrammar.Grammar.from_...`` takes, or an ``xgrammar.Grammar``, compiled or not.
 
     Parameters
     ----------
     grammar:
         The grammar, or the text, dict or type of the format.
     format:
-        ``"ebnf"`` (of a str, the default), ``"json_schema"``, ``"regex"``, ``"lark"`` or ``"structural_tag"``.
+        ``"ebnf"``, ``"json_schema"``, ``"regex"``, ``"lark"`` or ``"structural_tag"``. Left out, a str is EBNF, a
+        structural tag is one as an object or as a dict that says so, and any other dict or type is a schema.
     options:
         Those of that call, such as ``any_whitespace=False``.
 
     Raises `DefinitionError`, and `UnsupportedError` for options that are not honoured.
     """
-    if not format and type(grammar).__name__ == "Grammar" and not isinstance(grammar, Definition):
-        return Migrated(Ebnf(str(grammar)))
-    format = format or "ebnf"
+    name = "" if isinstance(grammar, Definition) else type(grammar).__name__
+    if name in ("Grammar", "CompiledGrammar"):  # of which nothing says what it was made of
+        return Migrated(Ebnf(str(getattr(grammar, "grammar", grammar))))
+    if not format and (name == "StructuralTag" or isinstance(grammar, Mapping)):
+        is_tag = not isinstance(grammar, Mapping) or grammar.get("type") == "structural_tag"
+        format = "structural_tag" if is_tag else "json_schema"
+    format = format or ("json_schema" if isinstance(grammar, type) else "ebnf")
     if format not in _XGRAMMAR:
         raise DefinitionError(f"XGrammar has no format {format!r}", remedy=f"Use one of {', '.join(_XGRAMMAR)}.")
     options = {name: value for name, value in options.items() if not name.startswith("print_")}
@@ -339,12 +347,17 @@ def _xgrammar_regex(pattern: Foreign) -> Migrated:
     return Migrated(Regex(pattern, re.DOTALL, "ecma"), changes)
 
 
+def _xgrammar_tag(tag: object) -> Migrated:
+    write = getattr(tag, "model_dump_json", None)
+    return Migrated(StructuralTag(write() if callable(write) else tag, whitespace="any"))
+
+
 _XGRAMMAR: dict[str, Callable[..., Migrated]] = {
     "ebnf": _xgrammar_ebnf,
     "json_schema": _xgrammar_schema,
     "regex": _xgrammar_regex,
     "lark": _xgrammar_lark,
-    "structural_tag": lambda tag: Migrated(StructuralTag(tag, whitespace="any")),
+    "structural_tag": _xgrammar_tag,
 }
 
 
@@ -368,7 +381,7 @@ def from_syncode(grammar: object) -> Migrated:
     return Migrated(Grammar(text, lexer="basic", postlex=Indentation(newline, tab=4)))
 
 
-# -- Outlines, llama.cpp --------------------------------------------------------------------------------------
+# -- Outlines, llama.cpp, lm-format-enforcer ------------------------------------------------------------------
 
 
 def from_outlines(output_type: Any) -> Migrated:
@@ -461,7 +474,7 @@ _NO_END = "No space stands behind the whole text."
 
 
 def from_llama_cpp(grammar: object) -> Migrated:
-    """What llama-cpp-python takes: the text of a grammar, a ``LlamaGrammar``, or a ``response_format``.
+    """What llama-cpp-python takes: the text of a grammar, also in UTF-8, a ``LlamaGrammar``, a ``response_format``.
 
     Raises `DefinitionError` for anything else.
     """
@@ -472,7 +485,79 @@ def from_llama_cpp(grammar: object) -> Migrated:
         closed = JsonSchema(schema, escapes="any", additional_properties=False)
         return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END))
     text = getattr(grammar, "_grammar", grammar)
+    if isinstance(text, bytes):
+        try:
+            text = text.decode()
+        except UnicodeDecodeError as error:
+            raise DefinitionError(f"the grammar is not UTF-8: {error}", remedy="Pass its text.") from error
     if not isinstance(text, str):
         raise DefinitionError(f"a {type(grammar).__name__} is no grammar", remedy="Pass its text.")
     return Migrated(Gbnf(text, start=getattr(grammar, "_root", "root")))
 
+
+_ANY_CHARACTER = "Any character of Unicode may stand where those of an alphabet may there."
+
+
+def from_lm_format_enforcer(parser: object) -> Migrated:
+    """What lm-format-enforcer takes: a parser of its own, as it was made, or what these are made of.
+
+    That is the dict of a schema, None for any value, or a str with a regex.
+
+    Raises `DefinitionError` for anything else, and `UnsupportedError` for what is nested too deeply.
+    """
+    if parser is None or isinstance(parser, Mapping):
+        return _enforced_schema(True if parser is None else parser)
+    if isinstance(parser, str):
+        return Migrated(Regex(parser, re.ASCII), (_ANY_CHARACTER,))
+    changes: dict[str, None] = {}
+    return Migrated(_enforced(parser, changes), tuple(changes))
+
+
+def _enforced(parser: Any, changes: dict[str, None], depth: int = 0) -> Definition:
+    """The definition of a parser of lm-format-enforcer's; what it changes is added."""
+    name = type(parser).__name__
+    if depth > _DEEPEST_TERM:
+        raise UnsupportedError("the parser is nested too deeply", remedy="Write a grammar instead.")
+    if name in ("UnionParser", "SequenceParser"):
+        parts = [_enforced(each, changes, depth + 1) for each in parser.parsers]
+        return one_of(*parts) if name == "UnionParser" else sequence(*parts)
+    if name == "StringParser":
+        return Regex(re.escape(parser.target_str))
+    if name == "RegexParser":
+        found = Migrated(Fsm(parser.context.pattern), (_ANY_CHARACTER,))
+    elif name == "JsonSchemaParser":
+        found = _enforced_schema(_plain_schema(parser.context.model_class), parser.config)
+    else:
+        what = f"a {name} is no parser of lm-format-enforcer's"
+        raise DefinitionError(what, remedy="Pass a JsonSchemaParser, RegexParser or StringParser, or a schema.")
+    changes.update(dict.fromkeys(found.changes))
+    return found.definition
+
+
+def _enforced_schema(schema: object, config: object = None) -> Migrated:
+    changes = [_ANY_CHARACTER, "No space stands around the whole text."]
+    in_order = getattr(config, "force_json_field_order", False)
+    if in_order:
+        changes.append("Members come in the schema's order, not in that of its required ones.")
+    closed = JsonSchema(
+        schema, whitespace="any", escapes="any", additional_properties=False,
+        max_whitespace=getattr(config, "max_consecutive_whitespaces", 12),
+        max_items=getattr(config, "max_json_array_length", 20), property_order="schema" if in_order else "any",
+    )  # fmt: skip
+    return Migrated(closed, tuple(changes))
+
+
+def _plain_schema(value: Any, depth: int = 0) -> Foreign:
+    """The JSON of a ``JsonSchemaObject``, which keeps what it does not know beside its fields."""
+    if depth > _DEEPEST_TERM:
+        raise UnsupportedError("the schema is nested too deeply", remedy="Pass its dict.")
+    if isinstance(value, Mapping):
+        return {name: _plain_schema(each, depth + 1) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain_schema(each, depth + 1) for each in value]
+    if not hasattr(value, "extras"):
+        return value
+    named = {"ref": "$ref", "id": "$id"}
+    fields = sorted(name for name in value.model_fields_set if name != "extras")
+    known = {named.get(name, name): _plain_schema(getattr(value, name), depth + 1) for name in fields}
+    return {name: each for name, each in known.items() if each is not None} | dict(value.extras)

@@ -82,6 +82,28 @@ def test_grammars_and_regexes_of_xgrammar() -> None:
         migrate.from_xgrammar("a", "yacc")
 
 
+def test_objects_of_xgrammar_say_what_they_are() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<", "content": {
+        "type": "json_schema", "json_schema": {"enum": ["a", 1]}}, "end": ">"}}  # fmt: skip
+    texts = ['<"a">', "<1>", "<2>", "1"]
+    judged = by_xgrammar(xgrammar.Grammar.from_structural_tag(tag), texts)
+    made = xgrammar.StructuralTag.model_validate(tag)
+    assert migrate.from_xgrammar(tag) == migrate.from_xgrammar(tag, "structural_tag")
+    for given in (made, tag):
+        for format in ("structural_tag", ""):
+            assert accepted(migrate.from_xgrammar(given, format), texts) == judged == [True, True, False, False]
+    assert migrate.from_xgrammar(PERSON, strict_mode=False) == migrate.from_xgrammar(
+        PERSON, "json_schema", strict_mode=False
+    )
+    tokenizer = xgrammar.TokenizerInfo(["a", "b", "<e>"], stop_token_ids=[2])
+    grammar = xgrammar.Grammar.from_regex("a+b")
+    compiled = xgrammar.GrammarCompiler(tokenizer).compile_grammar(grammar)
+    texts = ["ab", "aab", "b", "a"]
+    for each in (grammar, compiled):
+        assert accepted(migrate.from_xgrammar(each), texts) == by_xgrammar(grammar, texts)
+
+
 def test_grammars_of_xgrammar_in_larks_syntax() -> None:
     xgrammar = pytest.importorskip("xgrammar")
     named = {"pair": 'start: /[a-z]+/ ":" /[a-z]+/', "n": xgrammar.Grammar.from_regex("[0-9]+")}
@@ -331,6 +353,12 @@ def test_terms_of_outlines() -> None:
         migrate.from_outlines(a)
 
 
+def test_llama_cpps_grammars_in_utf_8() -> None:
+    assert accepted(migrate.from_llama_cpp('root ::= "é"'.encode()), ["é", "e"]) == [True, False]
+    with pytest.raises(DefinitionError, match="not UTF-8"):
+        migrate.from_llama_cpp(b'root ::= "\xff"')
+
+
 def test_llama_cpp() -> None:
     llama_cpp = pytest.importorskip("llama_cpp")
     text = 'root ::= "a" [0-9]{2}'
@@ -347,6 +375,78 @@ def test_llama_cpp() -> None:
         migrate.from_llama_cpp({"type": "text"})
     with pytest.raises(DefinitionError, match="no grammar"):
         migrate.from_llama_cpp(3)
+
+
+# -- lm-format-enforcer ----------------------------------------------------------------------------------------
+
+BASKET = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer"}, "b": {"type": "array", "items": {"$ref": "#/$defs/p"}}, "c": {"enum": ["x", "y"]},
+        "d": {"anyOf": [{"type": "null"}, {"type": "boolean"}]}, "e": {"const": "k"},
+    },
+    "required": ["a"],
+    "$defs": {"p": {"type": "object", "properties": {"n": {"type": "string", "maxLength": 3}}, "required": ["n"]}},
+}  # fmt: skip
+BASKETS = [
+    '{"a":1}', '{"b":[],"a":1}', '{"b":[{"n":"ab"}],"a":1}', '{"b":[{"n":"abcd"}],"a":1}', '{"b":[]}',
+    '{"a":1,"c":"x"}', '{"a":1,"c":"z"}', '{"a":1,"d":null,"e":"k"}', '{"a":1,"d":true,"e":"l"}', '{"a":1,"z":1}',
+    *(f'{{"a":{" " * n}1}}' for n in (3, 4, 12, 13)), '{"a":1,"a":2}', '{"a":1,"b":[{"n":"","x":1}]}',
+    *(f'{{"a":1,"b":[{",".join(["{}"] * n)}]}}'.replace("{}", '{"n":""}') for n in (2, 3, 20, 21)),
+]  # fmt: skip
+
+
+def by_its_characters(parser: Any, text: str) -> bool:
+    """Whether a parser of lm-format-enforcer's takes a text."""
+    for character in text:
+        if character not in parser.get_allowed_characters():
+            return False
+        parser = parser.add_character(character)
+    return bool(parser.can_end())
+
+
+@pytest.mark.parametrize("config", [{}, {"max_consecutive_whitespaces": 3, "max_json_array_length": 2}])
+def test_schemas_of_lm_format_enforcer(config: dict[str, Any]) -> None:
+    lmformatenforcer = pytest.importorskip("lmformatenforcer")
+    configured = lmformatenforcer.CharacterLevelParserConfig(**config)
+    parser = lmformatenforcer.JsonSchemaParser(json.loads(json.dumps(BASKET)), configured)
+    judged = [by_its_characters(parser, text) for text in BASKETS]
+    found = migrate.from_lm_format_enforcer(parser)
+    assert accepted(found, BASKETS) == judged
+    assert config or accepted(migrate.from_lm_format_enforcer(BASKET), BASKETS) == judged
+
+
+def test_parsers_of_lm_format_enforcer() -> None:
+    lmfe = pytest.importorskip("lmformatenforcer")
+    texts = ["".join(each) for n in range(5) for each in itertools.product("ax.1", repeat=n)]
+    a, number = lmfe.StringParser("a."), lmfe.JsonSchemaParser({"type": "integer"})
+    either = lmfe.UnionParser([a, lmfe.StringParser("x")])
+    for parser in (a, lmfe.RegexParser(r"(a.|x)+\d?"), either, lmfe.SequenceParser([either, number])):
+        judged = [by_its_characters(parser, text) for text in texts]
+        assert True in judged
+        assert accepted(migrate.from_lm_format_enforcer(parser), texts) == judged
+
+
+def test_what_lm_format_enforcer_does_with_a_schema() -> None:
+    """As it was seen to (0.11.3), where it is not installed."""
+    expected = [True] * 3 + [False] * 2 + [True, False, True, False, False] + [True] * 3 + [False] * 3
+    assert accepted(migrate.from_lm_format_enforcer(BASKET), BASKETS) == [*expected, True, True, True, False]
+    extras = SimpleNamespace(model_fields_set={"type", "ref"}, type=None, ref="#/$defs/n", extras={
+        "$defs": {"n": {"type": "integer"}}})  # fmt: skip
+    config = SimpleNamespace(max_consecutive_whitespaces=1, max_json_array_length=2, force_json_field_order=True)
+    context = SimpleNamespace(model_class=extras)
+    parser = type("JsonSchemaParser", (SimpleNamespace,), {})(context=context, config=config)
+    found = migrate.from_lm_format_enforcer(parser)
+    assert accepted(found, ["12", '"a"', "1.5"]) == [True, False, False]
+    assert "Members come in the schema's order" in found.changes[-1]
+    assert accepted(migrate.from_lm_format_enforcer(r"\d+[ab]"), ["12a", "12", "٢a"]) == [True, False, False]
+    assert accepted(migrate.from_lm_format_enforcer(None), ["[1]", "nul"]) == [True, False]
+    for _ in range(1_000):
+        parser = type("UnionParser", (SimpleNamespace,), {})(parsers=[parser])
+    with pytest.raises(UnsupportedError, match="nested too deeply"):
+        migrate.from_lm_format_enforcer(parser)
+    with pytest.raises(DefinitionError, match="a int is no parser"):
+        migrate.from_lm_format_enforcer(3)
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,12 @@ def test_operators_without_operands(body: str) -> None:
         sg.compile(sg.Grammar(f"start: A\n\nA: {body}\n"), BYTES, eager=False)
 
 
+@pytest.mark.parametrize("body", ["~ & /x/", "/x/ & ~", "(~) & /x/", "~~ & /x/", "~ // c\n & /x/"])
+def test_complements_of_nothing(body: str) -> None:
+    with pytest.raises(DefinitionError, match=r"~ has nothing behind it \(line [34]\)\. Write ~A"):
+        sg.compile(sg.Grammar(f"start: A\n\nA: {body}\n"), BYTES, eager=False)
+
+
 def test_long_chains_of_operators() -> None:
     index = sg.compile(sg.Grammar("start: A\nA: " + " & ".join(["/a|b/"] * 1_000)), BYTES, eager=False)
     assert [index.match(text).accepted for text in (b"a", b"b", b"ab")] == [True, True, False]

@@ -170,7 +170,7 @@ def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
         ("start: <[^*]>", {}, sg.errors.DefinitionError, "names no ids"),
         ("start: <[]>", {}, sg.errors.DefinitionError, "names no ids"),
         ('start: "a" %json {"type": }', {}, sg.errors.DefinitionError, "followed by no JSON"),
-        ('start: "a"\n  | %json 12', {}, sg.errors.DefinitionError, r"no schema \(line 2\)"),
+        ('start: "a"\n  | %json 12', {}, sg.errors.DefinitionError, r"no schema \(line 2, column 11\)"),
         ("start: X", {"definitions": {"X": sg.Regex("a*")}}, sg.errors.DefinitionError, "X has the empty text"),
         ("start: X", {"definitions": {"x": sg.Regex("a")}}, sg.errors.DefinitionError, "'x' is no name"),
         (

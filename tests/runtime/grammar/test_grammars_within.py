@@ -83,6 +83,56 @@ def test_llguidance_accepts_no_more(name: str) -> None:
     assert found
 
 
+#: Inner grammars that may be empty, and those of the same texts but for the empty one, where there are others.
+EMPTY = {
+    'start: "b"?': 'start: "b"',
+    'start: ("b" "a")*': 'start: ("b" "a")+',
+    "start: /(ab|c)*/": "start: /(ab|c)+/",
+    "start: A B\nA: /a?/\nB: /b?c?/": "start: A B | A | B\nA: /a/\nB: /bc?|c/",
+    'start: x*\nx: "a" | "c" x "b"': 'start: x+\nx: "a" | "c" x "b"',
+    'start: ""': "",
+}
+
+
+@pytest.mark.parametrize("inner", EMPTY)
+def test_a_grammar_that_may_be_empty_is_left_out(inner: str) -> None:
+    """As where the rules around it say so, in texts and in masks."""
+    tokens = [*(bytes([i]) for i in range(256)), b"ab", b"ba", b"abc", b"b ", b" a", None]
+    vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[261])
+    for outer in ('start: "a" X "c"', "start: X", 'start: (X "c")*', 'start: "a" x "b"\nx: X | "c"\n%ignore " "',
+                  'start: "a" X X "c"'):  # fmt: skip
+        other = f"(%lark {{\n{EMPTY[inner]}\n}})?" if EMPTY[inner] else '""'
+        grammars = (outer.replace("X", each) for each in (f"%lark {{\n{inner}\n}}", other))
+        found, expected = (sg.compile(sg.Grammar(g, ambiguity="all"), vocabulary, eager=False) for g in grammars)
+        for text in texts("abc ", 4):
+            assert found.match(text.encode()).accepted is expected.match(text.encode()).accepted, (outer, text)
+            guides = sg.Guide(found), sg.Guide(expected)
+            if all(guides[1].advance(byte) for byte in text.encode()):
+                assert all(map(guides[0].advance, text.encode()))
+                assert allowed(guides[0]) == allowed(guides[1]), (outer, text)
+
+
+@pytest.mark.parametrize("most", [0, 2, 3])
+def test_a_grammar_with_a_budget_of_tokens_that_may_be_empty(most: int) -> None:
+    index = sg.compile(sg.Grammar(f'start: "a" x "b"\nx[max_tokens={most}]: %lark {{ start: "a"* }}'), BYTES)
+    for count in range(6):
+        guide = sg.Guide(index)
+        assert all(map(guide.advance, b"a" * (count + 1) + b"b")) is (count <= most)
+
+
+def test_where_llguidance_leaves_a_grammar_out() -> None:
+    llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
+    tokens = llguidance.LLTokenizer("byte")
+    for inner in ('start: "b"?', 'start: ("b" "a")*', 'start: ""'):
+        grammar = f'start: "<" %lark {{\n{inner}\n}} ">"'
+        index = sg.compile(sg.Grammar(grammar), BYTES, eager=False)
+        for text in texts("ab", 5):
+            matcher = llguidance.LLMatcher(tokens, grammar, log_level=0)
+            data = f"<{text}>".encode()
+            judged = matcher.try_consume_tokens([*data]) == len(data) and matcher.is_accepting()
+            assert index.match(data).accepted is judged, text
+
+
 @pytest.mark.parametrize(
     ("grammar", "says"),
     [
@@ -90,7 +140,7 @@ def test_llguidance_accepts_no_more(name: str) -> None:
         ('start: %lark { start: "a"', "%lark { is never closed"),
         ('start: "a" %lark start', "%lark without braces"),
         ('start: A\nA: %lark { start: "x" }', "holds LARK, which is no text for a lexer"),
-        ('start: %lark { start: "x"? }', "has the empty text"),
+        ('start: "<" @other', r"there is no grammar @other"),
         ('start: %lark { begin: "x" }', "there is no rule 'start'"),
         ('start: %lark { start: <|x|> }', "which nothing lexes"),
     ],
