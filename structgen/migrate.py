@@ -88,8 +88,23 @@ def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Mig
     return Migrated(Grammar(text, ambiguity="all", definitions=held), (_EARLEY,))
 
 
+#: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it.
+_ONE_REGEX = re.compile(
+    rf"\s*(?:%llguidance\s*\{{\s*\}})?\s*start\s*:\s*(?:(?P<name>[A-Z_]+)\s*\n\s*(?P=name)\s*:\s*)?(?P<regex>{REGEX})\s*"
+)
+
+
+def _llguidance_lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
+    """A grammar in Lark's syntax; one that is a regex has all its texts, not those that a lexer prefers."""
+    found = _ONE_REGEX.fullmatch(text)
+    if found is None:
+        return _lark(text, named)
+    regex, _, flags = found["regex"][1:].rpartition("/")
+    return Migrated(Regex(f"(?{flags}){regex}" if flags else regex, dialect="rust"))
+
+
 def _rules(text: str) -> Migrated:
-    return Migrated(Gbnf(text)) if "::=" in text else _lark(text)
+    return Migrated(Gbnf(text)) if "::=" in text else _llguidance_lark(text)
 
 
 # -- llguidance and guidance ----------------------------------------------------------------------------------
@@ -131,7 +146,7 @@ def _llguidance(text: str) -> Migrated:
         if grammars[0].get("json_schema") is not None:
             what = "a grammar of llguidance's is both a schema and Lark's syntax"
             raise DefinitionError(what, where="/grammars/0", remedy="Leave one out.")
-        return _lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
+        return _llguidance_lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
     return _llguidance_schema(dumps(grammars[0].get("json_schema")))
 
 
@@ -178,7 +193,7 @@ def _choice(text: str) -> Migrated:
 
 
 _LLGUIDANCE: dict[str, Callable[[str], Migrated]] = {
-    "lark": _lark,
+    "lark": _llguidance_lark,
     **dict.fromkeys(("gbnf", "ebnf", "cfg", "grammar"), _rules),
     **dict.fromkeys(("json_schema", "json"), _llguidance_schema),
     "regex": lambda text: Migrated(Regex(text, dialect="rust")),

@@ -199,6 +199,15 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
         migrate.from_llguidance(whole)
 
 
+@pytest.mark.parametrize("grammar", ["start: {}", "%llguidance {{}}\n\nstart: REGEX\nREGEX: {}\n\n"])
+@pytest.mark.parametrize("regex", ["/x|xa/", r"/a*?|x\/y/", "/(X|XA)b?/i", "/(?i)x|y[Ab]/"])
+def test_a_grammar_that_is_one_regex(grammar: str, regex: str) -> None:
+    texts = ["".join(each) for n in range(1, 5) for each in itertools.product("xab/y", repeat=n)] + ["Xa", "", "YA"]
+    judged = by_llguidance(grammar.format(regex), texts)
+    assert True in judged
+    assert accepted(migrate.from_llguidance(grammar.format(regex)), texts) == judged
+
+
 @pytest.mark.parametrize(
     "terminal",
     [
