@@ -37,6 +37,9 @@ OPTIONS = '%llguidance {"no_forcing": true, "allow_initial_skip": true}'
 _LOOK_AROUND = re.compile(r"\(\?(?:[=!]|<[=!]|\(|>|P=)")
 _LAZY = re.compile(r"[*+?}][?+]")
 
+#: In C: no comment begins with that slash, and none ends at that star, behind lines that a backslash joins.
+_SLASH, _STAR_OF_COMMENT = re.compile(r"\\/\(\?!\\\*\)"), re.compile(r"\\\*\(\?!\(\?:.*?\)\*\\/\)", re.DOTALL)
+
 
 def convert(grammar: sg.Grammar, *, reserve: bool | None = None) -> str:
     """A grammar as llguidance reads it.
@@ -95,7 +98,11 @@ def _pattern(terminal: Terminal) -> str:
 
 
 def _rust(pattern: str, name: str) -> str:
-    """A regex of Python's in Rust's syntax, as it stands between slashes."""
+    """A regex of Python's in Rust's syntax, as it stands between slashes.
+
+    C's look-ahead is left out: what files have is read without.
+    """
+    pattern = _STAR_OF_COMMENT.sub(r"\\*+[^*\/]", _SLASH.sub(r"\/", pattern))
     bare = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "x", pattern, flags=re.DOTALL)
     if _LOOK_AROUND.search(bare) or _LAZY.search(bare) or re.search(r"\\[bBAZ0-9]", re.sub(r"\[.*?\]", "", pattern)):
         raise RefusedError(f"{name} has look-around, a lazy repeat or a reference: /{pattern}/")

@@ -54,7 +54,8 @@ def _of_grammar(index: Index, definition: Grammar, data: bytes, ended: bool) -> 
 
 
 _READERS: dict[type, Callable[[Index, Foreign, bytes, bool], Findings]] = {
-    JsonSchema: schema_findings.find, Regex: pattern_findings.find, Gbnf: gbnf_findings.find, Grammar: _of_grammar,
+    JsonSchema: schema_findings.find, Regex: pattern_findings.find,
+    Gbnf: gbnf_findings.find, Ebnf: gbnf_findings.find, Grammar: _of_grammar,
 }  # fmt: skip
 
 

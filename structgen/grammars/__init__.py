@@ -3,6 +3,7 @@
 ``arithmetic``: expressions of numbers, names and calls, a part of Python's.
 ``c``: C11 after preprocessing.
 ``gnu_c``: C with the extensions of GCC, as `gcc -E` leaves it, system headers included.
+``go``: Go 1.27, whole files.
 ``graphql``: GraphQL of September 2025: operations, fragments, definitions of types.
 ``json``: JSON, as RFC 8259 has it.
 ``jsonc``: JSON with comments, and a comma before a bracket closes.

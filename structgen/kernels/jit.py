@@ -3,7 +3,8 @@
 Numba's own on-disk cache writes next to the source file, which fails for read-only installs, and judges
 freshness by the file's time stamp, which upgrades and container layers do not keep. So each module's kernels get a
 folder of their own, named by a hash of their sources; Numba's index inside it is keyed by signature, processor and
-Numba version, and its files are replaced atomically, so that processes may fill it at the same time.
+Numba version, and its files are replaced atomically, so that processes may fill it at the same time. Those that begin
+together on a new machine take turns: a kernel is compiled by one of them, and loaded by the others.
 
 Numba stores its index with pickle: whoever can place a file there runs code. So nothing is read from the folder, nor
 kept in it, unless nobody else can change what its path means (`structgen.system.private_folder`), which is seen to
@@ -18,11 +19,14 @@ import inspect
 import os
 import re
 import sys
+import time
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType
+from typing import ClassVar
 
 import numba
 from numba.core import caching
@@ -110,17 +114,63 @@ class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Locator,)
 
 
+#: Seconds to wait for another process that compiles kernels of a module.
+_LONGEST_WAIT = 120.0
+
+
+def _takes(lock: Callable[[], None]) -> bool:
+    """Whether a lock is free, and taken now."""
+    try:
+        lock()
+    except BlockingIOError:
+        return False
+    return True
+
+
+class _MissingError(Exception):
+    """There is no compiled code, and another process may be at it."""
+
+
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's function cache in structgen's folder; a damaged or unwritable one means compiling again."""
 
     _impl_class = _CacheImpl
+    _held: ClassVar[set[str]] = set()  # folders that are this process's alone; changed under Numba's own lock
 
     def load_overload(self, sig: object, target_context: object) -> object:
+        found = None
         try:
             private_folder.check(Path(self.cache_path))
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:
             return None
+        if found is None and self.cache_path not in self._held:
+            raise _MissingError
+        return found
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other process compiles kernels of this module meanwhile, where the folder allows to tell them.
+
+        Who compiles a kernel compiles those that it calls, of modules that it imports from: nobody waits in a circle.
+        """
+        with ExitStack() as held:
+            try:
+                import fcntl
+
+                # A link is not followed; the folder is private, so that nobody else made one.
+                file = os.open(Path(self.cache_path) / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+                held.callback(os.close, file)
+                until = time.monotonic() + _LONGEST_WAIT
+                while not _takes(partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)):
+                    if time.monotonic() > until:
+                        break  # that process may have been stopped
+                    time.sleep(0.02)
+            except (ImportError, OSError):
+                pass  # then each compiles for itself
+            self._held.add(self.cache_path)
+            held.callback(self._held.discard, self.cache_path)
+            yield
 
     def save_overload(self, sig: object, data: object) -> None:
         try:
@@ -136,7 +186,18 @@ def _kept(compiled: Foreign, function: Callable[..., object]) -> Foreign:
     """A kernel whose machine code is kept across processes."""
     # With NUMBA_DISABLE_JIT=1, njit hands the function back.
     if hasattr(compiled, "_cache") and _folder(Path(inspect.getfile(function))) is not None:
-        compiled._cache = _KernelCache(function)
+        cache, compile = _KernelCache(function), compiled.compile
+        compiled._cache = cache
+
+        def compile_once(signature: object) -> object:
+            try:
+                return compile(signature)
+            except _MissingError:
+                # Numba's lock first, which threads of this process wait for in the middle of a compile.
+                with global_compiler_lock, cache.alone():
+                    return compile(signature)
+
+        compiled.compile = compile_once
     return compiled
 
 

@@ -29,7 +29,7 @@ class WarmOptions:
         error, if a definition is not done: one that hangs, for those that only take long end by their budget, and the
         default is thirty times its. None: never. Threads of this process are waited for.
     in_flight:
-        Definitions that the executor has at a time: at least twice as many as there are workers.
+        Batches of definitions that the executor has at a time: two for each worker, by which their sizes go.
     hand_back:
         Workers send the values back and the caller writes them, for workers that reach neither the cache's folder
         nor an object store behind it.

@@ -115,6 +115,15 @@ def test_a_grammar_within_a_tag_names_its_terminals() -> None:
         assert "line 3, column 1" in inner.what
 
 
+def test_a_grammar_of_xgrammars_within_a_tag_names_its_rules() -> None:
+    content = {"type": "grammar", "grammar": 'root ::= "y" root | "x"'}
+    index = sg.compile(sg.StructuralTag({"type": "tag", "begin": "<", "content": content, "end": ">"}), VOCABULARY)
+    (reason,) = sg.explain(index, "<yq").reasons
+    (inner,) = reason.alternatives[0]
+    assert (inner.kind, inner.where) == ("rule", ("root (line 1, column 1)",))
+    assert "'x' (line 1, column 21)" in inner.what
+
+
 def test_an_automaton_without_a_source() -> None:
     import interegular
 

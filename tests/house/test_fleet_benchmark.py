@@ -10,7 +10,7 @@ import pytest
 from judges.guides import EACH_BYTE, with_end
 
 import structgen as sg
-from benchmarks.fleet import model, warm
+from benchmarks.fleet import costs, model, warm
 from structgen.warming.plan import weight
 
 
@@ -34,12 +34,28 @@ def test_no_simulation_beats_the_paper(seed: int) -> None:
     dice = random.Random(seed)
     measured = [(float(dice.randrange(9)), dice.expovariate(5.0)) for _ in range(20)]
     tasks = model.draw(measured, dice.randrange(1, 60), dice.randrange(1, 4), seed)
-    costs = model.Costs(
-        dice.random() / 100, dice.random() / 100, dice.random(), dice.random(), dice.random(), dice.random() / 10,
-        dice.randrange(9), 10 ** dice.uniform(0, 4),
+    names = ("plan", "key", "settle", "hand_out", "schedule", "publish", "begin", "unpack")
+    taken = costs.Costs(
+        **{name: dice.random() / 100 ** dice.randrange(2) for name in names}, requests=dice.randrange(9),
+        latency=dice.random() / 10, rate=10 ** dice.uniform(0, 4),
     )  # fmt: skip
     workers = dice.randrange(1, 40)
-    assert model.simulate(tasks, workers, costs) >= model.on_paper(tasks, workers, costs) - 1e-9
-    nothing = model.Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, float("inf"))
-    assert model.simulate(tasks, 1, nothing) == pytest.approx(sum(each.seconds for each in tasks))
-    assert model.simulate(tasks, len(tasks), nothing) == pytest.approx(max(each.seconds for each in tasks))
+    assert model.simulate(tasks, workers, taken) >= model.on_paper(tasks, workers, taken) - 1e-9
+    nothing = costs.Costs(**dict.fromkeys(names, 0.0), requests=0, latency=0.0, rate=float("inf"))
+    assert model.simulate(tasks, 1, nothing) == pytest.approx(sum(tasks.seconds))
+    # What is handed out together stays together.
+    longest = max(sum(batch) for _, batch in tasks.batches(len(tasks)))
+    assert model.simulate(tasks, len(tasks), nothing) == pytest.approx(longest)
+
+
+@pytest.mark.slow
+def test_costs_are_measured(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    pytest.importorskip("obstore")
+    vocabulary = tmp_path / "vocabulary"
+    vocabulary.write_bytes(with_end(EACH_BYTE).to_bytes())
+    schemas: list[object] = [{"type": "array", "maxItems": n, "items": {"type": "integer"}} for n in range(40)]
+    found = costs.measure(schemas, [vocabulary], tmp_path)
+    assert min(found.plan, found.key, found.hand_out, found.schedule, found.publish, found.begin) > 0
+    assert found.begin > found.hand_out
+    assert 1 <= found.requests <= 3

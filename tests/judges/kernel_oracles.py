@@ -30,6 +30,7 @@ from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
+from structgen.runtime.grammar import partial_masks as lexeme_masks
 from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
@@ -249,6 +250,14 @@ def everything_is_wide() -> Any:
         patch.setattr(walker, "_SHORT", 5)
         patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
+        yield
+
+
+@contextmanager
+def everything_is_much() -> Any:
+    """The tokens and the ends of a lexeme are not put in order one by one where there is more than one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexeme_masks, "_FEW", 1)
         yield
 
 
@@ -750,7 +759,9 @@ ORACLES: Mapping[str, Oracle] = {
     "keep_watched": lexemes_under_obligations,
     "find_watched": lexemes_under_obligations,
     "is_subsumed": obligations_of_lexers,
-    "rows_of_runs": masks(STATEMENTS, INDENTED),
+    "rows_of_runs": masks(STATEMENTS, INDENTED, when=everything_is_much),
+    "lists_of_runs": masks(STATEMENTS, INDENTED),
+    "lists_of_ends": masks(STATEMENTS, INDENTED),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),
     "replaced_pieces": masks(STATEMENTS, INDENTED, when=no_tables_remembered),

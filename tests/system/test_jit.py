@@ -22,15 +22,33 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.ca
 
 def run(folder: Path, **environment: str) -> tuple[int, int, Path]:
     """Use one small kernel in a new process: cache hits, cache misses, the folder or ``None``."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)} | environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    hits, misses, path = done.stdout.split(maxsplit=2)
-    return int(hits), int(misses), Path(path.strip())
+    (found,) = run_together(1, folder, **environment)
+    return found
+
+
+def run_together(many: int, folder: Path, **environment: str) -> list[tuple[int, int, Path]]:
+    """The same in several processes at once."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)} | environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(many)
+    ]  # fmt: skip
+    found = []
+    for process in processes:
+        out, errors = process.communicate()
+        assert process.returncode == 0, errors
+        hits, misses, path = out.split(maxsplit=2)
+        found.append((int(hits), int(misses), Path(path.strip())))
+    return found
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
+def test_processes_that_begin_together_compile_a_kernel_once(tmp_path: Path) -> None:
+    found = run_together(4, tmp_path)
+    assert sorted((hits, misses) for hits, misses, _ in found) == [(0, 1), (1, 0), (1, 0), (1, 0)]
 
 
 @pytest.fixture(scope="module")

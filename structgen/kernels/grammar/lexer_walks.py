@@ -12,10 +12,10 @@ from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 BEATEN = -2
 NOT_FOLLOWED = -3
 
-#: Numbers in `progress` of `walk_lexer`: the residual node that it is below, the node that it came to, or -1 where it
-#: has not begun below that; numbers of runs and nodes found, and the first run of this walk; what is watched where it
+#: Numbers in `progress` of `walk_lexer`: the walk that it is in, the residual node that it is below, and the node
+#: that it came to, or -1 where it has not begun below that; numbers of runs and nodes found; what is watched where it
 #: does not know how to go on, and the lexer state there, or -1 where it does not know what comes of the watched set.
-L_RESIDUAL, L_NODE, L_RUNS, L_BELOW, L_BEGIN, L_SET, L_STATE, LEXER_PROGRESS = range(8)
+L_WALK, L_RESIDUAL, L_NODE, L_RUNS, L_BELOW, L_SET, L_STATE, LEXER_PROGRESS = range(8)
 
 #: Whether a lexeme can become anything while another one is watched.
 LIVE, STUCK = 1, 2
@@ -39,8 +39,8 @@ def looping_kinds(table, goes_on, kinds):
 
 @bare_kernel
 def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, beats, loops, sets, row_of, lives,
-               residual, state, watch, most, progress, path, runs, below):  # fmt: skip
-    """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
+               residuals, starts, most, progress, path, runs, below, found):  # fmt: skip
+    """The tokens that lexemes in progress allow, one after the other, and where in the trie each can be complete.
 
     Where all bytes of a subtree of the trie lead back to the state, it is not looked at: its tokens are one run.
 
@@ -58,22 +58,20 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
     row_of, lives:
         By what is watched, a row, -1 for none yet, and ``uint8[rows, lexer states]``: `LIVE`, `STUCK`, or 0 where
         nobody has looked.
-    residual:
-        ``int32[*]``, nodes; the subtree below each is walked from ``state``.
-    state:
-        The lexer state at these nodes.
-    watch:
-        A state of an earlier lexeme that must not be completed any more, a set of such, or -1: the walk ends where
-        it beats.
+    residuals, starts:
+        ``int32[*]``, nodes, and ``int32[walks, 3]``: where the nodes of each walk end; the lexer state at these,
+        from which the subtree below each is walked; and a state of an earlier lexeme that must not be completed any
+        more, a set of such, or -1: the walk ends where it beats.
     most:
         So many nodes are looked at in this call.
     progress, path:
         ``int64[LEXER_PROGRESS]`` and ``int32[2, max_depth + 2]``: where an earlier call came to. In the beginning
-        ``L_NODE`` is -1, ``L_RESIDUAL`` 0, and ``L_BEGIN`` as ``L_RUNS``.
-    runs, below:
+        ``L_NODE`` is -1, all else 0.
+    runs, below, found:
         ``int32[4, *]``, out: the first of a run of allowed tokens in the trie's order, and the one behind the last;
         the lexer state there, and what is watched there. ``int32[3, *]``, out: nodes at which the lexeme may be
-        complete and a token may go on with another one, with the same.
+        complete and a token may go on with another one, with the same. ``int64[2, walks + 1]``, in and out: how many
+        runs and nodes there are with those of each walk, behind a zero.
 
     Returns
     -------
@@ -83,12 +81,18 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
     m = progress[L_BELOW]
     i = progress[L_NODE]
     r = progress[L_RESIDUAL]
+    k = progress[L_WALK]
     status = OK
-    while r < len(residual):
-        root = residual[r]
+    while k < len(starts):
+        if r == starts[k, 0]:
+            k += 1
+            found[0, k] = n
+            found[1, k] = m
+            continue
+        root = residuals[r]
         if i < 0:
-            path[0, depth[root]] = state
-            path[1, depth[root]] = watch
+            path[0, depth[root]] = starts[k, 1]
+            path[1, depth[root]] = starts[k, 2]
             i = root + 1
         end = skip[root]
         while i < end:
@@ -143,7 +147,7 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
             first = first_token[i]
             last = first_token[behind]
             if first < last:
-                if n > progress[L_BEGIN] and runs[1, n - 1] == first and runs[2, n - 1] == s and runs[3, n - 1] == w:
+                if n > found[0, k] and runs[1, n - 1] == first and runs[2, n - 1] == s and runs[3, n - 1] == w:
                     runs[1, n - 1] = last
                 else:
                     runs[0, n] = first
@@ -168,6 +172,7 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
             break
         r += 1
         i = np.int64(-1)
+    progress[L_WALK] = k
     progress[L_RUNS] = n
     progress[L_BELOW] = m
     progress[L_NODE] = i
@@ -228,6 +233,141 @@ def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit
     return n
 
 
+@bare_kernel
+def lists_of_runs(token_ids, runs, starts, numbers, most, long_gap, ids, gaps, found):
+    """The rows of walks that allow few tokens, those of one walk with one number together.
+
+    Parameters
+    ----------
+    runs, starts, numbers:
+        As `walk_lexer` has them, of all walks; ``int64[walks + 1]``, where those of each begin; each run's number.
+    most, ids:
+        So many tokens are few; ``int32[most]``, scratch.
+    long_gap, gaps:
+        The tokens as `write_gaps` does, one row behind the other, out.
+    found:
+        ``int32[*, 3]``, out, for each row: the walk, the number, and where its gaps end. The number is -1 for a walk
+        that allows more. There is room for ``most`` rows of each walk.
+
+    Returns
+    -------
+    How many rows there are.
+    """
+    n = 0
+    position = 0
+    for k in range(len(starts) - 1):
+        total = 0
+        for r in range(starts[k], starts[k + 1]):
+            total += runs[1, r] - runs[0, r]
+        if total > most:
+            found[n, 0] = k
+            found[n, 1] = -1
+            found[n, 2] = position
+            n += 1
+            continue
+        for r in range(starts[k], starts[k + 1]):
+            number = numbers[r]
+            before = starts[k]
+            while numbers[before] != number:
+                before += 1
+            if before < r:
+                continue  # with the first of that number
+            count = 0
+            for other in range(r, starts[k + 1]):
+                if numbers[other] != number:
+                    continue
+                for t in range(runs[0, other], runs[1, other]):
+                    count = _put(ids, 0, count, token_ids[t])
+            last = 0
+            for place in range(count):
+                position = _write_gap(ids[place] - last, long_gap, gaps, position)
+                last = ids[place]
+            found[n, 0] = k
+            found[n, 1] = number
+            found[n, 2] = position
+            n += 1
+    return n
+
+
+@bare_kernel
+def lists_of_ends(below, starts, begins, ends, most, nodes, found):
+    """Where lexemes end, in walks that come to few nodes at which they can: nodes by terminal and what is watched.
+
+    Parameters
+    ----------
+    below, starts:
+        As `walk_lexer` has them, of all walks, and ``int64[walks + 1]``, where those of each begin.
+    begins, ends:
+        ``int32[lexer states + 1]``, and ``int32[*, 3]``: the lexer state, the terminal that a lexeme can be there,
+        and the state that is watched from then on or -1.
+    most:
+        So many nodes, each for as often as its state has ends, are few.
+    nodes:
+        ``int32[*]``, out, ascending in each list, one list behind the other.
+    found:
+        ``int32[*, 5]``, out, for each list: the walk, the terminal, what is watched from then on and from before,
+        each -1 for nothing, and where its nodes end. The terminal is -1 for a walk that comes to more. There is room
+        for ``most`` lists and nodes of each walk.
+
+    Returns
+    -------
+    How many lists there are.
+    """
+    n = 0
+    position = 0
+    for k in range(len(starts) - 1):
+        first = n
+        total = 0
+        for at in range(starts[k], starts[k + 1]):
+            total += begins[below[1, at] + 1] - begins[below[1, at]]
+        if total > most:
+            found[n, 0] = k
+            found[n, 1] = -1
+            found[n, 4] = position
+            n += 1
+            continue
+        for at in range(starts[k], starts[k + 1]):
+            before = below[2, at]
+            for end in range(begins[below[1, at]], begins[below[1, at] + 1]):
+                terminal = ends[end, 1]
+                watch = ends[end, 2]
+                here = first
+                while here < n and (
+                    found[here, 1] != terminal or found[here, 2] != watch or found[here, 3] != before
+                ):
+                    here += 1
+                if here == n:
+                    found[n, 0] = k
+                    found[n, 1] = terminal
+                    found[n, 2] = watch
+                    found[n, 3] = before
+                    n += 1
+        for here in range(first, n):
+            begin = position
+            for at in range(starts[k], starts[k + 1]):
+                if found[here, 3] != below[2, at]:
+                    continue
+                for end in range(begins[below[1, at]], begins[below[1, at] + 1]):
+                    if found[here, 1] == ends[end, 1] and found[here, 2] == ends[end, 2]:
+                        position = _put(nodes, begin, position, below[0, at])
+            found[here, 4] = position
+    return n
+
+
+@inlined
+def _put(values, begin, end, value):
+    """Put a value into an ascending list, if it is not there; returns where the list ends."""
+    at = end
+    while at > begin and values[at - 1] > value:
+        at -= 1
+    if at > begin and values[at - 1] == value:
+        return end
+    for place in range(end, at, -1):
+        values[place] = values[place - 1]
+    values[at] = value
+    return end + 1
+
+
 @inlined
 def _write_row(rows, k, long_gap, gaps, position):
     """The ids of a row as gaps, from a position on; returns where they end."""
@@ -237,16 +377,21 @@ def _write_row(rows, k, long_gap, gaps, position):
         while word:
             low = word & (~word + np.uint32(1))
             token = np.int64(32 * w + popcount(low - np.uint32(1)))
-            gap = token - before
-            while gap >= long_gap:
-                gaps[position] = long_gap
-                gap -= long_gap
-                position += 1
-            gaps[position] = gap
-            position += 1
+            position = _write_gap(token - before, long_gap, gaps, position)
             before = token
             word ^= low
     return position
+
+
+@inlined
+def _write_gap(gap, long_gap, gaps, position):
+    """From one id to the next, from a position on; returns where that ends."""
+    while gap >= long_gap:
+        gaps[position] = long_gap
+        gap -= long_gap
+        position += 1
+    gaps[position] = gap
+    return position + 1
 
 
 @kernel

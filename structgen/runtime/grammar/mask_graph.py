@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...errors import FormatError
 from ..core.bitsets import bits_of, from_bits, sets_of, words_of
 from .completability.completion_tables import asked_of
-from .mask_table import PartialMaskTable
+from .mask_table import PartialMask, PartialMaskTable
 from .partial_masks import LexemeMasks, Watched
 from .tables import GrammarTables
 
@@ -73,7 +73,15 @@ class PartialMaskGraph:
         known = self._number.get(key)
         if known is None:
             stored = self._stored.find(*key)
-            known = self._at[stored] if stored >= 0 else self._add(*key)
+            if stored >= 0:
+                known = self._at[stored]
+            else:
+                record = self._record(self._lexeme_masks.decide(*key))
+                known = len(self.records)
+                self.records.extend(record)
+                context = int(self._context_of[state])
+                if context >= 0:
+                    self.target[self._continuation(residual, watched), context] = known
             self._number[key] = known
         return known
 
@@ -97,28 +105,33 @@ class PartialMaskGraph:
                 self._stored.continuation_at(continuation) if new < 0 else self._new_continuations[new]
             )
             keys.append((residual, int(starts[context]), watched))
-        self._lexeme_masks.decide_all([key for key in keys if key not in self._number])
+        lacking = [key for key in dict.fromkeys(keys) if key not in self._number and self._stored.find(*key) < 0]
+        self._lexeme_masks.decide_all(lacking)
+        records, at = list[int](), len(self.records)
+        for key in lacking:
+            if key not in self._number:  # another thread may have had its turn
+                self._number[key] = at + len(records)
+                records += self._record(self._lexeme_masks.decided[key])
+        self.records.extend(records)
         for (continuation, context), key in zip(wanted, keys, strict=True):
             # In a damaged file two continuations can be the same; the kernel asked for this one.
             self.target[continuation, context] = self.number(*key)
 
-    def _add(self, residual: int, state: int, watched: Watched) -> int:
-        decided = self._lexeme_masks.decide(residual, state, watched)
+    def _record(self, decided: PartialMask) -> list[int]:
+        """A partial mask, as the kernel reads it."""
         record = [len(decided.ends), len(decided.groups)]
-        for end in decided.ends:
-            record += end.terminal, self._continuation(end.residual, end.watched)
+        for terminal, residual, watched in decided.ends:
+            record += terminal, self._continuation(residual, watched)
         for terminals, row in decided.groups:
             record += self._group(self._set(terminals), row)
-        at = len(self.records)
-        self.records.extend(record)
-        context = int(self._context_of[state])
-        if context >= 0:
-            self.target[self._continuation(residual, watched), context] = at
-        return at
+        return record
 
     def _group(self, number: int, row: int) -> list[int]:
         from ... import kernels
 
+        few = self._lexeme_masks.pool.few(row, kernels.MOST_IDS)
+        if few is not None:
+            return [number << 5 | len(few), *few]
         ids = self._lexeme_masks.pool.listed(row)
         if ids is None:
             return [number << 5 | kernels.IS_ROW, row]

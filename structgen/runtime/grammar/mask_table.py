@@ -92,6 +92,8 @@ class PartialMaskTable:
 
     def continuation(self, residual: int, watched: Watched) -> int:
         """The number of a continuation, -1 for none."""
+        if not len(self.continuations):  # in a lazy index
+            return -1
         watch = self._watch_number.get(watched, -1) if watched else 0
         if watch < 0:
             return -1

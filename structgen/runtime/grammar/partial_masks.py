@@ -19,7 +19,8 @@ where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -45,8 +46,9 @@ __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked
 #: Nodes of the trie that a slice of a walk looks at: a millisecond or two.
 _NODES = 1 << 19
 
-#: Runs and nodes that a walk has room for at first; rows that are put together at once.
-_ROOM, _ROWS = 1 << 15, 32
+#: Runs and nodes that walks have room for at first; rows that are put together at once, and so few tokens of a walk
+#: that they are put in order one by one.
+_ROOM, _ROWS, _FEW = 1 << 15, 32, 64
 
 #: Numbers of which so many times as many are possible as are there are sorted; of others there is a table.
 _SPARSE = 8
@@ -60,16 +62,18 @@ Key: TypeAlias = tuple[int, int, Watched]
 
 
 class _Walks(NamedTuple):
-    """What walks found, one after the other, as `structgen.kernels.walk_lexer` does; obligations by number."""
+    """What walks found, one after the other, as `structgen.kernels.walk_lexer` has it."""
 
-    watches: list[Watched]
+    sets: WatchedSets
     run_starts: NDArray[np.int64]  # by walk
     runs: NDArray[np.int32]
-    run_watch: Array
     below_starts: NDArray[np.int64]
     below: NDArray[np.int32]
-    below_state: NDArray[np.int32]
-    below_watch: Array
+
+    @property
+    def watched(self) -> Callable[[int], Watched]:
+        """Obligations, by number."""
+        return self.sets.watched
 
 
 class KnownMasks(NamedTuple):
@@ -192,50 +196,66 @@ class LexemeMasks:
     def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
         """By lexer state and obligations: the tokens that end there, and the nodes at which a lexeme may end."""
         walks = self._walk([(nodes, state, watched)])
-        names, found = walks.watches, list[list[Walked]]()
-        first, last, states, _ = walks.runs
+        width, found = len(walks.sets) + 1, list[list[Walked]]()
+        first, last, states, watches = walks.runs
         many = last - first
         at = np.repeat(first - np.cumsum(many) + many, many) + np.arange(many.sum())
-        ids, ends = self.vocabulary.trie.token_ids[at], np.repeat(states, many)
-        for there, at, numbers, size in (
-            (ids, ends, np.repeat(walks.run_watch, many), self.vocabulary.size),
-            (walks.below, walks.below_state, walks.below_watch, self._nodes),
-        ):  # fmt: skip
-            keys, bounds, members = _by_value(at.astype(np.int64) * len(names) + numbers, there, size)
+        runs = self.vocabulary.trie.token_ids[at], np.repeat(states, many), np.repeat(watches, many)
+        for (there, at, numbers), size in ((runs, self.vocabulary.size), (walks.below, self._nodes)):
+            keys, bounds, members = _by_value(at.astype(np.int64) * width + numbers + 1, there, size)
             found.append([
-                (key // len(names), names[key % len(names)], members[i:j])
+                (key // width, walks.watched(key % width - 1), members[i:j])
                 for key, (i, j) in zip(keys, pairwise(bounds), strict=True)
             ])  # fmt: skip
         return found[0], found[1]
 
-    def _groups(self, walks: _Walks) -> Iterator[list[tuple[int, int]]]:
+    def _groups(self, walks: _Walks) -> list[list[tuple[int, int]]]:
         """By walk: its tokens by what the lexeme at their end can become, a set and a row each."""
         sets, number_of = self._distinct
-        names, states = walks.watches, walks.runs[2]
+        _, _, states, watch = walks.runs
         numbers = self.distinct[1][states]
-        owing = np.flatnonzero(walks.run_watch != names.index(()))
+        owing = np.flatnonzero(watch >= 0)
         if len(owing):
-            keys = states[owing].astype(np.int64) * len(names) + walks.run_watch[owing]
-            distinct, which = _numbered(keys, len(self.tables.table) * len(names))
-            futures = (self._futures(key // len(names), names[key % len(names)]) for key in distinct.tolist())
+            width = len(walks.sets)
+            keys = states[owing].astype(np.int64) * width + watch[owing]
+            distinct, which = _numbered(keys, len(self.tables.table) * width)
+            futures = (self._futures(key // width, walks.watched(key % width)) for key in distinct.tolist())
             found = []
             for each in futures:
                 found.append(number_of.setdefault(each, len(sets)))
                 if found[-1] == len(sets):
                     sets.append(each)
             numbers[owing] = np.array(found)[which]
-        slot_of = np.full(len(sets), -1, np.int32)
-        for begin, end in pairwise(walks.run_starts.tolist()):
-            rows = self._rows(walks.runs, begin, end, numbers, slot_of)
-            yield [(sets[number], row) for number, row in rows if sets[number]]
+        return self._all_rows(walks, numbers, sets)
+
+    def _all_rows(self, walks: _Walks, numbers: NDArray[np.int32], sets: list[int]) -> list[list[tuple[int, int]]]:
+        """By walk: the rows of its runs, by set, whose number each run has; those of the empty set left out."""
+        kernels, pool, starts, end = self._kernels, self.pool, walks.run_starts, len(walks.run_starts) - 1
+        few = min(_FEW, pool.longest_list)
+        room = max(1, few) * end
+        gaps = np.empty(room * (1 + self.vocabulary.size // LONG_GAP), np.uint16)
+        found, few_ids = np.empty((room, 3), np.int32), np.empty(few, np.int32)
+        groups: list[list[tuple[int, int]]] = [[] for _ in range(end)]
+        n = kernels.lists_of_runs(
+            self.vocabulary.trie.token_ids, walks.runs, starts, numbers, few, LONG_GAP, few_ids, gaps, found
+        )
+        slot_of, begins = np.zeros(0, np.int32), 0
+        for walk, number, ends in found[:n].tolist():
+            if number < 0:
+                if not len(slot_of):
+                    slot_of = np.full(len(sets), -1, np.int32)
+                rows = self._rows(walks.runs, int(starts[walk]), int(starts[walk + 1]), numbers, slot_of)
+                groups[walk] = [(sets[each], row) for each, row in rows if sets[each]]
+            elif sets[number]:
+                groups[walk].append((sets[number], pool.add_gaps(gaps[begins:ends])))
+            begins = ends
+        return groups
 
     def _rows(
         self, runs: NDArray[np.int32], begin: int, end: int, numbers: NDArray[np.int32], slot_of: NDArray[np.int32]
     ) -> Iterator[tuple[int, int]]:
         """The rows of a walk's runs, by number."""
-        from ... import kernels
-
-        pool, done, many = self.pool, 0, int(begin < end)
+        kernels, pool, done, many = self._kernels, self.pool, 0, 1
         rows, gaps, found = self._rows_scratch
         while done < many:
             many = kernels.rows_of_runs(
@@ -250,6 +270,13 @@ class LexemeMasks:
             done += len(rows)
 
     @cached_property
+    def _kernels(self) -> ModuleType:
+        """Once some walk needs them; to import them each time takes a microsecond."""
+        from ... import kernels
+
+        return kernels
+
+    @cached_property
     def _rows_scratch(self) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int32]]:
         """Room for some rows of a walk."""
         words, longest = self.vocabulary.words, self.pool.longest_list
@@ -260,104 +287,113 @@ class LexemeMasks:
         """By walk: where lexemes end."""
         ends_of, with_state = self.tables.ends_of, self.tables.obligations.with_state
         found = [
-            [LexemeEnd(terminal, residual, with_state(watch, watched)) for terminal, watch in ends_of[state]]
+            [
+                LexemeEnd(terminal, residual, watched if watch < 0 else with_state(watch, watched))
+                for terminal, watch in ends_of[state]
+            ]
             for residual, state, watched in keys
         ]
-        names, states = walks.watches, len(self.tables.table)
-        walk = np.repeat(np.arange(len(keys)), np.diff(walks.below_starts))
-        wheres = (walk * states + walks.below_state) * len(names) + walks.below_watch
         # Lexemes that end in several states as one terminal go on alike.
         nodes: dict[tuple[int, int, Watched], list[NDArray[np.int32]]] = {}
-        keyed, bounds, below = _by_value(wheres, walks.below, self._nodes)
-        for key, (i, j) in zip(keyed, pairwise(bounds), strict=True):
-            where, before = below[i:j], names[key % len(names)]
-            number, state = divmod(key // len(names), states)
-            for terminal, watch in ends_of[state]:
-                nodes.setdefault((number, terminal, with_state(watch, before)), []).append(where)
+        for number, terminal, watch, before, where in self._all_ends(walks):
+            end = number, terminal, before if watch < 0 else with_state(watch, before)
+            nodes.setdefault(end, []).append(where)
+        add = self.residuals.add
         for (number, terminal, watched), parts in nodes.items():
             where = parts[0] if len(parts) == 1 else _united(parts, self._nodes)
-            found[number].append(LexemeEnd(terminal, self.residuals.add(where), watched))
+            found[number].append(LexemeEnd(terminal, add(where), watched))
         return found
+
+    def _all_ends(self, walks: _Walks) -> Iterator[tuple[int, int, int, Watched, NDArray[np.int32]]]:
+        """The walk, the terminal, what is watched from then on, what was before, and the nodes, part by part."""
+        tables, watched, room = self.tables, walks.watched, _FEW * (len(walks.below_starts) - 1)
+        nodes, found = np.empty(room, np.int32), np.empty((room, 5), np.int32)
+        n = self._kernels.lists_of_ends(
+            walks.below, walks.below_starts, tables.end_starts, tables.ends, _FEW, nodes, found
+        )
+        wide, begins = list[int](), 0
+        for walk, terminal, watch, before, ends in found[:n].tolist():
+            if terminal < 0:
+                wide.append(walk)
+            else:
+                yield walk, terminal, watch, watched(before), nodes[begins:ends]
+            begins = ends
+        if wide:
+            yield from self._many_ends(walks, wide)
+
+    def _many_ends(
+        self, walks: _Walks, numbers: list[int]
+    ) -> Iterator[tuple[int, int, int, Watched, NDArray[np.int32]]]:
+        """`_all_ends` of some walks."""
+        states, many = len(self.tables.table), np.diff(walks.below_starts)
+        chosen = np.zeros(len(many), bool)
+        chosen[numbers] = True
+        walk, is_chosen = np.repeat(np.arange(len(many)), many), np.repeat(chosen, many)
+        below, state, watch = walks.below[:, is_chosen]
+        names, before = np.unique(watch, return_inverse=True)
+        wheres = (walk[is_chosen] * states + state) * len(names) + before.reshape(-1)
+        keys, bounds, nodes = _by_value(wheres, below, self._nodes)
+        for key, (i, j) in zip(keys, pairwise(bounds), strict=True):
+            number, state = divmod(key // len(names), states)
+            for terminal, watch in self.tables.ends_of[state]:
+                yield number, terminal, watch, walks.watched(int(names[key % len(names)])), nodes[i:j]
 
     def row(self, ids: NDArray[np.int32]) -> int:
         """The number of a row of ids, ascending."""
         if len(ids) <= self.pool.longest_list:
             return self.pool.add_ids(ids)
-        from ... import kernels
-
         row = np.zeros(self.vocabulary.words, np.uint32)
-        kernels.flip_ids(row, ids)
+        self._kernels.flip_ids(row, ids)
         return self.pool.add_dense(row)
 
     def _walk(self, starts: list[tuple[NDArray[np.int32], int, Watched]]) -> _Walks:
         """The kernel's walks, in slices. Obligations are numbered: states, then sets of them."""
-        from ... import kernels
-
-        trie, tables = self.vocabulary.trie, self.tables
+        kernels, trie, tables = self._kernels, self.vocabulary.trie, self.tables
         if self._sets.is_full():
             self._sets = self._new_sets()
             self.__dict__.pop("_distinct", None)
         sets = self._sets  # others may begin new ones meanwhile
         _, kinds = subtrees(self.vocabulary)
         progress, path = np.zeros(kernels.LEXER_PROGRESS, np.int64), np.empty((2, trie.max_depth + 2), np.int32)
+        progress[kernels.L_NODE] = -1
+        residuals = starts[0][0] if len(starts) == 1 else np.concatenate([nodes for nodes, _, _ in starts])
+        ends = accumulate(len(nodes) for nodes, _, _ in starts)
+        where = [(end, state, sets.number(watched)) for end, (_, state, watched) in zip(ends, starts, strict=True)]
+        begins, counts = np.array(where, np.int32), np.zeros((2, len(starts) + 1), np.int64)
         found, self._scratch = self._scratch, None  # others have none, or theirs
         if found is None:
             found = np.empty((7, _ROOM), np.int32)
-        counts = [(0, 0)]
-        for nodes, state, watched in starts:
-            watch, status = sets.number(watched), kernels.TOO_MUCH_WORK
-            progress[[kernels.L_NODE, kernels.L_RESIDUAL, kernels.L_BEGIN]] = -1, 0, progress[kernels.L_RUNS]
-            while status != kernels.OK:
-                status = kernels.walk_lexer(
-                    trie.byte, trie.depth, trie.skip, trie.first_token, kinds, tables.class_of, tables.table,
-                    tables.goes_on, tables.beats, self._loops, sets.table, sets.row_of, sets.lives, nodes, state,
-                    watch, _NODES, progress, path, found[:4], found[4:],
-                )  # fmt: skip
-                if status == kernels.NO_ROOM:
-                    found = np.concatenate([found, np.empty(found.shape, np.int32)], axis=1)
-                elif status == kernels.CONFLICT:
-                    number, at = progress[[kernels.L_SET, kernels.L_STATE]].tolist()
-                    if at < 0:
-                        sets.follow(number)
-                    else:
-                        sets.ask(at, number)
-                elif status == kernels.TOO_MUCH_WORK:
-                    self._pause()
-            self._pause()
-            counts.append((int(progress[kernels.L_RUNS]), int(progress[kernels.L_BELOW])))
+        status = kernels.TOO_MUCH_WORK
+        while status != kernels.OK:
+            status = kernels.walk_lexer(
+                trie.byte, trie.depth, trie.skip, trie.first_token, kinds, tables.class_of, tables.table,
+                tables.goes_on, tables.beats, self._loops, sets.table, sets.row_of, sets.lives, residuals, begins,
+                _NODES, progress, path, found[:4], found[4:], counts,
+            )  # fmt: skip
+            if status == kernels.NO_ROOM:
+                found = np.concatenate([found, np.empty(found.shape, np.int32)], axis=1)
+            elif status == kernels.CONFLICT:
+                number, at = progress[[kernels.L_SET, kernels.L_STATE]].tolist()
+                if at < 0:
+                    sets.follow(number)
+                else:
+                    sets.ask(at, number)
+            else:
+                self._pause()
         self._scratch = found
-        run_starts, below_starts = np.array(counts, np.int64).T
+        run_starts, below_starts = counts
         runs, below = found[:4, : run_starts[-1]].copy(), found[4:, : below_starts[-1]].copy()
-        names, run_watch, below_watch = _numbers(runs[3], below[2])
-        watches = [sets.watched(name) for name in names]
-        return _Walks(watches, run_starts, runs, run_watch, below_starts, below[0], below[1], below_watch)
+        return _Walks(sets, run_starts, runs, below_starts, below)
 
     @cached_property
     def _loops(self) -> NDArray[np.uint64]:
         """By lexer state: the kinds of bytes that all lead back to it and begin nothing else."""
-        from ... import kernels
-
-        tables = self.tables
-        found: NDArray[np.uint64] = kernels.looping_kinds(tables.table, tables.goes_on, kinds_of(tables.class_of))
+        tables, kinds = self.tables, kinds_of(self.tables.class_of)
+        found: NDArray[np.uint64] = self._kernels.looping_kinds(tables.table, tables.goes_on, kinds)
         return found
 
     def _new_sets(self) -> WatchedSets:
         return WatchedSets(self.tables.obligations, self.tables.rows, self._futures, *self.tables.table.shape)
-
-
-def _numbers(
-    runs: NDArray[np.int32], below: NDArray[np.int32]
-) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """The different values, -1 or more, -1 always among them; and which of them each is."""
-    if max(runs.max(initial=-1), below.max(initial=-1)) < 0:  # mostly nothing is watched
-        return [-1], np.zeros(len(runs), np.int64), np.zeros(len(below), np.int64)
-    names = np.unique(np.concatenate([_distinct(runs), _distinct(below), [-1]]))
-    return names.tolist(), np.searchsorted(names, runs), np.searchsorted(names, below)
-
-
-def _distinct(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The values, each at least once: mostly all are the same."""
-    return values[:1] if not len(values) or (values == values[0]).all() else np.unique(values)
 
 
 def _numbered(values: NDArray[np.int64], end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -127,9 +127,14 @@ class GrammarTables:
         return LazyTable(lambda state: self.table[state].tolist())
 
     @cached_property
+    def end_starts(self) -> NDArray[np.int32]:
+        """``int32[lexer states + 1]``: where the ends of each lexer state begin."""
+        return np.searchsorted(self.ends[:, 0], np.arange(len(self.table) + 1)).astype(np.int32)
+
+    @cached_property
     def ends_of(self) -> LazyTable[list[tuple[int, int]]]:
         """By lexer state: its ends, a terminal and the state that watches each."""
-        starts = np.searchsorted(self.ends[:, 0], np.arange(len(self.table) + 1)).tolist()
+        starts = self.end_starts.tolist()
 
         def of(state: int) -> list[tuple[int, int]]:
             ends = self.ends[starts[state] : starts[state + 1], 1:].tolist()

@@ -27,8 +27,9 @@ from .token_edges import TokenTables
 #: bits for these many, in as many rows as are needed.
 MOST_MEMBERS, PAIR = 1 << 10, 62
 
-#: Sets of more members that kernels have room for at first.
-_FEW_SETS = 1 << 8
+#: Bytes of sets of more members that kernels have room for at first: about as many as are kept before all that was
+#: worked out is forgotten. To lay out a table of twice the size, with the sets that are there, takes half a second.
+_SET_BYTES = 1 << 28
 
 #: The marks of states: behind the opening bracket of an array whose items must differ; behind one of its items.
 OPENS_ARRAY, ENDS_ITEM = 1, 2
@@ -300,7 +301,8 @@ class PushdownTables:
         """Everything in one ``int32`` array; the layout is that of `structgen.kernels`' section on stacks.
 
         No row of the table is in it yet, but room for all: memory that is never touched is never taken. There is room
-        for ``sets`` sets of members, a power of two, or a few, if some can have more than `PAIR`.
+        for ``sets`` sets of members, a power of two, or for usually more than ever come about, if some can have more
+        than `PAIR`.
         """
         from ... import kernels
 
@@ -325,34 +327,33 @@ class PushdownTables:
             kernels.A_LIVE: self.live,
             kernels.A_RETURNS: self.returns,
             kernels.A_TESTS: self.tests,
-            kernels.A_SETS: self._room_for_sets(sets),
         }
+        words, sets = self._room_for_sets(sets)
         header = np.zeros(kernels.ARENA_HEADER, np.int32)
         width = int(classes[-1]) + 1
         begins = np.cumsum([len(header), *(part.size for part in parts.values())])
         rows = self.states + 1  # the last of open states
-        if begins[-1] + rows * width >= MOST:
+        free = int(begins[-1]) + kernels.SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
+        if free + rows * width >= MOST:
             raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")
-        arena = np.empty(begins[-1] + rows * width, np.int32)
+        arena = np.zeros(free + rows * width, np.int32)  # the table of sets is an empty one
         for word, begin, part in zip(parts, begins.tolist(), parts.values(), strict=False):
             header[word] = begin
             arena[begin : begin + part.size] = part.reshape(-1)
-        header[kernels.A_STATES], header[kernels.A_CLASSES], header[kernels.A_FREE] = self.states, width, begins[-1]
+        header[kernels.A_SETS] = begins[-1]
+        arena[begins[-1] : begins[-1] + 2] = words, sets
+        header[kernels.A_STATES], header[kernels.A_CLASSES], header[kernels.A_FREE] = self.states, width, free
         header[kernels.A_DEAD_ROW] = len(arena) - width
         arena[len(arena) - width :] = DEAD
         arena[: len(header)] = header
         return arena
 
-    def _room_for_sets(self, sets: int) -> NDArray[np.int32]:
-        """The kernels' table of sets, an empty one."""
-        from ... import kernels
-
+    def _room_for_sets(self, sets: int) -> tuple[int, int]:
+        """Words of a set in the kernels' table, and how many sets it has room for; none if no set is in it."""
         if self.widest <= PAIR:
-            return np.zeros(kernels.SET_HEADER, np.int32)
-        words, sets = -(-self.widest // 31), max(sets, _FEW_SETS)
-        found = np.zeros(kernels.SET_HEADER + 2 * sets + (sets + 1) * words, np.int32)
-        found[:2] = words, sets
-        return found
+            return 0, 0
+        words = -(-self.widest // 31)
+        return words, max(sets, 1 << max(0, (_SET_BYTES // (4 * words + 8)).bit_length() - 1))
 
     def _like_or_open(self) -> NDArray[np.int32]:
         """``like``, with `kernels.OPEN` for states that are open."""

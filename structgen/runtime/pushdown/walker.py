@@ -224,8 +224,11 @@ class StackWalker:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the kernels' form, with room for all rows of the table."""
-        return self._arena.nbytes
+        """Bytes of the kernels' form, with room for all rows of the table, and the sets that there are."""
+        begin = int(self._arena[self._kernels.A_SETS])
+        words, room, n = self._arena[begin : begin + self._kernels.SET_HEADER].tolist()
+        untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
+        return self._arena.nbytes - untouched
 
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -351,6 +352,14 @@ class RowPool:
         """The ids of a row that is a list of them, ``int32[*]``; None for any other."""
         base, gaps = self._row(row)
         return None if base != 0 else decode_gaps(gaps).astype(np.int32)
+
+    def few(self, row: int, most: int) -> list[int] | None:
+        """The ids of a row that is a list of so many gaps at most; None for any other. Faster than `listed`."""
+        base, gaps = self._row(row)
+        if base != 0 or len(gaps) > most:
+            return None
+        steps = gaps.tolist()
+        return None if LONG_GAP in steps else list(accumulate(steps))
 
     def lists(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
         """The ids of all rows that are stored as lists, one row after another.

@@ -13,7 +13,7 @@ import pytest
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, DefinitionError, FormatError, GrammarWarning, UnsupportedError
-from structgen.runtime.pushdown.captures.labels import StateLabels
+from structgen.runtime.pushdown.captures.labels import LabelledState, RuleLabel, StateLabels
 
 BYTES = sg.Vocabulary.bytewise()
 PIECES = sg.Vocabulary.from_bytes(
@@ -316,7 +316,7 @@ def test_what_is_captured(text: str, sample: str, expected: list[tuple[str, byte
 
 def test_tokens_by_their_ids_are_captured_and_read_back_from_a_file(tmp_path: Path) -> None:
     marked = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None, None], eos_ids=[256])
-    index = index_of('root ::= Token(257) v Token(257)\nv[capture, temperature=0.5, max_tokens=4] ::= [a-z]+', marked)
+    index = index_of("root ::= Token(257) v Token(257)\nv[capture, temperature=0.5, max_tokens=4] ::= [a-z]+", marked)
     index.save(tmp_path / "labels.sgx")
     for each in (index, sg.Index.load(tmp_path / "labels.sgx")):
         guide = sg.Guide(each)
@@ -411,3 +411,30 @@ def test_what_a_long_substring_takes_is_told() -> None:
 def test_labels_of_files_are_checked(text: bytes) -> None:
     with pytest.raises(FormatError):
         StateLabels.from_section(text, 9, "here")
+
+
+def test_labels_of_a_file_on_states_that_no_rule_is_called_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may say them of any state: what is read by way of one is told as a damaged file, whatever the text."""
+    index = index_of('root ::= "a" x y\nx[capture] ::= [a-c]+\ny ::= "<" root ">" | "z" y | "z"')
+    told = 0
+    for state in range(index.machine.tables.labels.states[-1].state + 1):
+        labels = StateLabels((LabelledState(state, RuleLabel("c", "e", 1, 0.5)),)).to_sections()
+        with monkeypatch.context() as patched:
+            patched.setattr(StateLabels, "to_sections", lambda _, found=labels: found)
+            damaged = sg.Index.from_buffer(index.to_bytes(), BYTES)
+        for text in ("", "a", "aa", "aabz", "aabzz", "aa<aaz>"):
+            guide = walked(damaged, text)
+            assert guide.temperature in (None, 0.5)
+            try:
+                guide.captures()
+            except FormatError:
+                told += 1
+    assert told
+
+
+def test_long_texts_that_may_be_read_otherwise_are_bounded() -> None:
+    """The readings have nothing in common, and are compared behind each byte."""
+    index = index_of("root ::= (x* | y*) tail\nx[capture] ::= [a-z]\ny[capture] ::= [a-z]\ntail ::= [a-z]*")
+    assert len(walked(index, "a" * 300).captures()) == 300
+    with pytest.raises(BudgetExceededError, match="what the text captures takes more than"):
+        walked(index, "a" * 12_000).captures()

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from judges.c_judge import complaints, syntax_errors
+from judges.c_judge import HAS_GCC, complaints, syntax_errors
 from judges.guides import with_bytes
 from judges.lark_judge import parses
 from lark import Lark
@@ -70,6 +70,42 @@ def test_a_typedefs_name_is_what_makes_a_declaration(vocabulary: sg.Vocabulary) 
     unknown = sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
     assert unknown.match(text).accepted, "a product, and a call"
     assert not unknown.match(b"list a;").accepted
+
+
+# -- comments -------------------------------------------------------------------------------------------------
+
+#: What stands in a function, and whether that is C.
+COMMENTS = {
+    "x = a /* b;": False, "x = a / * b;": True, "x = a /* b */ / b;": True, "x /= a;": True, "x = a /**/;": True,
+    "x = a /* * */;": True, "x = a /*/;": False, "x = a /***/;": True, "/* // */ x = a;": True, "x = a; // \\": False,
+    "x = a // \\\n;": False, "x = a; // \\\n b": True, "x = a; // \\ \r\n b\n;": True, "x = a; // \\b\n;": True,
+    "x = a; // /*\n;": True, "x = a; /* *\\\n/ * */": False, "x = a; /* *\\ */": True, "x = a; /* *\\\n */": True,
+}  # fmt: skip
+
+
+def function(text: str) -> bytes:
+    return f"void f(int x, int a, int *b) {{ {text}\n}}".encode()
+
+
+@pytest.fixture(scope="module")
+def of_comments(vocabulary: sg.Vocabulary) -> sg.Index:
+    return sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
+
+
+@pytest.mark.parametrize("text", COMMENTS)
+def test_a_comment_that_does_not_end_is_nothing_else(text: str, of_comments: sg.Index) -> None:
+    assert of_comments.match(function(text)).accepted is COMMENTS[text]
+    assert (not syntax_errors(complaints(function(text)))) is COMMENTS[text] or not HAS_GCC
+
+
+def test_comments_as_gcc_reads_them(of_comments: sg.Index) -> None:
+    rng, pieces, accepted = Random(5), ["/", "*", "/*", "*/", "//", "\\\n", "\\ \n", "\n", "a", ";", " "], 0
+    for _ in range(1500):
+        text = function("x = a" + "".join(rng.choices(pieces, k=rng.randrange(1, 9))) + ";")
+        if of_comments.match(text).accepted:
+            accepted += 1
+            assert accepted > 40 or not syntax_errors(complaints(text)), text
+    assert accepted > 40
 
 
 # -- typedef names that nobody declared -----------------------------------------------------------------------

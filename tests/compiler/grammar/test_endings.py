@@ -42,6 +42,7 @@ LOOSE = {
     "c_names": sg.Grammar(grammars.path("c_names"), lexer="basic", ambiguity="all"),
     "sql": sg.Grammar(grammars.path("sql"), lexer="basic"),
     "jsonc": sg.Grammar(grammars.path("jsonc")),
+    "go": sg.Grammar(grammars.path("go"), lexer="basic"),
     "graphql": sg.Grammar(grammars.path("graphql"), lexer="basic"),
     "toml": sg.Grammar(grammars.path("toml")),
 }

@@ -372,6 +372,14 @@ EMPTY = {
     "endless": ({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}, "without end", ""),
     "endless list": ({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, "without end", ""),
     "too few values": ({"type": "array", "uniqueItems": True, "minItems": 3, "items": {"type": "boolean"}}, "", ""),
+    "too few values that contains counts": (
+        {
+            "type": "array", "uniqueItems": True, "items": {"enum": [0, 1, 2]},
+            "contains": {"minimum": 1}, "minContains": 3,
+        },
+        "minContains 3",
+        "",
+    ),
     "no room": ({"type": "object", "minProperties": 3, "propertyNames": {"enum": ["a", "b"]}}, "minProperties 3", ""),
     "false": (False, "false", ""),
     "types": ({"allOf": [{"type": "string"}, {"type": "number"}]}, "type string and type number", ""),

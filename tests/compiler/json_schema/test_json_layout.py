@@ -286,3 +286,28 @@ def test_bounds_of_arrays_in_tags_and_in_reasons() -> None:
     found = sg.explain(compiled({"items": {"maxItems": 2}}, whitespace="compact", max_items=9), b"[[1,1,1]]")
     assert "maxItems" in str(found)
     assert "max_items" not in str(found)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_few_values_that_differ_are_counted(seed: int) -> None:
+    """Beside every array of three values, under `jsonschema`; where there is none, an integer is left."""
+    draw = random.Random(seed)
+    kinds = [{"enum": [1, 2]}, {"const": 0}, {"minimum": 1}, {"enum": [0, 1]}, {}]
+    bounds = ("minItems", "maxItems", "minContains", "maxContains")
+    array: dict[str, Any] = {
+        "type": "array", "uniqueItems": True, "items": {"enum": [0, 1, 2]}, "contains": draw.choice(kinds),
+        **{bound: draw.randrange(4) for bound in bounds if draw.random() < 0.5},
+    }  # fmt: skip
+    if draw.random() < 0.4:
+        array["prefixItems"] = [{"allOf": [array["items"], draw.choice(kinds)]}]
+        array["allOf"] = [{"contains": draw.choice(kinds), "maxContains": draw.randrange(1, 4)}]
+    schema = {"anyOf": [{"const": 7}, array]}
+    index = compiled(schema, whitespace="compact")
+    judge = jsonschema.Draft202012Validator(schema)
+    for length in range(5):
+        for value in itertools.product((0, 1, 2), repeat=length):
+            text = json.dumps(value, separators=(",", ":"))
+            assert takes(index, text) == judge.is_valid([*value]), (schema, value)
+    assert takes(index, "7")
+    is_open = any(judge.is_valid([*value]) for n in range(4) for value in itertools.permutations((0, 1, 2), n))
+    assert (index.match(b"[").consumed == 1) == is_open

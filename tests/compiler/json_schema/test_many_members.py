@@ -77,11 +77,11 @@ def test_texts(name: str) -> None:
     assert 3 < sum(seen) < 38
 
 
-@pytest.mark.parametrize("few", [1, 256])
+@pytest.mark.parametrize("size", [1, 1 << 28])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_masks(name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Along a text the mask has what `advance` takes, also in a loaded index; `few` sets at first have room."""
-    monkeypatch.setattr(tables, "_FEW_SETS", few)
+def test_masks(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Along a text the mask has what `advance` takes, also in a loaded index; sets of `size` bytes have room."""
+    monkeypatch.setattr(tables, "_SET_BYTES", size)
     schema, rng = schema_of(name), random.Random(name)
     index = sg.compile(sg.JsonSchema(schema, property_order="any"), VOCABULARY)
     judge = Draft202012Validator(schema)

@@ -35,7 +35,7 @@ PIECES = [
 
 BYTES = with_bytes(*PIECES)
 
-SHIPPED = ["json", "arithmetic", "sql", "c", "jsonc", "graphql"]
+SHIPPED = ["json", "arithmetic", "sql", "c", "jsonc", "graphql", "go"]
 
 
 def small(grammar: sg.Grammar, rng: random.Random, letters: bytes = b"abc ", tokens: int = 20) -> Index:
@@ -170,7 +170,7 @@ def test_masks_are_the_ordinary_ones_where_enough_is_left(name: str, shipped: di
             break
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name != "go"])  # of which no such bound is known
 def test_what_a_token_adds_is_bounded(name: str, shipped: dict[str, Index]) -> None:
     """The bound far from the end is one: no token adds more to it than is said, and no distance is larger."""
     rng, index = random.Random(name), shipped[name]

@@ -42,10 +42,11 @@ def machine_of(name: str) -> GrammarMachine:
     return machine
 
 
-def equal(a: Any, b: Any) -> bool:
-    return all(
-        np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y for x, y in zip(a, b, strict=True)
-    )
+def found_by(walks: partial_masks._Walks) -> list[Any]:
+    """What walks found, with obligations in place of their numbers."""
+    (*runs, watched), (nodes, state, before) = walks.runs.tolist(), walks.below.tolist()
+    starts = walks.run_starts.tolist(), walks.below_starts.tolist()
+    return [starts, runs, nodes, state, *([walks.watched(number) for number in each] for each in (watched, before))]
 
 
 @every_definition
@@ -59,14 +60,38 @@ def test_walks_in_slices_find_the_same(name: str, monkeypatch: pytest.MonkeyPatc
         residual = np.array(sorted(rng.sample(range(nodes), rng.randrange(1, 12))), np.int32)
         watched = obligations.simplified(tuple(rng.sample(range(1, states), min(states - 1, rng.randrange(4)))))
         where = rng.choice([np.zeros(1, np.int32), residual]), rng.randrange(states), watched
-        whole = masks._walk([where])
+        whole = found_by(masks._walk([where]))
         for most in (1, 7, 50):
             with monkeypatch.context() as slices:
                 slices.setattr(partial_masks, "_NODES", most)
                 slices.setattr(masks, "_scratch", np.empty((7, rng.randrange(1, 9)), np.int32))
                 slices.setattr(masks, "_sets", masks._new_sets())
-                assert equal(masks._walk([where]), whole)
+                assert found_by(masks._walk([where])) == whole
     assert len(pauses) > 100
+
+
+@every_definition
+def test_what_is_put_in_order_one_by_one_and_what_is_sorted_are_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, rng, sizes = machine_of(name), random.Random(name), set[bool]()
+    masks, obligations, states = machine.lexeme_masks, machine.tables.obligations, len(machine.tables.table)
+    nodes = len(machine.vocabulary.trie.byte)
+    for _ in range(40):
+        keys = []
+        for _ in range(rng.randrange(1, 5)):
+            nested = np.array(sorted(rng.sample(range(nodes), rng.randrange(1, 12))), np.int32)
+            watched = obligations.simplified(tuple(rng.sample(range(1, states), min(states - 1, rng.randrange(4)))))
+            residual = rng.choice([partial_masks.ROOT, masks.residuals.add(nested)])
+            keys.append((residual, rng.randrange(states), watched))
+        walks, found = masks._walk([(masks.residuals[key[0]], *key[1:]) for key in keys]), list[Any]()
+        for few in (1, 4, 10_000):
+            monkeypatch.setattr(partial_masks, "_FEW", few)
+            sizes |= {few < size for size in np.diff(walks.below_starts).tolist()}
+            groups, ends = masks._groups(walks), masks._ends(keys, walks)
+            found.append([[sorted(each) for each in groups], [sorted(each) for each in ends]])
+        assert found[0] == found[1] == found[2]
+    assert sizes == {False, True}
 
 
 @every_definition

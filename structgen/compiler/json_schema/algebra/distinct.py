@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count as numbers_from
 
 from ....errors import UnsupportedError
 from ..read.document import Json
 from ..read.equality import equality_key
 from .arrays import ArrayClause, Counting, ItemRule
 from .expansion import Expansion
-from .goals import NOTHING, Conjunction
+from .goals import NOTHING, Conjunction, all_of
 
 #: So many values of an item are listed at most.
 MOST_LISTED = 64
 
 #: Of so many positions at most it is worked out whether they can all differ.
 _MOST_MATCHED = 256
+
+#: Of so many sets of values at most it is worked out whether they can be counted right.
+_MOST_SETS = 1 << 12
+
+_DOING = "counting items that differ"
 
 
 class Distinct:
@@ -61,6 +67,8 @@ class Distinct:
         if clause.high is not None and clause.low > clause.high:
             return []
         if clause.low > 1 and len(goals) > 1 and not self._can_differ(clause):
+            return []
+        if clause.counts and values is not None and not self._can_count(clause):
             return []
         return [clause]
 
@@ -108,6 +116,39 @@ class Distinct:
                 options.append([equality_key(value) for value in found])
         taken: dict[object, int] = {}
         return all(_place(position, options, taken, set()) for position in range(len(options)))
+
+    def _can_count(self, clause: ArrayClause) -> bool:
+        """Whether items of few values can all differ and come in such numbers of each kind; in doubt, True."""
+        beyond = max(len(rule.prefix) for rule in (*clause.rules, *(count.rule for count in clause.counts)))
+        kinds: list[dict[object, tuple[bool, ...]]] = []  # by position: of each value, which counts have it
+        for position in range(beyond + 1):
+            goal = clause.goal(position)
+            counted = [all_of([goal, count.rule.goal(position)]) for count in clause.counts]
+            all_, *those = [self.values(each) for each in (goal, *counted)]
+            if all_ is None or None in those:
+                return True
+            keys = [{equality_key(value) for value in found or ()} for found in those]
+            kinds.append({key: tuple([key in each for each in keys]) for key in map(equality_key, all_)})
+        here = {(frozenset[object](), (0,) * len(clause.counts))}
+        meter = self.expansion.bounds.assertions.meter
+        for length in numbers_from():
+            if length >= clause.low and any(_are_right(counts, clause.counts) for _, counts in here):
+                return True
+            known = kinds[min(length, beyond)]
+            here = {
+                (seen | {key}, tuple([n + is_counted for n, is_counted in zip(counts, known[key], strict=True)]))
+                for seen, counts in meter.each(here, _DOING) for key in known.keys() - seen
+            }  # fmt: skip
+            if not here or len(here) > _MOST_SETS or length == clause.high:
+                break
+        return len(here) > _MOST_SETS
+
+
+def _are_right(counts: Sequence[int], bounds: Sequence[Counting]) -> bool:
+    return all(
+        bound.low <= count and (bound.high is None or count <= bound.high)
+        for count, bound in zip(counts, bounds, strict=True)
+    )
 
 
 def _place(position: int, options: list[list[object]], taken: dict[object, int], tried: set[object]) -> bool:

@@ -20,8 +20,11 @@ from .labels import RuleLabel
 #: Readings of one text that are followed side by side.
 _MOST_READINGS = 1 << 12
 
-#: Threads of one text that are looked at: each byte is left to all rules that may be over before it.
-_MOST_WORK = 1 << 24
+#: Threads of one text that are looked at, some ten seconds: a byte is left to all rules that may be over before it.
+_MOST_WORK = 1 << 22
+
+#: Events that are gone through in the time of one thread.
+_EVENTS = 16
 
 #: In place of a labelled state: the last one that was pushed is left.
 _LEFT = -1
@@ -103,8 +106,7 @@ class StackRecording:
             for thread, event in read.items():
                 self._keep(taken, thread, event)
             self._readings = {}
-            if self._work > _MOST_WORK:
-                raise BudgetExceededError(f"what the text captures takes more than {_MOST_WORK:,} steps")
+            self._spend(0)
             for thread, event in taken.items():
                 self._keep(self._readings, self._machine.at_token_end(thread) if token >= 0 else thread, event)
         if not self._readings:
@@ -119,9 +121,14 @@ class StackRecording:
                 self._keep(complete, (END, 0, None), event)
         if complete:
             return tuple(self._parts(complete[END, 0, None]))
-        ways = [list(self._parts(event)) for event in self._over_ends()]
-        certain = set[Captured].intersection(*map(set, ways))
-        return tuple(each for each in ways[0] if each in certain)
+        first, *others = self._over_ends()
+        certain = dict.fromkeys(self._parts(first))
+        for event in others:
+            if not certain:
+                break
+            parts = {*self._parts(event)}
+            certain = {each: None for each in certain if each in parts}
+        return tuple(certain)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -161,7 +168,7 @@ class StackRecording:
                 todo.append(((frame.state, frame.count, frame.below), left))
             elif state in self._labels:
                 todo.append(((END, 0, None), self._event(_LEFT, event)))
-        self._work += len(todo)
+        self._spend(len(todo))
         return iter(found.items())
 
     def _over_ends(self) -> Iterator[_Event | None]:
@@ -181,10 +188,35 @@ class StackRecording:
 
     def _keep(self, readings: _Readings, thread: Thread, event: _Event | None) -> bool:
         """Enter a reading if there is none that is as good. Returns whether it was."""
-        if thread in readings and not _is_before(event, readings[thread]):
+        if thread in readings and not self._is_before(event, readings[thread]):
             return False
         readings[thread] = event
         return True
+
+    def _spend(self, work: int) -> None:
+        self._work += work
+        if self._work > _MOST_WORK:
+            raise BudgetExceededError(f"what the text captures takes more than {_MOST_WORK:,} steps")
+
+    def _is_before(self, one: _Event | None, other: _Event | None) -> bool:
+        """Whether a reading is preferred to another one: at the first difference, to begin a part is best, to end one
+        worst, and to do neither yet in between."""
+        ours: list[_Event] = []
+        theirs: list[_Event] = []
+        while one is not other:
+            numbers = one.number if one else 0, other.number if other else 0
+            if one is not None and numbers[0] >= numbers[1]:
+                ours.append(one)
+                one = one.before
+            if other is not None and numbers[1] >= numbers[0]:
+                theirs.append(other)
+                other = other.before
+        self._spend((len(ours) + len(theirs)) // _EVENTS)
+        for pair in zip_longest(reversed(ours), reversed(theirs)):
+            ranks = [*map(_rank, pair)]
+            if ranks[0] != ranks[1]:
+                return ranks[0] < ranks[1]
+        return False
 
     def _parts(self, event: _Event | None) -> Iterator[Captured]:
         """What was captured, by where it ended."""
@@ -192,33 +224,16 @@ class StackRecording:
         while event is not None:
             events.append(event)
             event = event.before
+        self._spend(len(events))
         begun: list[_Event] = []
         for each in reversed(events):
             if each.state != _LEFT:
                 begun.append(each)
                 continue
+            if not begun:
+                raise FormatError("a rule that captures ends where none was begun")
             start = begun.pop()
             yield from self._labels[start.state].captured(start.at, each.at)
-
-
-def _is_before(one: _Event | None, other: _Event | None) -> bool:
-    """Whether a reading is preferred to another one: at the first difference, to begin a part is best, to end one
-    worst, and to do neither yet in between."""
-    ours: list[_Event] = []
-    theirs: list[_Event] = []
-    while one is not other:
-        numbers = one.number if one else 0, other.number if other else 0
-        if one is not None and numbers[0] >= numbers[1]:
-            ours.append(one)
-            one = one.before
-        if other is not None and numbers[1] >= numbers[0]:
-            theirs.append(other)
-            other = other.before
-    for pair in zip_longest(reversed(ours), reversed(theirs)):
-        ranks = [*map(_rank, pair)]
-        if ranks[0] != ranks[1]:
-            return ranks[0] < ranks[1]
-    return False
 
 
 def _rank(event: _Event | None) -> tuple[int, int, int]:
