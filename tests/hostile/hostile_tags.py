@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a Lark grammar with a special token": (
         tag("<", {"type": "grammar", "grammar": "?start: word+ <|no|> // words\nword.2: /[a-z]+/"}, ">"),
-        r"has TOKEN_NO, which nothing lexes \(/content\)\. Put special tokens",
+        r"has TOKEN_NO, which nothing lexes \(/content, terminal TOKEN_NO\)\. Put special tokens",
     ),
     "a Lark grammar with a file": (
         {"type": "grammar", "grammar": "%import .secret.A\nstart: A"}, "no grammar secret.lark to import",

@@ -27,6 +27,9 @@ distributed = pytest.importorskip("distributed")
 WORDS = [random_words(seed) for seed in range(12)]
 DEFINITIONS = [definition_of(words) for words in WORDS]
 
+#: What becomes of definitions; of those on a worker that the scheduler lost sight of, some are there when they are tried again.
+KEPT = {"compiled", "present"}
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -99,7 +102,7 @@ def test_vocabularies_travel_to_those_who_lack_them_alone(
     counting, cache = Counting(executor), sg.Cache(tmp_path)
     options = sg.WarmOptions(hand_back=hand_back, in_flight=4)
     report = sg.warm(DEFINITIONS, LARGE, cache, executor=counting, options=options)
-    assert {each.status for each in report} == {"compiled"}
+    assert {each.status for each in report} <= KEPT
     fingerprints = [each.fingerprint for each in LARGE]
     if hand_back:
         # The first of each goes with its vocabulary; after that one goes for an answer that it was lacking at most.
@@ -124,7 +127,7 @@ def test_a_cluster_and_an_object_store_of_others(executor: Executor, tmp_path: P
         )
         with sg.Cache(tmp_path / "caller", store=store) as cache:
             report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=executor)
-            assert {each.status for each in report} == {"compiled"}
+            assert {each.status for each in report} <= KEPT
         reader = replace(store, write="never")
         with sg.Cache(tmp_path / "server", store=reader) as cache:
             keys = [sg.cache_key(definition, VOCABULARY) for definition in DEFINITIONS]

@@ -127,8 +127,7 @@ class PushdownMachine(InternedMachine[Thread]):
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
         self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `_grouped`
-        self._tempered = tables.labels.temperatures
-        self.stacks = Stacks(self._returns, self._tempered)
+        self.stacks = Stacks(self._returns, tables.labels.temperatures)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled, lock=self.rows.lock)
 
@@ -409,11 +408,12 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def temperature(self, config: Configuration[Thread]) -> float | None:
         """The highest one of the rules that the next token may belong to; None where none has one."""
-        if not self._tempered:
+        temperatures = self.tables.labels.temperatures
+        if not temperatures:
             return None
         from .captures.temperatures import highest
 
-        return highest(self, self._closed(config.threads), self._tempered)
+        return highest(self, self._closed(config.threads), temperatures)
 
     def returns(self, state: int) -> bool:
         """Whether the next byte may be left to what is below a state."""

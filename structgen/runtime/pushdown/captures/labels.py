@@ -11,6 +11,7 @@ import numpy as np
 from ....errors import FormatError
 from ....storage.records import read_text, written
 from ....system.arguments import is_temperature
+from ....system.properties import cached_property
 from ....system.types import Array
 from ...core.machine import Captured
 
@@ -77,7 +78,7 @@ class StateLabels:
         """Whether something is captured."""
         return any(each.label.names for each in self.states)
 
-    @property
+    @cached_property
     def temperatures(self) -> dict[int, float]:
         """The temperatures by state, of the states that have one."""
         return {each.state: each.label.temperature for each in self.states if each.label.temperature is not None}
