@@ -27,7 +27,7 @@ distributed = pytest.importorskip("distributed")
 WORDS = [random_words(seed) for seed in range(12)]
 DEFINITIONS = [definition_of(words) for words in WORDS]
 
-#: What becomes of definitions; those of a worker that a scheduler lost sight of may be there when they are tried again.
+#: What becomes of definitions; those of a worker that was lost sight of may be there when they are tried again.
 KEPT = {"compiled", "present"}
 
 
