@@ -20,6 +20,7 @@ from __future__ import annotations
 import heapq
 import json
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,11 +81,16 @@ class Tasks:
 
     def batches(self, workers: int) -> Iterator[tuple[str, list[float]]]:
         """As `structgen.warm` cuts them for so many workers: a vocabulary, and the seconds of each task."""
-        distinct = [plan._Distinct(sg.Regex("a"), b"", weight, []) for weight, _ in self.definitions]
+        distinct = [plan.DistinctDefinition(sg.Regex("a"), b"", weight, []) for weight, _ in self.definitions]
+        takes = {each: seconds for each, (_, seconds) in zip(distinct, self.definitions, strict=True)}
         planned = plan.Workload(distinct, self.vocabularies, (1, 1), [])
-        seconds = iter(self.seconds)
+        underway: deque[plan.Batch] = deque()
         for batch in planned.batches(planned, 2 * workers):
-            yield batch[0].vocabulary.fingerprint, [next(seconds) for _ in batch]
+            underway.append(batch)
+            if len(underway) > 2 * workers:
+                for task in underway.popleft():
+                    task.of.seconds = takes[task.of]
+            yield batch[0].vocabulary.fingerprint, [takes[task.of] for task in batch]
 
 
 def simulate(tasks: Tasks, workers: int, costs: Costs) -> float:

@@ -3,7 +3,8 @@
 Vocabularies one after another: whoever works has few of them at a time, and the tables of a grammar, which have no
 vocabulary, are in the cache when the second one comes. Within one the largest definitions first, so that none of
 those is left at the end, when all others rest. How large one is is guessed by its keywords (`weight`): the length of
-a schema says more of its descriptions than of the time that it takes.
+a schema says more of its descriptions than of the time that it takes. For the second vocabulary it is known: what
+took longest for the first one is begun first.
 
 Keys are worked out as tasks are asked for: workers are busy meanwhile.
 """
@@ -53,12 +54,21 @@ class Wanted(NamedTuple):
 class Task:
     """One index that is to be in the cache, and who asked for it: a definition may be given more than once."""
 
-    definition: Definition
+    of: DistinctDefinition
     vocabulary: Vocabulary
     weight: float
-    wanted: Sequence[Wanted]
     key: str = ""
     attempts: int = 0
+
+    @property
+    def definition(self) -> Definition:
+        """What is compiled."""
+        return self.of.definition
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        """Who asked for it."""
+        return self.of.wanted
 
     def outcomes(self, made: Outcome) -> list[Outcome]:
         """What became of it, for each that asked; the place of an error within the definition's."""
@@ -74,14 +84,15 @@ class Task:
 Batch = Sequence[Task]
 
 
-@dataclass(frozen=True, eq=False)
-class _Distinct:
-    """A definition, once, however often it was given."""
+@dataclass(eq=False)
+class DistinctDefinition:
+    """A definition, once, however often it was given; and the seconds that it took, once it was compiled."""
 
     definition: Definition
     digest: bytes
     weight: float
     wanted: list[Wanted]
+    seconds: float | None = None
 
 
 class Workload:
@@ -100,25 +111,34 @@ class Workload:
     """
 
     def __init__(
-        self, distinct: Sequence[_Distinct], vocabularies: Sequence[Vocabulary], shard: tuple[int, int],
+        self, distinct: Sequence[DistinctDefinition], vocabularies: Sequence[Vocabulary], shard: tuple[int, int],
         failed: list[Outcome],
     ) -> None:  # fmt: skip
         part, parts = shard
         self._distinct, self._vocabularies = distinct, vocabularies
-        self._numbers = range(part - 1, len(distinct) * len(vocabularies), parts)
+        numbers = range(part - 1, len(distinct) * len(vocabularies), parts)
+        self._places: list[list[int]] = [[] for _ in vocabularies]  # of definitions, by vocabulary
+        for of_vocabulary, place in (divmod(number, len(distinct)) for number in numbers):
+            self._places[of_vocabulary].append(place)
         self.failed = failed if part == 1 else []
         #: What tasks weigh that were not asked for yet.
         self.left = sum(each.weight for each in distinct) * len(vocabularies) / parts
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return sum(map(len, self._places))
 
     def __iter__(self) -> Iterator[Task]:
-        for number in self._numbers:
-            of_vocabulary, place = divmod(number, len(self._distinct))
-            each = self._distinct[place]
-            self.left -= each.weight
-            yield Task(each.definition, self._vocabularies[of_vocabulary], each.weight, each.wanted)
+        for vocabulary, places in zip(self._vocabularies, self._places, strict=True):
+            some = [self._distinct[place] for place in places]
+            for each, weight in sorted(zip(some, self._weights(some), strict=True), key=lambda pair: -pair[1]):
+                self.left -= each.weight
+                yield Task(each, vocabulary, weight)
+
+    def _weights(self, some: Iterable[DistinctDefinition]) -> Iterator[float]:
+        """What definitions weigh: by the seconds that they took, where they were compiled before, else as guessed."""
+        known = [(each.seconds, each.weight) for each in self._distinct if each.seconds is not None]
+        a_second = sum(weight for _, weight in known) / (sum(seconds for seconds, _ in known) or 1.0)
+        return (each.weight if each.seconds is None else each.seconds * a_second for each in some)
 
     def batches(self, tasks: Iterable[Task], at_a_time: int) -> Iterator[Batch]:
         """Tasks of this workload by those that are handed out together, of one vocabulary each.
@@ -159,7 +179,7 @@ def _weight(text: str) -> float:
 
 def plan(definitions: Sequence[object], vocabularies: Sequence[Vocabulary], shard: tuple[int, int]) -> Workload:
     """The tasks of a shard, or all."""
-    by_digest: dict[bytes, _Distinct] = {}
+    by_digest: dict[bytes, DistinctDefinition] = {}
     failed: list[Outcome] = []
     for position, given in enumerate(definitions):
         named = given if isinstance(given, NamedDefinition) else None
@@ -175,7 +195,7 @@ def plan(definitions: Sequence[object], vocabularies: Sequence[Vocabulary], shar
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         found = by_digest.get(digest)
         if found is None:
-            found = by_digest[digest] = _Distinct(definition, digest, _weight(text), [])
+            found = by_digest[digest] = DistinctDefinition(definition, digest, _weight(text), [])
         name, where = (named.name, named.where) if named else (text[:_NAME], "")
         found.wanted.append(Wanted(position, name, where))
     # The digest decides between equals: each machine has the same order, and shards are each other's rest.

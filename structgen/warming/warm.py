@@ -104,6 +104,8 @@ class _Ledger:
 
     def note(self, task: Task, made: Outcome) -> None:
         """Write down what became of a task."""
+        if made.status == "compiled":
+            task.of.seconds = made.seconds
         found = task.outcomes(made)
         self.outcomes += found
         self._done += 1
@@ -118,7 +120,7 @@ def _missing(tasks: Iterable[Task], cache: Cache, eager: bool, ledger: _Ledger) 
     compile.
     """
     left, asks = iter(tasks), cache.remote is not None
-    while some := list(islice(left, _LOOKED_AT)):
+    while some := list(islice(left, _LOOKED_AT if asks else 1)):
         named = [task for task in some if _name(task, ledger)]
         if asks:
             keys = [task.key for task in named]
@@ -323,7 +325,8 @@ class _Run:
         if not self._lane.renew():
             waiting = chain.from_iterable(chain(self._waiting, self._planned))
             for task in (*self._suspects, *waiting):
-                self._ledger.note(task, self._lost("the executor broke, and there is no other one", error, task))
+                if not _is_there(task, self._cache, self._options.eager, self._ledger):  # of a batch that was begun
+                    self._ledger.note(task, self._lost("the executor broke, and there is no other one", error, task))
             self._suspects.clear()
             self._waiting.clear()
 

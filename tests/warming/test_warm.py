@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from xml.etree import ElementTree as XML
 
@@ -153,6 +154,42 @@ def test_one_of_a_batch_that_kills_is_soon_found(seed: int, hand_back: bool, tmp
     assert len(report.kept) == len(MANY) - 1
     # Twice alone, and before that in a batch of 16 at most, of which nothing is known where values are handed back.
     assert fates.made - 1 <= (6 if hand_back else 4)
+
+
+def test_what_took_longest_for_one_vocabulary_is_begun_first_for_the_next() -> None:
+    given = [sg.Regex(f"[ab]{{{count}}}" * count) for count in range(1, 9)]
+    tasks = iter(plan(given, [VOCABULARY, OTHER], (1, 1)))
+    seconds = dict(zip(range(8), [5.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0], strict=True))
+    weights = []
+    for task in islice(tasks, 8):
+        weights.append(task.weight)
+        task.of.seconds = seconds[task.wanted[0].position]
+    assert weights == sorted(weights, reverse=True)
+    left = list(tasks)
+    assert [seconds[task.wanted[0].position] for task in left] == sorted(seconds.values(), reverse=True)
+    assert sum(task.weight for task in left) == pytest.approx(sum(weights))
+
+
+def test_an_order_that_is_known_in_part() -> None:
+    given = [sg.Regex(f"[ab]{{{count}}}" * count) for count in range(1, 9)]
+    tasks = iter(plan(given, [VOCABULARY, OTHER], (1, 1)))
+    first, *_ = islice(tasks, 8)
+    first.of.seconds = 1.0  # alone it says nothing of the others
+    left = list(tasks)
+    assert left[0].of is first.of
+    assert [task.weight for task in left] == sorted((task.weight for task in left), reverse=True)
+
+
+def test_seconds_are_kept_of_what_is_compiled(tmp_path: Path) -> None:
+    done: list[str] = []
+    report = sg.warm(
+        DEFINITIONS, [VOCABULARY, OTHER], sg.Cache(tmp_path), progress=lambda text, *_: done.append(text)
+    )
+    names = [text.rsplit(": ", 1)[0] for text in done]
+    of_first = sorted(report.kept[: len(DEFINITIONS)], key=lambda each: -each.seconds)
+    last = names[len(DEFINITIONS) - 1]  # is not done yet when the others are put in order
+    longest_first = [each.name for each in of_first if each.name != last]
+    assert [name for name in names[len(DEFINITIONS) :] if name != last] == longest_first
 
 
 def test_the_last_batches_are_small_and_all_of_one_vocabulary() -> None:
