@@ -104,7 +104,7 @@ class _Ledger:
 
     def note(self, task: Task, made: Outcome) -> None:
         """Write down what became of a task."""
-        if made.status == "compiled":
+        if made.status in ("compiled", "failed"):  # what is refused may have taken its whole budget
             task.of.seconds = made.seconds
         found = task.outcomes(made)
         self.outcomes += found

@@ -22,8 +22,10 @@ from structgen.cache.entry import Tag
 from structgen.definitions.loading import NamedDefinition
 from structgen.errors import ArgumentError
 from structgen.index_store import vocabulary_key
+from structgen.progress import silent
 from structgen.warming import warm as warming
 from structgen.warming.plan import plan
+from structgen.warming.values import Outcome, Status
 
 #: The same tokens in another order.
 OTHER = sg.Vocabulary.from_bytes([None, *(bytes([i]) for i in range(256))], eos_ids=[0])
@@ -190,6 +192,15 @@ def test_seconds_are_kept_of_what_is_compiled(tmp_path: Path) -> None:
     last = names[len(DEFINITIONS) - 1]  # is not done yet when the others are put in order
     longest_first = [each.name for each in of_first if each.name != last]
     assert [name for name in names[len(DEFINITIONS) :] if name != last] == longest_first
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds"), [("compiled", 3.0), ("failed", 3.0), ("present", None), ("lost", None)]
+)
+def test_what_is_refused_has_taken_its_time_as_well(status: Status, seconds: float | None) -> None:
+    (task,) = plan([sg.Regex("a")], [VOCABULARY], (1, 1))
+    warming._Ledger([], 1, silent).note(task, Outcome(0, "", VOCABULARY.fingerprint, status, seconds=3.0))
+    assert task.of.seconds == seconds
 
 
 def test_the_last_batches_are_small_and_all_of_one_vocabulary() -> None:
