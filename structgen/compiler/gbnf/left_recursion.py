@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
 from ...errors import UnsupportedError
-from ...runtime.core.digraph import solve
+from ...runtime.core.digraph import circles
 from ...system.depth_first import fold
 from .facts import RuleFacts, establish, left_corners
 from .syntax import (
@@ -45,18 +45,9 @@ def without_left_recursion(facts: RuleFacts, meter: Meter) -> RuleFacts:
     rules = facts.document.rules
     meter.check_memory(len(rules) ** 2 // 8, _DOING)
     relation = [sorted(set(left_corners(facts, rule.root))) for rule in rules]
-    reached = [1 << number for number in range(len(rules))]
-    solve(reached, relation, lambda: meter.check_time(_DOING))
-    by_reach: dict[int, list[int]] = {}  # those that begin with the same ones begin with each other
-    for number, numbers in enumerate(meter.each(reached, _DOING)):
-        by_reach.setdefault(numbers, []).append(number)
-    circles = {
-        number: circle
-        for circle in map(frozenset, by_reach.values())
-        for number in circle
-        if len(circle) > 1 or number in relation[number]
-    }
-    return establish(_Rewriting(facts, circles, meter).run(), meter) if circles else facts
+    found = circles(relation, lambda: meter.check_time(_DOING))
+    circle_of = {number: circle for circle in map(frozenset, found) for number in circle}
+    return establish(_Rewriting(facts, circle_of, meter).run(), meter) if circle_of else facts
 
 
 class _Begun(NamedTuple):

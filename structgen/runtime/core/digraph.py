@@ -79,3 +79,19 @@ def solve(
                         values[member] = value
                         if member == here:
                             break
+
+
+def circles(relation: Sequence[Sequence[int]], check: Callable[[], object] | None = None) -> list[list[int]]:
+    """Those that are related to themselves, however indirectly, by those that are so to each other.
+
+    They are the strongly connected components that have a relation within. It takes a bit for each pair of numbers;
+    ``check`` is as `solve` has it.
+    """
+    reached = [1 << number for number in range(len(relation))]
+    solve(reached, relation, check)
+    by_reach: dict[int, list[int]] = {}
+    for number, members in enumerate(reached):
+        if check is not None and not number % _STEPS:
+            check()
+        by_reach.setdefault(members, []).append(number)
+    return [found for found in by_reach.values() if len(found) > 1 or found[0] in relation[found[0]]]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ....budget import Meter
-from ....runtime.core.digraph import solve
+from ....runtime.core.digraph import circles
 from ....system.depth_first import fold, post_order
 from ..syntax import (
     Choice,
@@ -50,14 +50,10 @@ def without_tail_recursion(
     order = [*post_order(needed, mentions)]
     meter.check_memory(len(order) ** 2 // 8, _DOING)
     place = {rule: at for at, rule in enumerate(order)}
-    reached = [1 << at for at in range(len(order))]
-    solve(reached, [[place[each] for each in mentions(rule)] for rule in order], lambda: meter.check_time(_DOING))
-    by_reach: dict[int, list[int]] = {}  # those that mention the same ones mention each other
-    for rule in order:
-        by_reach.setdefault(reached[place[rule]], []).append(rule)
-    circles = [circle for circle in by_reach.values() if len(circle) > 1 or circle[0] in mentions(circle[0])]
-    circles = [circle for circle in circles if not any(rule in kept for rule in circle)]
-    return _Unrolling(grammar, meter).run(circles) if circles else grammar
+    relation = [[place[each] for each in mentions(rule)] for rule in order]
+    found = [[order[at] for at in circle] for circle in circles(relation, lambda: meter.check_time(_DOING))]
+    found = [circle for circle in found if not any(rule in kept for rule in circle)]
+    return _Unrolling(grammar, meter).run(found) if found else grammar
 
 
 class _Unrolling:

@@ -173,7 +173,7 @@ def _bad_range(ends: list[Token], name: str, places: Places) -> DefinitionError 
 
 #: What Python says of a literal, without the codec's name and the place in it.
 _ESCAPE = re.compile(r"(?:truncated|malformed|illegal|unknown) [^('\"]*")
-_ESCAPES = r"Escapes are \xXX, \uXXXX and \UXXXXXXXX, with as many digits."
+_ESCAPES = r"Escapes are \x0a, \u000a and \U0000000a, with as many digits."
 
 
 def _bad_token(token: Token, name: str, places: Places) -> DefinitionError | None:
