@@ -54,8 +54,11 @@ class Front(ABC):
         self._warned = False
 
     @abstractmethod
-    def look_up(self, key: str) -> memoryview | None:
-        """The value of a key, which was not checked, or None."""
+    def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
+        """The value of a key, which was not checked, or None.
+
+        ``names_itself``: the caller finds out whether it is whole and the one of this key.
+        """
 
     @abstractmethod
     def put(self, key: str, value: bytes, tag: Tag, size_limit: int) -> list[Entry]:
@@ -116,7 +119,7 @@ class FolderFront(Front):
         self.reader = Reader(directory)
         self._store: Store | None = None
 
-    def look_up(self, key: str) -> memoryview | None:
+    def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
         """The value of a key in the folder."""
         check_key(key)
         # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
