@@ -117,6 +117,7 @@ class FolderFront(Front):
         super().__init__(directory)
         self.timeout = timeout
         self.reader = Reader(directory)
+        self._below = f"{directory}{os.sep}"
         self._store: Store | None = None
 
     def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
@@ -261,7 +262,7 @@ class FolderFront(Front):
         """A value's buffer by the name of its file. Raises as `_find`, and where the folder was not checked yet."""
         if not self.reader.is_open:
             raise FileNotFoundError
-        return folder.read(folder.value_path(self.where, folder.name_of(key)), None, mark=True)
+        return folder.read(self._below + folder.name_of(key), None, mark=True)
 
     def _stored(self, key: str, anew: bool = False) -> memoryview | None:
         """A value's buffer by its row. Raises as `_find`."""
