@@ -346,8 +346,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     Raises the errors of `load` and `compile_rules`, and `UnsupportedError` for captures where texts may have several
     parses.
     """
-    grammar = without_budgeted(read_rules(definition, meter))
-    ambiguity = _ambiguity(definition, grammar, meter)
+    grammar, ambiguity = _decided(definition, without_budgeted(read_rules(definition, meter)), meter)
     tables = compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
         indentation=definition.postlex, tell=not _is_shipped(definition.path),
@@ -355,13 +354,21 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
 
 
-def _ambiguity(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> str:
-    """How to decide conflicts; where there are captures and no conflicts, all parses are the one that has them."""
+def _decided(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> tuple[ContextFreeGrammar, str]:
+    """A grammar and how to decide its conflicts; where there are captures all parses are the one that has them.
+
+    Nothing that is empty is captured, so that parses which differ in what is empty have the same captures.
+    """
     if definition.ambiguity == "resolve" or not grammar.captures:
-        return definition.ambiguity
-    if lalr.build(grammar, meter).conflicts:
+        return grammar, definition.ambiguity
+    table = lalr.build(grammar, meter)
+    if table.conflicts and any(table.symbols.nullable):
+        conflicts.check_finite(table.symbols)
+        grammar = without_empty_rules(grammar, (), (), meter)
+        table = lalr.build(grammar, meter)
+    if table.conflicts:
         raise _uncaptured('conflicts that ambiguity="all" keeps', grammar.captures[0].rule)
-    return "resolve"
+    return grammar, "resolve"
 
 
 def _uncaptured(what: str, rule: str) -> UnsupportedError:
