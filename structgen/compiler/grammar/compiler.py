@@ -42,6 +42,7 @@ from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
 from .parser.empty_rules import with_texts, without_empty_rules
 from .parser.lalr import Lalr
+from .parser.symbols import Symbols
 from .unlexed import not_lexed, unlexed
 
 #: Places in rules, and in the parser's states, of which names are kept.
@@ -281,12 +282,26 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     grammar = with_attributes(grammar, attributes, meter)
     if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
-    found = _with_optional_terminals(grammar, meter)
+    found = _with_optional_terminals(grammar, _empty_grammars(definition, meter), meter)
     if not options.get(IGNORE_ONCE):
         return found
     if indentation:
         raise UnsupportedError("ignore_once beside indentation is not read", remedy="Leave one of the two out.")
     return ignored_once(found)
+
+
+def _empty_grammars(definition: Grammar, meter: Meter) -> set[str]:
+    """The terminals that stand for grammars which may be empty. Raises the errors of `read_rules`."""
+    inner = {name: definition.within(text) for name, text in definition.marked.grammars.items()}
+    inner |= {name: each for name, each in definition.definitions if isinstance(each, Grammar)}
+    found = set()
+    for name, each in inner.items():
+        if not each.marked.grammars and not each.definitions:  # which are refused when they are lowered
+            rules = read_rules(each, meter)
+            symbols = Symbols.of(rules)
+            if symbols.nullable[symbols.names.index(rules.start)]:
+                found.add(name)
+    return found
 
 
 def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], meter: Meter) -> ContextFreeGrammar:
@@ -320,12 +335,14 @@ def _without_barren(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
     )  # fmt: skip
 
 
-def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
+def _with_optional_terminals(grammar: ContextFreeGrammar, empty: set[str], meter: Meter) -> ContextFreeGrammar:
     """The grammar with rules that say where terminals are left out, in place of terminals that match nothing.
 
-    Lark refuses these; llguidance means this by them. Raises `DefinitionError` and `BudgetExceededError`.
+    Lark refuses these; llguidance means this by them. Besides what is lexed, those with ``empty`` names are left out.
+    Raises `DefinitionError` and `BudgetExceededError`.
     """
     optional, only_empty = scanner.optional(grammar.terminals, meter)
+    optional |= empty.intersection(each.name for each in grammar.terminals)
     only_empty |= {each.name for each in grammar.terminals if each.max_tokens == 0 and each.name in optional}
     optional -= only_empty
     if not optional and not only_empty:
