@@ -29,7 +29,7 @@ from .definitions import (
     sequence,
 )
 from .definitions.grammar_marks import REGEX, STRING, read_marks
-from .definitions.guidance_options import optional_whitespace
+from .definitions.guidance_options import LETTERS, json_spaces, optional_whitespace, with_general
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
 from .system.types import Foreign
@@ -134,10 +134,6 @@ def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> M
     return _LLGUIDANCE[format](text)
 
 
-#: What llguidance has strings escape with, if nothing is said: short escapes, and ``\\u00XX`` for controls.
-_LETTERS = '"\\\\bfnrtu'
-
-
 def _llguidance(text: str) -> Migrated:
     whole: Foreign = loads(text)
     grammars = whole.get("grammars") if isinstance(whole, dict) else None
@@ -164,7 +160,7 @@ def _llguidance_schema(text: str) -> Migrated:
     if not isinstance(given, dict):
         raise DefinitionError("x-guidance is no object", where="/x-guidance", remedy="Write its options into one.")
     given = {name: value for name, value in given.items() if value is not None}
-    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None, "escapes": _LETTERS}
+    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None, "escapes": LETTERS}
     if not given.pop("whitespace_flexible", True):
         options |= {"whitespace": "compact"}
     if "whitespace_pattern" in given:
@@ -176,12 +172,12 @@ def _llguidance_schema(text: str) -> Migrated:
         changes.append("oneOf means exactly one of them, not any.")
     for name in ("item_separator", "key_separator"):
         if name in given:
-            options[name] = given.pop(name)
+            separator = given.pop(name)
+            options[name] = json_spaces(separator) if isinstance(separator, str) else separator
     if "json_allowed_escapes" in given:
         options["escapes"] = given.pop("json_allowed_escapes")
-    if given.pop("json_allow_general_unicode_escapes", False) and options["escapes"] == _LETTERS:
-        options["escapes"] = "any"
-        changes.append(_ANY_ESCAPE)
+    if given.pop("json_allow_general_unicode_escapes", False) and isinstance(options["escapes"], str):
+        options["escapes"] = with_general(options["escapes"])
     if given:
         what = f"the option {min(given)} of x-guidance is not read"
         raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
@@ -257,6 +253,12 @@ def _xgrammar_ebnf(text: object, *, root_rule_name: str = "root") -> Migrated:
     return Migrated(Ebnf(text, start=root_rule_name), tuple(changes))
 
 
+def _as_pattern(separator: object) -> object:
+    """A separator as a pattern that matches nothing else."""
+    is_plain = not isinstance(separator, str) or not separator.strip(" \t\n\r,:")
+    return separator if is_plain else re.escape(str(separator))
+
+
 def _xgrammar_schema(
     schema: object,
     *,
@@ -275,7 +277,7 @@ def _xgrammar_schema(
         usual = (", ", ": ") if indent is None else (",", ": ")
         if separators is not None and len(separators) != 2:
             raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
-        options["item_separator"], options["key_separator"] = usual if separators is None else separators
+        options["item_separator"], options["key_separator"] = map(_as_pattern, separators or usual)
     if strict_mode:
         options["additional_properties"] = False
         changes.append("Objects are closed by additional_properties=False; arrays keep their items.")

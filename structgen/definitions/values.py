@@ -203,7 +203,7 @@ STYLES = (
 
 #: Words for how strings are escaped, and the letters that can stand behind a backslash.
 ESCAPES = ("minimal", "ascii", "any")
-_ESCAPED = "\"\\/bfnrtu"
+_ESCAPED = "\"\\/bfnrtuU"
 
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
@@ -242,12 +242,13 @@ class JsonSchema(Composable):
     escapes:
         ``"minimal"``: only what has to be is escaped, as ``json.dumps(ensure_ascii=False)`` does. ``"ascii"``: as
         ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows. Letters of
-        ``"\\/bfnrtu``: only these stand behind a backslash, ``u`` for control characters and U+007F; no string holds
-        what must be escaped and has no spelling so.
+        ``"\\/bfnrtu``: only these stand behind a backslash, ``u`` for control characters and U+007F, with the
+        letter ``U`` for any character; no string holds what must be escaped and has no spelling so.
     item_separator, key_separator:
         What is written between items or members, and behind a name: a comma, a colon, with JSON's whitespace around
-        it, as `json.dumps` takes ``separators``. ``whitespace`` may stand around them; with ``"compact"`` they are
-        exact. None: ``","`` and ``":"``, with an indentation ``": "``.
+        it, as `json.dumps` takes ``separators``, or a pattern (as of `Regex`) such as ``r"\s?,\s?"``; what else it
+        matches, such as ``"; "``, is written, and no JSON. ``whitespace`` may stand around them; with ``"compact"``
+        they are exact. None: ``","`` and ``":"``, with an indentation ``": "``.
     max_items:
         So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
         that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
@@ -318,8 +319,8 @@ class JsonSchema(Composable):
         _check_choice("property_order", self.property_order, ("schema", "any"))
         if self.escapes not in ESCAPES:
             object.__setattr__(self, "escapes", _letters(self.escapes))
-        for name, mark in (("item_separator", ","), ("key_separator", ":")):
-            _check_separator(name, getattr(self, name), mark, is_exact=self.gap in ("", None))
+        for name in ("item_separator", "key_separator"):
+            _check_separator(name, getattr(self, name), is_exact=self.gap in ("", None))
         _check_choice("additional_properties", self.additional_properties, (True, False, "unevaluated"))
         _check_choice("lenient", self.lenient, (True, False))
         _check_choice("style", self.style, STYLES)
@@ -869,12 +870,14 @@ def _letters(escapes: object) -> str:
     return "".join(letter for letter in _ESCAPED if letter in escapes)
 
 
-def _check_separator(name: str, value: object, mark: str, *, is_exact: bool) -> None:
-    """That a separator is one; whitespace before its mark stands there only if no gap does."""
-    if value is not None and not (isinstance(value, str) and value.strip(" \t\n\r") == mark):
-        remedy = f"Use {mark!r} with spaces, tabs and line ends around it."
-        raise DefinitionError(f"{name} is {value!r}", where=name, remedy=remedy)
-    if value is not None and not value.startswith(mark) and not is_exact:
+def _check_separator(name: str, value: object, *, is_exact: bool) -> None:
+    """That a separator is one; whitespace at its beginning stands there only if no gap does.
+
+    Whether a pattern keeps to that is seen when it is compiled.
+    """
+    if value is not None and not (isinstance(value, str) and value):
+        raise DefinitionError(f"{name} is {value!r}", where=name, remedy="Use a pattern, such as ', ' or r' *, *'.")
+    if value is not None and value[0] in " \t\n\r" and not is_exact:
         remedy = 'Use whitespace="compact" or an indentation.'
         raise DefinitionError(f"{name} is {value!r}, where whitespace may stand anyway", where=name, remedy=remedy)
 

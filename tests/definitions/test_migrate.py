@@ -27,7 +27,7 @@ PERSON = {
 PEOPLE = [
     '{"name":"a"}', '{"name": "a", "age": 3}', '{"age":3,"name":"a"}', '{"name":"\\u0061"}', '{"name":"\\/"}', '{ }',
     '{"name" :"a"}', '{\n  "name": "a"\n}', '{"name":"a","x":1}', '{"name": "a"}', '{"name":1}',
-    '{"name":"a", "age": 3}',
+    '{"name":"a", "age": 3}', '{"name"=?"a" | "age"=?3}', '{"name"="a"|"age"=3}', '{"name"=?"a"  "age"=?3}',
 ]  # fmt: skip
 
 
@@ -52,6 +52,7 @@ def by_xgrammar(grammar: Any, texts: list[str]) -> list[bool]:
         {"any_whitespace": False, "indent": 2}, {"any_whitespace": False},
         {"any_whitespace": False, "separators": (", ", ":")},
         {"any_whitespace": False, "indent": 2, "separators": (",", ":")},
+        {"any_whitespace": False, "separators": (" | ", "=?")},
     ],
 )  # fmt: skip
 def test_schemas_of_xgrammar(options: dict[str, Any]) -> None:
@@ -73,7 +74,7 @@ def test_grammars_and_regexes_of_xgrammar() -> None:
         texts = ["ac", "b", "x12", "a\nb", "axb", "", "x1"]
         judge = xgrammar.Grammar.from_regex(pattern)
         assert accepted(migrate.from_xgrammar(pattern, "regex"), texts) == by_xgrammar(judge, texts)
-    for separators in ("|", ":"), (",",):
+    for separators in ("", ":"), (",",):
         with pytest.raises(DefinitionError, match="separator"):
             migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=separators)
     with pytest.raises(UnsupportedError, match="unheard_of"):

@@ -281,6 +281,13 @@ class Program:
         columns = zip(plain.states, plain.lows, plain.highs, plain.targets, strict=True)
         return self.edges[state] + [Edge(low, high, (there,)) for here, low, high, there in columns if here == state]
 
+    def leave_out_empty(self) -> bool:
+        """Begin with what reads something, so that the empty text is none any more. False where there is no other."""
+        edges = self.edges_at(self.start)
+        self.start = self.state(self.names[self.start])
+        self.edges[self.start] = edges
+        return bool(edges)
+
     def append(self, other: Program) -> State:
         """Take over another program, its states and loops renumbered; returns what is its start here."""
         by, loops = len(self.edges), len(self.loops)

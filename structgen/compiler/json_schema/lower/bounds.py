@@ -34,7 +34,7 @@ def most_states(values: Values, layout: TextOptions, meter: Meter) -> int | None
     """
     if layout.indent is not None or layout.style is not None or layout.property_order == "any":
         return None
-    if sum(map(len, layout.separators)) > 2:  # they have states of their own
+    if layout.separators != (",", ":"):  # they have states of their own
         return None
     parts: dict[StringSet | NumberSet | ArrayShape | ObjectShape, int | None] = {}
     for value in meter.each(values.values, "lowering the schema"):

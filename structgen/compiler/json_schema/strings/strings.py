@@ -376,7 +376,7 @@ class _Regular(StringSet):
         return super().without(texts, meter)
 
     def most_states(self, escapes: str, meter: Meter) -> int:
-        if escapes == "any":
+        if escapes == "any" or "U" in escapes:
             return self.body(escapes, meter).states
         ranges = self.language.ranges
         if ranges is None:
