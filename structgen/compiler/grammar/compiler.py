@@ -40,7 +40,7 @@ from .load.refusals import Places
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
-from .parser.empty_rules import with_texts, without_empty_rules
+from .parser.empty_rules import with_texts, without_cycles, without_empty_rules
 from .parser.lalr import Lalr
 from .unlexed import not_lexed, unlexed
 
@@ -150,7 +150,9 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     """
     table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
     if ambiguity == "all":
-        conflicts.check_finite(table.symbols)
+        if conflicts.comes_to_itself(table.symbols):
+            grammar = without_cycles(grammar, meter)
+            table = lalr.build(grammar, meter, resolve=False)
     else:
         if any(conflict.winner is None for conflict in table.conflicts) and any(table.symbols.nullable):
             grammar, table = _without_conflicts_of_empty_rules(grammar, table, meter)
