@@ -14,6 +14,7 @@ from datetime import date, datetime, time
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
+from .compiler.json_schema.read.drafts import UNDECLARED
 from .definitions import (
     Definition,
     Ebnf,
@@ -405,7 +406,38 @@ def from_outlines(output_type: Any) -> Migrated:
 
 def _outlines_schema(output_type: Any) -> Migrated:
     pattern = getattr(output_type, "whitespace_pattern", None)
-    return Migrated(JsonSchema(output_type.schema, whitespace="single" if pattern is None else pattern))
+    schema, changes = _corrected(output_type.schema, _untyped, "Beside const and enum, unknown types mean nothing.")
+    return Migrated(JsonSchema(schema, whitespace="single" if pattern is None else pattern), changes)
+
+
+def _untyped(schema: dict[str, Foreign]) -> bool:
+    """Take away a ``type`` that outlines-core does not look at."""
+    named, is_listed = schema.get("type"), "const" in schema or "enum" in schema
+    return is_listed and isinstance(named, str) and named not in _TYPES and schema.pop("type") is not None
+
+
+_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+
+
+def _corrected(
+    schema: Foreign, correct: Callable[[dict[str, Foreign]], bool], change: str
+) -> tuple[Foreign, tuple[str, ...]]:
+    """A schema each of whose subschemas ``correct`` has corrected, and the ``change`` where it says that it did."""
+    root: Foreign = loads(schema if isinstance(schema, str) else dumps(schema))
+    todo, is_changed = [root], False
+    while todo:
+        each = todo.pop()
+        if not isinstance(each, dict):
+            continue
+        is_changed |= correct(each)
+        for keyword, value in each.items():
+            if keyword in UNDECLARED.several and isinstance(value, list):
+                todo += value
+            elif keyword in UNDECLARED.one:
+                todo.append(value)
+            elif keyword in UNDECLARED.several and isinstance(value, dict):
+                todo += value.values()
+    return (dumps(root), (change,)) if is_changed else (schema, ())
 
 
 _OUTLINES_JSON = (
@@ -484,8 +516,9 @@ def from_llama_cpp(grammar: object) -> Migrated:
         if grammar.get("type") != "json_object":
             raise DefinitionError("the response_format is none of llama.cpp's", remedy='Its type is "json_object".')
         schema = grammar.get("schema") or {"type": "object"}  # {} is any object, too
+        schema, changes = _corrected(schema, _same_items, "A prefixItems that is no array is items.")
         closed = JsonSchema(schema, escapes="any", additional_properties=False)
-        return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END))
+        return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END, *changes))
     text = getattr(grammar, "_grammar", grammar)
     if isinstance(text, bytes):
         try:
@@ -495,6 +528,14 @@ def from_llama_cpp(grammar: object) -> Migrated:
     if not isinstance(text, str):
         raise DefinitionError(f"a {type(grammar).__name__} is no grammar", remedy="Pass its text.")
     return Migrated(Gbnf(text, start=getattr(grammar, "_root", "root")))
+
+
+def _same_items(schema: dict[str, Foreign]) -> bool:
+    """Name a schema ``items`` that llama.cpp takes for such."""
+    if isinstance(schema.get("prefixItems", []), list):
+        return False
+    schema.setdefault("items", schema.pop("prefixItems"))
+    return True
 
 
 _ANY_CHARACTER = "Any character of Unicode may stand where those of an alphabet may there."

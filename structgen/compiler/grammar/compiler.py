@@ -40,7 +40,7 @@ from .load.refusals import Places
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
-from .parser.empty_rules import with_texts, without_empty_rules
+from .parser.empty_rules import with_texts, without_cycles, without_empty_rules
 from .parser.lalr import Lalr
 from .parser.symbols import Symbols
 from .unlexed import not_lexed, unlexed
@@ -151,7 +151,9 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     """
     table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
     if ambiguity == "all":
-        conflicts.check_finite(table.symbols)
+        if conflicts.comes_to_itself(table.symbols):
+            grammar = without_cycles(grammar, meter)
+            table = lalr.build(grammar, meter, resolve=False)
     else:
         if any(conflict.winner is None for conflict in table.conflicts) and any(table.symbols.nullable):
             grammar, table = _without_conflicts_of_empty_rules(grammar, table, meter)
@@ -380,7 +382,8 @@ def _decided(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> 
         return grammar, definition.ambiguity
     table = lalr.build(grammar, meter)
     if table.conflicts and any(table.symbols.nullable):
-        conflicts.check_finite(table.symbols)
+        if conflicts.comes_to_itself(table.symbols):
+            raise _uncaptured("rules that come to themselves without having read anything", grammar.captures[0].rule)
         grammar = without_empty_rules(grammar, (), (), meter)
         table = lalr.build(grammar, meter)
     if table.conflicts:

@@ -210,7 +210,7 @@ def test_parses_that_differ_in_what_is_empty_have_the_same_captures(grammar: str
 
 
 def test_what_has_several_parses_is_refused() -> None:
-    with pytest.raises(sg.errors.DefinitionError, match="itself"):
+    with pytest.raises(sg.errors.DefinitionError, match="themselves"):
         sg.compile(sg.Grammar('start: s\ns[capture]: s e | "a"\ne:', ambiguity="all"), BYTES)
     with pytest.raises(UnsupportedError, match="one parse"):
         sg.compile(sg.Grammar('start: pair | pair "a"\npair[capture]: "a" | "a" "a"', ambiguity="all"), BYTES)
