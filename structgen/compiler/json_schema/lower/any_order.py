@@ -71,7 +71,8 @@ class AnyOrder(Members):
         for seen, goes_on in states(first, self._after, self._is_enough, self._check).items():
             if goes_on:
                 inside[seen] = builder.program.state("member")
-            self.tails[seen] = self.text.whitespace.tail(inside.get(seen), self._close(seen), self.level, mark=self.mark)
+            tail = self.text.whitespace.tail(inside.get(seen), self._close(seen), self.level, mark=self.mark)
+            self.tails[seen] = tail
         forbidden = self.forbidden()
         for seen, state in inside.items():
             others = self.classes(partial(self._tails_of, seen, 0))

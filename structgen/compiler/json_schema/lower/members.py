@@ -22,6 +22,7 @@ from ....runtime.pushdown.tables import ENDS_MEMBER, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
 from ..normal_form.shapes import Choice, Count, ObjectShape, Property
+from ..strings.strings import StringSet
 from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
 from .keys import Others
 from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
@@ -114,8 +115,14 @@ class Members:
         finite = [each for each in possible if each not in endless]
         if self.shape.exists and any(len({option.marks for option in each.choice}) > 1 for each in finite):
             return False
-        enough = least + len(self.shape.properties)
-        return bool(endless) or sum(each.keys.several(enough, meter) for each in finite) >= enough
+        declared = [p.name for p in self.shape.properties]
+        required = sum(p.required for p in self.shape.properties)
+
+        def several(keys: StringSet) -> int:
+            known = sum(name in keys for name in declared)
+            return keys.several(known + least - required, meter) - known
+
+        return bool(endless) or sum(several(each.keys) for each in finite) >= least - required
 
     def tell_apart(self, start: State) -> None:
         """Mark the state after the opening brace where names must differ."""
@@ -284,7 +291,8 @@ class InOrder(Members):
         builder, shape = self.builder, self.shape
         names = frozenset(p.name for p in shape.properties) if shape.others else None
         key = (
-            names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(alive), self.level, self.mark,
+            names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(alive), self.level,
+            self.mark,
         )  # fmt: skip
         known = builder.ends.get(key)
         if known is None:

@@ -169,7 +169,7 @@ class ItemTokens:
         return self._within[isinstance(seen.item, String)][seen.renaming()]
 
     def named_ids(self, seen: Seen | None, *, endless: bool) -> NDArray[np.int64]:
-        """The same where names are told apart, too, and endless ones may be known to follow each comma, ``int64[*]``."""
+        """The same where names are told apart, too: perhaps ``endless`` ones follow each comma, ``int64[*]``."""
         if seen is None:
             return self._opening_named
         in_string, is_array = isinstance(seen.item, String), seen.known is not None and not seen.is_object

@@ -35,8 +35,17 @@ from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
 from .containers import (
-    CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, SPACES, Around, Known, Seen, Value,
-)  # fmt: skip
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    SPACES,
+    Around,
+    Known,
+    Seen,
+    Value,
+)
 from .endless import EndlessItems
 from .item_tokens import ItemTokens, is_allowed
 from .items import COMMA, NUMERIC, Number, String
@@ -364,9 +373,9 @@ class DistinctMachine(InternedMachine[Place]):
         tokens = self._item_tokens
         item = seen and seen.item
         is_escaped = isinstance(item, String) and bool(item.escape)
-        if seen is not None and seen.around.seen is None and not seen.is_object:  # an array of which all is known
-            if self._others_follow(seen) and not is_escaped:
-                return [*tokens.doubtful(item, seen.values, row)]
+        is_array = seen is not None and seen.around.seen is None and not seen.is_object
+        if seen is not None and is_array and self._others_follow(seen) and not is_escaped:
+            return [*tokens.doubtful(item, seen.values, row)]
         ids = tokens.named_ids(seen, endless=self._other_names_follow()) if self._names else tokens.ids(seen)
         found: list[int] = ids[is_allowed(ids, row)].tolist()
         return found
@@ -378,7 +387,7 @@ class DistinctMachine(InternedMachine[Place]):
         return self._least_several > len(seen.values or ()) + self._item_tokens.most
 
     def _other_names_follow(self) -> bool:
-        """Whether names that have not been there can follow each comma of an object, and all that begins behind one."""
+        """Whether names that have not been there can follow each comma of an object, and what begins behind it."""
         return self._endless_names.behind_commas and self._endless_names.in_strings
 
     @cached_property
@@ -390,7 +399,7 @@ class DistinctMachine(InternedMachine[Place]):
         return self._several.behind_commas(self._endless.due)
 
     def _repeating_now(self, place: Place) -> Iterator[tuple[int, bool]]:
-        """The nodes of the trie where the scalar in progress, or the next one, turns into none that has not been there.
+        """The nodes of the trie where the scalar in progress, or the next one, can no more be one that was not there.
 
         With each whether some threads are left, in arrays whose items may be equal.
         """
