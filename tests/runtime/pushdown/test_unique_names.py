@@ -297,3 +297,23 @@ def test_reasons_and_certificates() -> None:
     assert sg.explain(index, b'{"a": {"b": 1}, "b": 2}').accepted
     certificate = sg.certify(index, items=["no_dead_end", "end_of_text"])
     assert {item.verdict for item in certificate.items} == {"proved"}
+
+
+def test_where_no_set_is_kept() -> None:
+    free = {"type": "object"}
+    named_in_grammar = {"X": sg.JsonSchema(free, unique_names=True)}
+    for definition in (
+        sg.JsonSchema(free, unique_names=True, style="qwen_xml"),
+        sg.Grammar('start: "a" X', definitions=named_in_grammar),
+    ):
+        with pytest.raises(UnsupportedError, match="unique_names"):
+            sg.compile(definition, VOCABULARY, eager=False)
+    with pytest.raises(UnsupportedError, match="max_tokens"):
+        sg.Guide(compiled(free), max_tokens=10)
+
+
+def test_long_objects() -> None:
+    index = compiled(True)
+    text = json.dumps({f"k{number}": number for number in range(400)}).encode()
+    assert index.match(text).accepted
+    assert index.match(text[:-1] + b', "k123": 1}').consumed == len(text) - 1 + len(b', "k123')

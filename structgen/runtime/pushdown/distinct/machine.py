@@ -440,8 +440,8 @@ class DistinctMachine(InternedMachine[Place]):
     def distances(self) -> Distances:
         """How far texts are from their end: not known, since what is nearest may have been there."""
         raise UnsupportedError(
-            "max_tokens is not supported where the items of an array must differ",
-            remedy="Leave max_tokens out, or bound the items by an enum.",
+            "max_tokens is not supported where the items of an array, or the names of an object, must differ",
+            remedy="Leave max_tokens out, or bound the items by an enum; close objects, or leave unique_names out.",
         )
 
     @property
