@@ -211,7 +211,7 @@ MAX_INDENT = 16
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes", "item_separator", "key_separator", "max_items",
+    "excludes", "item_separator", "key_separator", "max_items", "unique_names",
 )  # fmt: skip
 
 
@@ -253,6 +253,9 @@ class JsonSchema(Composable):
         So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
         that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
         ``prefixItems``. None: any number.
+    unique_names:
+        Whether no object has a name twice. Declared names come once in any case; with False others may come again, as
+        JSON allows, and parsers take the last. Names are compared unescaped: ``"a"`` is ``"\u0061"``.
     additional_properties:
         Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
         has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
@@ -295,6 +298,7 @@ class JsonSchema(Composable):
     item_separator: str | None = None
     key_separator: str | None = None
     max_items: int | None = None
+    unique_names: bool = False
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -323,6 +327,7 @@ class JsonSchema(Composable):
             _check_separator(name, getattr(self, name), is_exact=self.gap in ("", None))
         _check_choice("additional_properties", self.additional_properties, (True, False, "unevaluated"))
         _check_choice("lenient", self.lenient, (True, False))
+        _check_choice("unique_names", self.unique_names, (True, False))
         _check_choice("style", self.style, STYLES)
         object.__setattr__(self, "excludes", _texts("excludes", self.excludes))
         if self.style != "json" and self.indent is not None:
@@ -398,7 +403,7 @@ class JsonSchema(Composable):
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
-            *(() if self.max_items is None else (self.max_items,)),
+            *(() if self.max_items is None else (self.max_items,)), *(("unique_names",) if self.unique_names else ()),
         )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
@@ -669,7 +674,7 @@ class StructuralTag(Composable):
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator, max_items:
+    key_separator, max_items, unique_names:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -693,6 +698,7 @@ class StructuralTag(Composable):
     item_separator: str | None = None
     key_separator: str | None = None
     max_items: int | None = None
+    unique_names: bool = False
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
     _packed: bytes = field(init=False, repr=False, compare=False)
@@ -780,7 +786,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
-    "item_separator", "key_separator", "max_items",
+    "item_separator", "key_separator", "max_items", "unique_names",
 )  # fmt: skip
 
 

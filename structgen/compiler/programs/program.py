@@ -214,7 +214,8 @@ class Program:
     interiors: dict[State, tuple[State, State]] = field(default_factory=dict)
     reads_tokens: bool = False
     counts_tokens: bool = False
-    #: The marks of states in and around arrays whose items must differ; see `structgen.runtime.pushdown.distinct`.
+    #: The marks of states in and around arrays whose items, and objects whose names, must differ; see
+    #: `structgen.runtime.pushdown.distinct`.
     distinct: dict[State, int] = field(default_factory=dict)
     #: What is said of the rules that states without edges stand for on the stack; see `runtime.pushdown.captures`.
     labels: dict[State, RuleLabel] = field(default_factory=dict)

@@ -200,7 +200,7 @@ SEPARATED = [";" * count + space for count in range(1, 6) for space in ("", " ")
     [
         ({"item_separator": "-*"}, "may be empty"), ({"key_separator": "[^\\s\\S]"}, "matches nothing"),
         ({"item_separator": r"\s?,"}, "whitespace may stand anyway"), ({"item_separator": "("}, "unterminated group"),
-        ({"item_separator": ";", "max_items": 1_000}, "items are compared as they are written"),
+        ({"item_separator": ";", "max_items": 1_000}, "compared as they are written"),
     ],
     ids=range(5),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ....budget import Meter, Unremembered
 from ....errors import DefinitionError
+from ....runtime.pushdown.tables import ENDS_NAME, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
@@ -118,6 +119,8 @@ class SchemaLowering:
         """Give all states but open ones their edges."""
         builder = self._builder
         self._drain()
+        if OPENS_OBJECT in self.program.distinct.values():
+            self.program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
         builder.keys.finish()
         builder.meter.let_go(builder.tries.held)
         builder.begin_part()

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple, TypeAlias
 
 from ....errors import UnsupportedError
-from ....runtime.pushdown.tables import ENDS_ITEM
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, First, MarkedEdge, Program, State
@@ -46,6 +45,8 @@ class Whitespace(ABC):
         self._item, self._key = (
             each if isinstance(each, str) else embedded(program, each, "separator") for each in separators
         )
+        #: The states behind names.
+        self.colons: list[State] = []
 
     @abstractmethod
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
@@ -59,12 +60,12 @@ class Whitespace(ABC):
         level: int,
         live: int = -1,
         conditions: Conditions | None = None,
-        is_distinct: bool = False,
+        mark: int = 0,
     ) -> State:
         """A state after a member or an item: a comma and ``inside``, or the closing bracket.
 
-        ``live`` is the loop or register of the state; of a register, with ``conditions``. ``is_distinct`` where items
-        must differ.
+        ``live`` is the loop or register of the state; of a register, with ``conditions``. ``mark`` is that of
+        `structgen.runtime.pushdown.distinct`, where items or names must differ.
         """
         tail = self._program.state("tail", live=live)
         if close is not None:
@@ -74,13 +75,13 @@ class Whitespace(ABC):
             then = self._line(level + 1, inside)
             self._separate(tail, self._item, then, live, conditions and conditions.more)
         tail = self.spaced(tail)
-        if is_distinct and not self._are_texts:
+        if mark and not self._are_texts:
             raise UnsupportedError(
-                "items are compared as they are written, where separators are those of JSON",
-                remedy="Leave uniqueItems out, or write item_separator and key_separator without operators.",
+                "items and names are compared as they are written, where separators are those of JSON",
+                remedy="Leave uniqueItems and unique_names out, or write separators without operators.",
             )
-        if is_distinct:
-            self._program.distinct[tail] = ENDS_ITEM
+        if mark:
+            self._program.distinct[tail] = mark
         return tail
 
     def _separate(
@@ -114,7 +115,9 @@ class Whitespace(ABC):
         """The state after a key: a colon, then ``value``."""
         colon = self._program.state("colon")
         self._separate(colon, self._key, self.spaced_value(value))
-        return self.spaced(colon)
+        colon = self.spaced(colon)
+        self.colons.append(colon)
+        return colon
 
     @abstractmethod
     def spaced(self, state: State) -> State:
@@ -222,9 +225,9 @@ class TagGaps(Gaps):
         level: int,
         live: int = -1,
         conditions: Conditions | None = None,
-        is_distinct: bool = False,
+        mark: int = 0,
     ) -> State:
-        """See `Whitespace`; there can be no conditions, nor items that must differ."""
+        """See `Whitespace`; there can be no conditions, nor items or names that must differ."""
         tail = self._program.state("tail", live=live)
         self.opening(tail, inside, close, level)
         return tail

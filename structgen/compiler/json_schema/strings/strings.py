@@ -150,6 +150,10 @@ class StringSet(ABC):
         """How many members there are, or ``limit`` where there are more. Not for an empty set."""
         return limit if limit <= 1 or self.is_any() else count_of(self._plain(meter), limit, meter)
 
+    def is_endless(self, meter: Meter) -> bool:
+        """Whether it has more members than any number."""
+        return self.is_any() or text_widths(self._plain(meter), meter)[1] is None
+
     def body(self, escapes: str, meter: Meter) -> Dfa:
         """The JSON texts of the members, without the quotes; ``escapes`` as in `TextOptions`, or ``"raw"`` for none.
 
