@@ -41,6 +41,10 @@ _EMPTY = 8
 #: about half a second. What a worker that dies was at is begun anew, and news come no sooner.
 _MOST, _HEAVIEST = 16, 500.0
 
+#: Times that the rest of a vocabulary's definitions is put in order by what is known of them by then, and how many
+#: are taken of them at least in between.
+_SORTED, _SORTED_ONCE = 16, 256
+
 
 class Wanted(NamedTuple):
     """Who asked for a definition: its position, its name, and the place that is named where it fails."""
@@ -130,9 +134,13 @@ class Workload:
     def __iter__(self) -> Iterator[Task]:
         for vocabulary, places in zip(self._vocabularies, self._places, strict=True):
             some = [self._distinct[place] for place in places]
-            for each, weight in sorted(zip(some, self._weights(some), strict=True), key=lambda pair: -pair[1]):
-                self.left -= each.weight
-                yield Task(each, vocabulary, weight)
+            count = max(_SORTED_ONCE, -(-len(some) // _SORTED))
+            while some:
+                in_order = sorted(zip(some, self._weights(some), strict=True), key=lambda pair: -pair[1])
+                some = [each for each, _ in in_order[count:]]
+                for each, weight in in_order[:count]:
+                    self.left -= each.weight
+                    yield Task(each, vocabulary, weight)
 
     def _weights(self, some: Iterable[DistinctDefinition]) -> Iterator[float]:
         """What definitions weigh: by the seconds that they took, where they were compiled before, else as guessed."""

@@ -26,6 +26,7 @@ from structgen.progress import silent
 from structgen.warming import warm as warming
 from structgen.warming.plan import plan
 from structgen.warming.values import Outcome, Status
+from structgen.warming.worker import CacheAddress
 
 #: The same tokens in another order.
 OTHER = sg.Vocabulary.from_bytes([None, *(bytes([i]) for i in range(256))], eos_ids=[0])
@@ -302,8 +303,8 @@ def test_values_whose_answer_got_lost_are_handed_back_to_the_next_caller(tmp_pat
 
 
 def test_workers_with_another_folder_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = lambda address: sg.Cache(tmp_path / "theirs")  # noqa: E731
-    monkeypatch.setattr("structgen.warming.worker.CacheAddress.open", elsewhere)
+    theirs = CacheAddress.of(sg.Cache(tmp_path / "theirs"))
+    monkeypatch.setattr("structgen.warming.lanes.CacheAddress.of", lambda cache: theirs)
     report = sg.warm(DEFINITIONS[:2], VOCABULARY, sg.Cache(tmp_path / "mine"), executor=Fates().executor)
     assert {each.what for each in report.failed} == {"a worker kept it, but not in this cache"}
     assert len(report.failed) == 2
