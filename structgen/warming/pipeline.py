@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..cache.remote.values import ObjectStore
 
 #: Values of a thread that are on their way to the store together.
-_WRITTEN_AT_ONCE = 8
+WRITTEN_AT_ONCE = 8
 
 #: Bytes of them past which the thread waits.
 _MOST_BYTES = 64 << 20
@@ -51,7 +51,7 @@ class PipelinedCache(Cache):
             yield
             return
         self.prefetch(keys, patient=False)
-        with ThreadPoolExecutor(_WRITTEN_AT_ONCE, "structgen-publisher") as writers:
+        with ThreadPoolExecutor(WRITTEN_AT_ONCE, "structgen-publisher") as writers:
             self._of_thread.writers = writers
             try:
                 yield

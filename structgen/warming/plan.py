@@ -40,6 +40,7 @@ _EMPTY = 8
 #: Of definitions that are handed out together: how many there are at most, and what they weigh together, which is
 #: about half a second. What a worker that dies was at is begun anew, and news come no sooner.
 _MOST, _HEAVIEST = 16, 500.0
+_LIGHTEST = 50.0
 
 #: Times that the rest of a vocabulary's definitions is put in order by what is known of them by then, and how many
 #: are taken of them at least in between.
@@ -132,15 +133,22 @@ class Workload:
         return sum(map(len, self._places))
 
     def __iter__(self) -> Iterator[Task]:
-        for vocabulary, places in zip(self._vocabularies, self._places, strict=True):
-            some = [self._distinct[place] for place in places]
-            count = max(_SORTED_ONCE, -(-len(some) // _SORTED))
-            while some:
-                in_order = sorted(zip(some, self._weights(some), strict=True), key=lambda pair: -pair[1])
-                some = [each for each, _ in in_order[count:]]
-                for each, weight in in_order[:count]:
+        rest = [[self._distinct[place] for place in places] for places in self._places]
+        first, *others = range(len(rest))
+        # What is known to take long by then is begun for all vocabularies, or the last one's would be left at the end.
+        turns = [(first, 0.0), *((number, _HEAVIEST) for number in others), *((number, 0.0) for number in others)]
+        for number, least in turns:
+            left, rest[number] = rest[number], []
+            count = max(_SORTED_ONCE, -(-len(left) // _SORTED))
+            while left:
+                in_order = sorted(zip(self._weights(left), left, strict=True), key=lambda pair: -pair[0])
+                left = [each for _, each in in_order[count:]]
+                for weight, each in in_order[:count]:
+                    if weight <= least:
+                        rest[number].append(each)
+                        continue
                     self.left -= each.weight
-                    yield Task(each, vocabulary, weight)
+                    yield Task(each, self._vocabularies[number], weight)
 
     def _weights(self, some: Iterable[DistinctDefinition]) -> Iterator[float]:
         """What definitions weigh: by the seconds that they took, where they were compiled before, else as guessed."""
@@ -164,7 +172,7 @@ class Workload:
         batch: list[Task] = []
         weight, workers = 0.0, max(2.0, at_a_time / 2)
         for task in tasks:
-            share = min(_HEAVIEST, (self.left + task.weight) / workers)
+            share = max(_LIGHTEST, min(_HEAVIEST, (self.left + task.weight) / workers))
             is_full = len(batch) == _MOST or weight + task.weight > share
             if batch and (is_full or task.vocabulary is not batch[0].vocabulary):
                 yield batch
