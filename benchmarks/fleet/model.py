@@ -4,11 +4,15 @@ Run ``python -m benchmarks.fleet.model CALIBRATION``, a file that ``benchmarks.f
 definitions take is drawn from what was measured there, together with that by which they are ordered.
 
 *The simulation.* One process plans, looks into the store as long as that has most, and cuts the tasks into batches,
-by structgen's own code; it hands them out one after another, no more of them at a time than are in flight, and takes
-what comes back; so does the scheduler. A worker loads structgen's kernels before its first batch, and each
-vocabulary, one request, before the first of that; then for each task it asks the store, compiles, and writes what it
-made, one request after another. The store takes so many writes a second in all, and more reads. What each takes was
-measured beside the definitions (`costs`).
+by structgen's own code, which learns meanwhile what took long; it hands them out one after another, no more of them
+at a time than are in flight, and takes what comes back; so does the scheduler. A worker loads structgen's kernels
+before its first batch, and each vocabulary and its base rows, two requests, before the first of that. Then it asks
+the store for all tasks of the batch, some at a time, and compiles one after another; what it made is on its way to
+the store meanwhile, and the batch is done when all of that is there. What it has no time for goes back. The store
+takes so many writes a second in all, and more reads. What each takes was measured beside the definitions (`costs`).
+
+A fleet is simulated twice: as it is when all begins; and where its workers are up, as those of Dask stay, before a
+store that takes whatever comes.
 
 *On paper.* No schedule ends before any of these: all work divided by the workers; the longest task; what is handed
 out one after another; all requests at the store's rate. The sum of planning, beginning and the largest of them is the
@@ -27,6 +31,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 import structgen as sg
@@ -228,9 +233,18 @@ def main(
     measured, costs = read(calibration)
     tasks = draw(measured, definitions, vocabularies, seed)
     costs = replace(costs, latency=latency / 1e3, requests=requests or costs.requests, rate=rate)
+    console.print(f"{definitions:,} definitions for {vocabularies} vocabularies, drawn from {len(measured):,}")
+    console.print(costs)
+    console.print(f"In all they take {sum(tasks.seconds):,.0f} s, the longest {max(tasks.seconds):.1f} s.")
+    show(console, f"Workers that begin; a store that takes {rate:,.0f} writes a second", tasks, costs)
+    up = replace(costs, begin=0.0, rate=float("inf"))
+    show(console, "Workers that are up; a store that takes whatever comes", tasks, up)
+
+
+def show(console: Console, title: str, tasks: Tasks, costs: Costs) -> None:
+    """A table: by the number of workers, how long all takes, and what binds."""
     one = simulate(tasks, 1, costs)
-    title = f"{definitions:,} definitions for {vocabularies} vocabularies, drawn from {len(measured):,}"
-    table = Table(title=f"{title}; the longest takes {max(tasks.seconds):.1f} s; {costs}")
+    table = Table(title=title)
     for name in ("workers", "s", "on paper s", "speed-up", "of linear", "without which it would be sooner by"):
         table.add_column(name, justify="left" if name.startswith("without") else "right")
     for workers in WORKERS:

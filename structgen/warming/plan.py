@@ -4,7 +4,7 @@ Vocabularies one after another: whoever works has few of them at a time, and the
 vocabulary, are in the cache when the second one comes. Within one the largest definitions first, so that none of
 those is left at the end, when all others rest. How large one is is guessed by its keywords (`weight`): the length of
 a schema says more of its descriptions than of the time that it takes. For the second vocabulary it is known: what
-took longest for the first one is begun first.
+took longest for the first one is begun first, and for all of them before the rest of any.
 
 Keys are worked out as tasks are asked for: workers are busy meanwhile.
 """
@@ -40,11 +40,14 @@ _EMPTY = 8
 #: Of definitions that are handed out together: how many there are at most, and what they weigh together, which is
 #: about half a second. What a worker that dies was at is begun anew, and news come no sooner.
 _MOST, _HEAVIEST = 16, 500.0
-_LIGHTEST = 50.0
+
+#: What a batch weighs at least, for each worker: to hand one out takes the caller about a millisecond, which of 256
+#: workers each waits for in turn.
+_LIGHTEST = 0.4
 
 #: Times that the rest of a vocabulary's definitions is put in order by what is known of them by then, and how many
 #: are taken of them at least in between.
-_SORTED, _SORTED_ONCE = 16, 256
+_SORTED, _SORTED_ONCE = 8, 256
 
 
 class Wanted(NamedTuple):
@@ -133,22 +136,30 @@ class Workload:
         return sum(map(len, self._places))
 
     def __iter__(self) -> Iterator[Task]:
-        rest = [[self._distinct[place] for place in places] for places in self._places]
-        first, *others = range(len(rest))
-        # What is known to take long by then is begun for all vocabularies, or the last one's would be left at the end.
-        turns = [(first, 0.0), *((number, _HEAVIEST) for number in others), *((number, 0.0) for number in others)]
-        for number, least in turns:
-            left, rest[number] = rest[number], []
-            count = max(_SORTED_ONCE, -(-len(left) // _SORTED))
-            while left:
-                in_order = sorted(zip(self._weights(left), left, strict=True), key=lambda pair: -pair[0])
-                left = [each for _, each in in_order[count:]]
-                for weight, each in in_order[:count]:
-                    if weight <= least:
-                        rest[number].append(each)
-                        continue
-                    self.left -= each.weight
-                    yield Task(each, self._vocabularies[number], weight)
+        places = zip(self._vocabularies, self._places, strict=True)
+        rest = [(vocabulary, [self._distinct[place] for place in some]) for vocabulary, some in places]
+        for vocabulary, some in rest[:1]:
+            yield from self._begin(vocabulary, some)
+        # What is known by then to take long is begun for all of them, or the last one's would be left at the end.
+        for vocabulary, some in rest[1:]:
+            yield from self._begin(vocabulary, some, _HEAVIEST)
+        for vocabulary, some in rest[1:]:
+            yield from self._begin(vocabulary, some)
+
+    def _begin(
+        self, vocabulary: Vocabulary, some: list[DistinctDefinition], past: float = float("-inf")
+    ) -> Iterator[Task]:
+        """Tasks of those that weigh more than ``past``, the heaviest first; they are taken off the list."""
+        count = max(_SORTED_ONCE, -(-len(some) // _SORTED))
+        are_left = True
+        while some and are_left:
+            in_order = sorted(zip(self._weights(some), some, strict=True), key=lambda pair: -pair[0])
+            taken = [pair for pair in in_order[:count] if pair[0] > past]
+            some[:] = [each for _, each in in_order[len(taken) :]]
+            are_left = len(taken) == count
+            for weight, each in taken:
+                self.left -= each.weight
+                yield Task(each, vocabulary, weight)
 
     def _weights(self, some: Iterable[DistinctDefinition]) -> Iterator[float]:
         """What definitions weigh: by the seconds that they took, where they were compiled before, else as guessed."""
@@ -172,7 +183,7 @@ class Workload:
         batch: list[Task] = []
         weight, workers = 0.0, max(2.0, at_a_time / 2)
         for task in tasks:
-            share = max(_LIGHTEST, min(_HEAVIEST, (self.left + task.weight) / workers))
+            share = min(_HEAVIEST, max(_LIGHTEST * workers, (self.left + task.weight) / workers))
             is_full = len(batch) == _MOST or weight + task.weight > share
             if batch and (is_full or task.vocabulary is not batch[0].vocabulary):
                 yield batch
