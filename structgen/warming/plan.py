@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,6 +31,12 @@ _NAME = 60
 #: schemas the rank correlation with seconds is 0.82, that of the length 0.72; 2,000 draws of these on 64 workers take
 #: 1.03 times what is needed at least, in order of the length 1.25 times.)
 _WEIGHTS = {'"type"': 1, '"$ref"': 1, '"format"': 4, '"pattern"': 4}
+
+#: Bounds of repetitions, in any pattern: each time weighs as much as a value does, up to so many. (Of 996 MaskBench
+#: schemas 103 have some; the two that take longest are the 81st and the 43rd in order, and the 356th and the 161st
+#: without this. Four simulations of 128 workers take 11.7 s in the mean instead of 12.8.)
+_REPEATS = re.compile(r"\{(?:\d{0,9},)?(\d{1,9})\}")
+_MOST_REPEATS = 100
 
 #: Characters of other definitions that weigh as much as a value.
 _CHARACTERS = 40
@@ -201,7 +208,8 @@ def weight(definition: Definition) -> float:
 
 def _weight(text: str) -> float:
     keywords = sum(each * text.count(keyword) for keyword, each in _WEIGHTS.items())
-    return _EMPTY + (keywords or len(text) / _CHARACTERS)
+    repeats = sum(min(int(most), _MOST_REPEATS) for most in _REPEATS.findall(text))
+    return _EMPTY + (keywords or len(text) / _CHARACTERS) + repeats
 
 
 def plan(definitions: Sequence[object], vocabularies: Sequence[Vocabulary], shard: tuple[int, int]) -> Workload:

@@ -24,7 +24,7 @@ from structgen.errors import ArgumentError
 from structgen.index_store import vocabulary_key
 from structgen.progress import silent
 from structgen.warming import warm as warming
-from structgen.warming.plan import plan
+from structgen.warming.plan import plan, weight
 from structgen.warming.values import Outcome, Status
 from structgen.warming.worker import CacheAddress
 
@@ -449,6 +449,12 @@ def test_keywords_weigh_more_than_descriptions() -> None:
     given = [plain, shorter, dates, longer]
     found = list(plan(given, [VOCABULARY], (1, 1)))
     assert [given[each.wanted[0].position] for each in found] == [dates, longer, plain, shorter]
+
+
+def test_what_repeats_often_weighs_more() -> None:
+    patterns = ["^a*$", "^[a-z]{9}$", "^a{1,55}$", f"^a{{{10**8}}}$"]
+    weights = [weight(sg.JsonSchema({"type": "string", "pattern": pattern})) for pattern in patterns]
+    assert [each - weights[0] for each in weights] == [0, 9, 55, 100]
 
 
 def test_what_the_store_has_costs_one_request_each(tmp_path: Path) -> None:
