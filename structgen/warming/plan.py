@@ -45,7 +45,7 @@ _CHARACTERS = 40
 _EMPTY = 8
 
 #: Of definitions that are handed out together: how many there are at most, and what they weigh together, which is
-#: about half a second. What a worker that dies was at is begun anew, and news come no sooner.
+#: a third of a second. What a worker that dies was at is begun anew, and news come no sooner.
 _MOST, _HEAVIEST = 16, 500.0
 
 #: What a batch weighs at least, for each worker: to hand one out takes the caller about a millisecond, which of 256
