@@ -389,6 +389,11 @@ class JsonSchema(Composable):
 
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
+        return f"{self._options}{self.text}]"
+
+    @cached_property
+    def _options(self) -> str:
+        """`canonical` up to the text."""
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
@@ -396,7 +401,7 @@ class JsonSchema(Composable):
         )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
-        return f'["json_schema",{options},{more}{self.text}]'
+        return f'["json_schema",{options},{more}'
 
 
 @lru_cache(1 << 8, typed=True)

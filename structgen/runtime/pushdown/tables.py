@@ -69,6 +69,8 @@ SECTIONS = (
 )  # fmt: skip
 
 
+_NAMES = [column.name for column in SECTIONS]
+
 _BYTES = bytes(range(256))
 
 
@@ -406,7 +408,7 @@ class PushdownTables:
         cls, found: Sections, sizes: Sizes, where: str, tokens: TokenTables | None = None
     ) -> PushdownTables:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
-        own: dict[str, Any] = {column.name: found[column.name] for column in SECTIONS}
+        own: dict[str, Any] = {name: found[name] for name in _NAMES}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
         likes = np.zeros(len(like) + 1, like.dtype)
