@@ -78,7 +78,7 @@ class Whitespace(ABC):
         if mark and not self._are_texts:
             raise UnsupportedError(
                 "items and names are compared as they are written, where separators are those of JSON",
-                remedy="Leave uniqueItems and unique_names out, or write separators without operators.",
+                remedy="Leave uniqueItems and unique_names out, or have commas and colons as separators.",
             )
         if mark:
             self._program.distinct[tail] = mark
