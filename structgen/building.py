@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .budget import Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from .definitions.token_sets import tokens_of
-from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
+from .errors import BudgetExceededError, DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
 from .runtime.core.machine import CompiledMachine
 from .runtime.grammar.embedded import Embedded, InnerMachine, TokenRange
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Warnings for one grammar.
 _MOST_NOTES = 5
+
+#: Levels of grammars within grammars that are part of another definition.
+_MOST_LEVELS = 16
 
 #: The bytes that UTF-8 has.
 _IN_UTF8 = np.array([byte not in (0xC0, 0xC1, *range(0xF5, 0x100)) for byte in range(256)])
@@ -184,9 +188,17 @@ def marked_tag_machine(
 
 
 def _program(
-    definition: JsonSchema | Gbnf | Regex | Grammar, vocabulary: Vocabulary | None, meter: Meter, *, keeps_sets: bool
+    definition: JsonSchema | Gbnf | Regex | Grammar,
+    vocabulary: Vocabulary | None,
+    meter: Meter,
+    *,
+    keeps_sets: bool,
+    levels: int = 0,
 ) -> tuple[Program, tuple[str, ...]]:
-    """The pushdown program of a definition, and what was relaxed; without a vocabulary its texts are bytes alone."""
+    """The pushdown program of a definition, and what was relaxed; without a vocabulary its texts are bytes alone.
+
+    The definition is in so many ``levels`` of grammars.
+    """
     if isinstance(definition, JsonSchema):
         from .compiler.json_schema.compiler import compile_json_schema
         from .compiler.programs.special_tokens import SpecialTokens
@@ -198,9 +210,23 @@ def _program(
 
         return compile_gbnf(definition, meter, vocabulary), ()
     if isinstance(definition, Grammar):
+        from .compiler.scannerless.inner import InnerPrograms
         from .compiler.scannerless.lowering import compile_rules_over_bytes
 
-        return compile_rules_over_bytes(definition, meter), ()
+        if levels == _MOST_LEVELS:
+            what = f"grammars are within each other, {_MOST_LEVELS} deep"
+            raise BudgetExceededError(what, remedy="Write the rules of inner ones into one grammar.")
+        relaxed: dict[str, None] = {}
+
+        def compile_inner(each: JsonSchema | Gbnf | Regex | Grammar) -> Program:
+            program, relaxations = _program(each, None, meter, keeps_sets=False, levels=levels + 1)
+            relaxed.update(dict.fromkeys(relaxations))
+            return program
+
+        inner = InnerPrograms(_within(definition), compile_inner)
+        program = compile_rules_over_bytes(definition, meter, inner)
+        inner.check_asked(name for name, _ in definition.definitions)
+        return program, tuple(relaxed)
     from .compiler.patterns.compiler import regex_program
 
     return regex_program(definition, meter), ()
@@ -242,6 +268,17 @@ def _tell(notes: tuple[str, ...]) -> None:
         warnings.warn(GrammarWarning(note), stacklevel=5)
 
 
+def _within(
+    definition: Grammar, used: Container[str] | None = None
+) -> dict[str, JsonSchema | Gbnf | Regex | Grammar]:
+    """The definitions within a grammar, by the names of terminals; of those in its text the ``used`` ones."""
+    marked = definition.marked
+    inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
+    inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if used is None or name in used}
+    inner |= {name: definition.within(text) for name, text in marked.grammars.items() if used is None or name in used}
+    return inner | dict(definition.definitions)
+
+
 def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...], list[str]]:
@@ -254,12 +291,9 @@ def _embedded(
     for name, _ in definition.definitions:
         if name not in number or name in marked.schemas or name in marked.tokens or name in marked.grammars:
             raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
-    inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
-    inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
-    inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
     machines: dict[str, InnerMachine] = {}
     relaxed: list[str] = []
-    for name, each in (inner | dict(definition.definitions)).items():
+    for name, each in _within(definition, number).items():
         machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
         if machine.is_accepting(machine.start):
             raise DefinitionError(

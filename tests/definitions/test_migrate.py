@@ -217,8 +217,29 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
     whole = {"grammars": grammars, "max_tokens": None}
     assert accepted(migrate.from_llguidance(whole), texts) == by_llguidance(json.dumps(whole), texts)
     grammars[1]["lark_grammar"] = 'start: @num ":" @num'
-    with pytest.raises(UnsupportedError, match="the grammar @pair holds @num"):
+    assert accepted(migrate.from_llguidance(whole), texts) == by_llguidance(json.dumps(whole), texts)
+    grammars[1]["lark_grammar"] = 'start: @num ":" @pair'
+    with pytest.raises(UnsupportedError, match="the grammar @pair holds itself"):
         migrate.from_llguidance(whole)
+
+
+def test_grammars_of_xgrammar_within_others() -> None:
+    """Words, pairs of words and numbers, lists of pairs; a schema in a grammar in braces."""
+    xgrammar = pytest.importorskip("xgrammar")
+    inner = {"word": "start: /[a-z]+/", "pair": 'start: @word ":" (@word | %json {"type": "integer"})'}
+    lark = 'start: %lark {\n%ignore " "\nstart: A ":" %json {"enum": ["a", 1]}\nA: /[a-c]+/\n}'
+    texts = ["".join(each) for n in range(6) for each in itertools.product('a1:"', repeat=n)]
+    texts += ["ab:-12", "a : 1", "a :1"]
+    for text, named in (
+        ("start: @pair", inner), ('start: @pair (":" @pair)*', inner), ('start: "a" @pair', inner), (lark, {}),
+    ):
+        judged = by_xgrammar(xgrammar.Grammar.from_lark(text, named_grammars=named), texts)
+        assert True in judged
+        assert accepted(migrate.from_xgrammar(text, "lark", named_grammars=named), texts) == judged, text
+    many = {f"{g}{i}": f"start: @g{i + 1} @h{i + 1}" for i in range(9) for g in "gh"}  # 512 of the last ones
+    many |= {"g9": 'start: "a"', "h9": 'start: "b"'}
+    with pytest.raises(UnsupportedError, match="more than 100 grammars"):
+        migrate.from_xgrammar("start: @g0", "lark", named_grammars=many)
 
 
 @pytest.mark.parametrize("grammar", ["start: {}", "%llguidance {{}}\n\nstart: REGEX\nREGEX: {}\n\n"])
