@@ -51,7 +51,10 @@ class Migrated:
     changes: tuple[str, ...] = ()
 
 
-_EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes of terminals are Python\'s.'
+_EARLEY = (
+    'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes of terminals are Python\'s, of which the'
+    ' longest match counts, by matches="longest".'
+)
 _ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".'
 
 
@@ -100,7 +103,7 @@ def _holding(
             inner = _holding(inner, named, (*within, reference), held_so_far)
         if inner is not None:
             held[terminal] = inner
-    return Grammar(text, ambiguity="all", definitions=held)
+    return Grammar(text, ambiguity="all", matches="longest", definitions=held)
 
 
 #: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it.

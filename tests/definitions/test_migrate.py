@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
+from judges.patterns import patterns
 
 import structgen as sg
 from structgen import migrate
@@ -221,6 +222,22 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
     grammars[1]["lark_grammar"] = 'start: @num ":" @pair'
     with pytest.raises(UnsupportedError, match="the grammar @pair holds itself"):
         migrate.from_llguidance(whole)
+
+
+def test_terminals_of_larger_grammars() -> None:
+    """Longest matches: all that llguidance takes, which gives nothing back, and no more than XGrammar, which may."""
+    xgrammar = pytest.importorskip("xgrammar")
+    pytest.importorskip("llguidance")
+    texts = ["".join(each) for n in range(6) for each in itertools.product("abc", repeat=n)]
+    sources = ['start: A "c"\nA: /a|ab/', 'start: A "bc"\nA: /a|ab/', 'start: A B "c"\nA: /a|aab/\nB: /(b|bb)?/']
+    some = 0
+    for source in [*sources, *(f"start: /{pattern}/ (/c/ /{pattern}/)*" for pattern in patterns(12))]:
+        found = accepted(migrate.from_llguidance(source), texts)
+        assert accepted(migrate.from_xgrammar(source, "lark"), texts) == found, source
+        least, most = by_llguidance(source, texts), by_xgrammar(xgrammar.Grammar.from_lark(source), texts)
+        assert all(low <= mine <= high for low, mine, high in zip(least, found, most, strict=True)), source
+        some += any(least)
+    assert some >= 10
 
 
 def test_grammars_of_xgrammar_within_others() -> None:

@@ -281,6 +281,8 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     grammar = with_attributes(grammar, attributes, meter)
     if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
+    if definition.matches == "longest":
+        grammar = replace(grammar, terminals=tuple(replace(each, takes_longest=True) for each in grammar.terminals))
     found = _with_optional_terminals(grammar, meter)
     if not options.get(IGNORE_ONCE):
         return found
@@ -326,7 +328,7 @@ def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> Conte
     Lark refuses these; llguidance means this by them. Raises `DefinitionError` and `BudgetExceededError`.
     """
     optional, only_empty = scanner.optional(grammar.terminals, meter)
-    only_empty |= {each.name for each in grammar.terminals if each.max_tokens == 0 and each.name in optional}
+    only_empty |= {each.name for each in grammar.terminals if 0 in (each.max_tokens, each.max_chars)} & optional
     optional -= only_empty
     if not optional and not only_empty:
         return grammar

@@ -187,6 +187,14 @@ def test_what_is_refused(rule: str, what: str) -> None:
     assert caught.value.where
 
 
+def test_no_characters_are_the_empty_text() -> None:
+    assert matching("start: a\na[max_chars=0]: /a*/")("")
+    match = matching('start: a "!" a\na[max_chars=0]: T\nT: /(a|b)*/')
+    assert [text for text in ("", "!", "a!", "!b") if match(text)] == ["!"]
+    with pytest.raises(DefinitionError, match="matches nothing"):
+        compiled('start: a "!"\na[max_chars=0]: /a+/')
+
+
 def test_a_stop_that_may_be_there_twice_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="begins with its stop"):
         compiled('start: b "ab"\nb: a\na[stop="ab"]: /x*/')
