@@ -28,7 +28,7 @@ from .definitions import (
     one_of,
     sequence,
 )
-from .definitions.grammar_marks import REGEX, STRING, read_marks
+from .definitions.grammar_marks import REGEX, STRING, in_groups, read_marks
 from .definitions.guidance_options import optional_whitespace
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
@@ -61,25 +61,6 @@ _ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".
 #: Grammars within a grammar, those within these counted each time; one holds fewer levels than may recur.
 _MOST_GRAMMARS = 100
 
-#: A regex of a grammar, and what else may hold slashes.
-_REGEX = re.compile(rf"(?://|#)[^\n]*|{STRING}|<[^<>\s]*>|(?P<regex>{REGEX})")
-_FLAGS = re.compile(r"(?:\(\?[a-zA-Z]+\))*")
-
-
-def _in_groups(text: str) -> str:
-    """A grammar whose regexes with | are groups: Lark puts terminals together as texts, ``"x" /a|b/`` as ``xa|b``."""
-
-    def piece(found: re.Match[str]) -> str:
-        if found["regex"] is None or "|" not in found[0]:
-            return found[0]
-        regex, _, flags = found[0][1:].rpartition("/")
-        begin = _FLAGS.match(regex)
-        at = begin.end() if begin is not None else 0
-        return f"/{regex[:at]}(?:{regex[at:]}{'' if 'x' not in flags else chr(10)})/{flags}"
-
-    return _REGEX.sub(piece, text)
-
-
 def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
     """A grammar in Lark's syntax, with those that it holds by ``@name``, and these."""
     text = re.sub(r"\A%llguidance\s*\{\s*\}", "", text)  # without an option it says whose the grammar is
@@ -90,7 +71,7 @@ def _holding(
     text: str, named: Mapping[str, Definition | str], within: tuple[str, ...], held_so_far: list[str]
 ) -> Grammar:
     """A grammar with those that it holds. Raises `UnsupportedError` for one that holds itself, and for too many."""
-    text = _in_groups(text)
+    text = in_groups(text)
     held: dict[str, Definition] = {}
     for terminal, reference in read_marks(text).references.items() if named else ():
         inner = named.get(reference[1:])
