@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -201,9 +202,20 @@ def _program(
 
         return compile_gbnf(definition, meter, vocabulary), ()
     if isinstance(definition, Grammar):
+        from .compiler.scannerless.inner import InnerPrograms
         from .compiler.scannerless.lowering import compile_rules_over_bytes
 
-        return compile_rules_over_bytes(definition, meter), ()
+        relaxed: dict[str, None] = {}
+
+        def compile_inner(each: JsonSchema | Gbnf | Regex | Grammar) -> Program:
+            program, relaxations = _program(each, None, meter, keeps_sets=False)
+            relaxed.update(dict.fromkeys(relaxations))
+            return program
+
+        inner = InnerPrograms(_within(definition), compile_inner)
+        program = compile_rules_over_bytes(definition, meter, inner)
+        inner.check_asked(name for name, _ in definition.definitions)
+        return program, tuple(relaxed)
     from .compiler.patterns.compiler import regex_program
 
     return regex_program(definition, meter), ()
@@ -245,6 +257,17 @@ def _tell(notes: tuple[str, ...]) -> None:
         warnings.warn(GrammarWarning(note), stacklevel=5)
 
 
+def _within(
+    definition: Grammar, used: Container[str] | None = None
+) -> dict[str, JsonSchema | Gbnf | Regex | Grammar]:
+    """The definitions within a grammar, by the names of terminals; of those in its text the ``used`` ones."""
+    marked = definition.marked
+    inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
+    inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if used is None or name in used}
+    inner |= {name: definition.within(text) for name, text in marked.grammars.items() if used is None or name in used}
+    return inner | dict(definition.definitions)
+
+
 def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...], list[str]]:
@@ -257,13 +280,10 @@ def _embedded(
     for name, _ in definition.definitions:
         if name not in number or name in marked.schemas or name in marked.tokens or name in marked.grammars:
             raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
-    inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
-    inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
-    inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
     machines: dict[str, InnerMachine] = {}
     relaxed: list[str] = []
     notes: list[str] = []
-    for name, each in (inner | dict(definition.definitions)).items():
+    for name, each in _within(definition, number).items():
         program, relaxations = _program(each, None, meter, keeps_sets=False)
         # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
         if program.returns[program.start] and not (isinstance(each, Grammar) and program.leave_out_empty()):

@@ -29,7 +29,7 @@ from .definitions import (
     one_of,
     sequence,
 )
-from .definitions.grammar_marks import REGEX, STRING, read_marks
+from .definitions.grammar_marks import REGEX, STRING, in_groups, read_marks
 from .definitions.guidance_options import LETTERS, json_spaces, optional_whitespace, with_general
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
@@ -52,44 +52,40 @@ class Migrated:
     changes: tuple[str, ...] = ()
 
 
-_EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes of terminals are Python\'s.'
+_EARLEY = (
+    'Ambiguous rules are followed in all ways, by ambiguity="all"; regexes of terminals are Python\'s, of which the'
+    ' longest match counts, by matches="longest".'
+)
 _ANY_ESCAPE = 'Strings may be spelled with any escape of JSON, by escapes="any".'
 
 
-#: A regex of a grammar, and what else may hold slashes.
-_REGEX = re.compile(rf"(?://|#)[^\n]*|{STRING}|<[^<>\s]*>|(?P<regex>{REGEX})")
-_FLAGS = re.compile(r"(?:\(\?[a-zA-Z]+\))*")
-
-
-def _in_groups(text: str) -> str:
-    """A grammar whose regexes with | are groups: Lark puts terminals together as texts, ``"x" /a|b/`` as ``xa|b``."""
-
-    def piece(found: re.Match[str]) -> str:
-        if found["regex"] is None or "|" not in found[0]:
-            return found[0]
-        regex, _, flags = found[0][1:].rpartition("/")
-        begin = _FLAGS.match(regex)
-        at = begin.end() if begin is not None else 0
-        return f"/{regex[:at]}(?:{regex[at:]}{'' if 'x' not in flags else chr(10)})/{flags}"
-
-    return _REGEX.sub(piece, text)
-
+#: Grammars within a grammar, those within these counted each time; one holds fewer levels than may recur.
+_MOST_GRAMMARS = 100
 
 def _lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
-    """A grammar in Lark's syntax, with those that it holds by ``@name``; `UnsupportedError` where these hold more."""
-    text = _in_groups(text)
+    """A grammar in Lark's syntax, with those that it holds by ``@name``, and these."""
     text = re.sub(r"\A%llguidance\s*\{\s*\}", "", text)  # without an option it says whose the grammar is
+    return Migrated(_holding(text, named or {}, (), []), (_EARLEY,))
+
+
+def _holding(
+    text: str, named: Mapping[str, Definition | str], within: tuple[str, ...], held_so_far: list[str]
+) -> Grammar:
+    """A grammar with those that it holds. Raises `UnsupportedError` for one that holds itself, and for too many."""
+    text = in_groups(text)
     held: dict[str, Definition] = {}
     for terminal, reference in read_marks(text).references.items() if named else ():
-        inner = named.get(reference[1:]) if named else None
+        inner = named.get(reference[1:])
+        held_so_far.append(reference)
+        if reference in within or len(held_so_far) > _MOST_GRAMMARS:
+            what = "itself" if reference in within else f"more than {_MOST_GRAMMARS} grammars, each where it is named"
+            remedy = "Write their rules into one grammar."
+            raise UnsupportedError(f"the grammar {(*within, reference)[0]} holds {what}", remedy=remedy)
         if isinstance(inner, str):
-            if more := read_marks(inner).references:
-                what = f"the grammar {reference} holds {min(more.values())}, and only the first one may hold others"
-                raise UnsupportedError(what, remedy="Write their rules into one grammar.")
-            inner = Grammar(_in_groups(inner), ambiguity="all")
+            inner = _holding(inner, named, (*within, reference), held_so_far)
         if inner is not None:
             held[terminal] = inner
-    return Migrated(Grammar(text, ambiguity="all", definitions=held), (_EARLEY,))
+    return Grammar(text, ambiguity="all", matches="longest", definitions=held)
 
 
 #: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it.

@@ -93,13 +93,14 @@ def _gbnf(canonical: str) -> Gbnf:
 
 
 def _grammar(canonical: str) -> Grammar:
-    _, (start, lexer, strict, ambiguity, postlex), text, _, inner = json.loads(canonical)
+    _, (start, lexer, strict, ambiguity, postlex, *rest), text, _, inner = json.loads(canonical)
     own: Foreign = [tuple(each) if isinstance(each, list) else each for each in postlex or ()]
     layout = None if postlex is None else Indentation(*own)
     named = {name: definition_of(json.loads(each)[0], each) for name, each in inner}
     return Grammar(
-        text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, postlex=layout, definitions=named
-    )
+        text, start=start, lexer=lexer, strict=strict, ambiguity=ambiguity, matches=rest[0] if rest else "preferred",
+        postlex=layout, definitions=named,
+    )  # fmt: skip
 
 
 def grammar_text(canonical: str) -> str:

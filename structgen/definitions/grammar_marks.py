@@ -28,6 +28,10 @@ COUNT = r"\{\s*(?:\d{1,18}\s*(?:,\s*(?:\d{1,18}\s*)?)?|,\s*\d{1,18}\s*)\}"
 
 _BRACES = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}|[{{}}\"/]")
 
+#: A regex of a grammar, and what else may hold slashes.
+_A_REGEX = re.compile(rf"(?://|#)[^\n]*|{STRING}|<[^<>\s]*>|(?P<regex>{REGEX})")
+_FLAGS = re.compile(r"(?:\(\?[a-zA-Z]+\))*")
+
 #: Characters of a text with marks, and marks in it: a quarter of a second's work.
 _MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
 
@@ -150,6 +154,20 @@ def read_marks(text: str) -> MarkedText:
     return MarkedText(
         "".join(parts) + declares, tokens, schemas, grammars, references, tuple(structured), tuple(options)
     )
+
+
+def in_groups(text: str) -> str:
+    """A grammar whose regexes with | are groups: Lark puts terminals together as texts, ``"x" /a|b/`` as ``xa|b``."""
+
+    def piece(found: re.Match[str]) -> str:
+        if found["regex"] is None or "|" not in found[0]:
+            return found[0]
+        regex, _, flags = found[0][1:].rpartition("/")
+        begin = _FLAGS.match(regex)
+        at = begin.end() if begin is not None else 0
+        return f"/{regex[:at]}(?:{regex[at:]}{'' if 'x' not in flags else chr(10)})/{flags}"
+
+    return _A_REGEX.sub(piece, text)
 
 
 def spelled(text: str) -> str:

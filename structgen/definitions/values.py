@@ -499,6 +499,9 @@ class Grammar(Composable):
     ambiguity:
         ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so
         that every text that the rules describe is right, as with Lark's Earley parser.
+    matches:
+        ``"preferred"``: of the matches of a terminal's regex the one that `re` prefers counts, ``a`` of ``/a|ab/``.
+        ``"longest"``: the longest, as in POSIX, but for regexes with lazy repeats or look-around.
     postlex:
         An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
     definitions:
@@ -526,6 +529,7 @@ class Grammar(Composable):
     lexer: str = "contextual"
     strict: bool = False
     ambiguity: str = "resolve"
+    matches: str = "preferred"
     postlex: Foreign = None
     definitions: Foreign = ()
     import_paths: tuple[str, ...] = ()
@@ -546,6 +550,7 @@ class Grammar(Composable):
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
         _check_choice("strict", self.strict, (True, False))
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
+        _check_choice("matches", self.matches, ("preferred", "longest"))
         object.__setattr__(self, "definitions", _named_definitions(self.definitions))
         if self.postlex is not None:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
@@ -560,13 +565,14 @@ class Grammar(Composable):
 
     def within(self, text: str) -> Grammar:
         """A grammar whose text stands in this one, which imports from the same folders, ``%lark {...}``."""
-        found = Grammar(text, import_paths=self.import_paths)
+        found = Grammar(text, ambiguity=self.ambiguity, matches=self.matches, import_paths=self.import_paths)
         object.__setattr__(found, "imports", self.imports)  # as they were read with this one
         return found
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
         options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
+        options += [self.matches] if self.matches != "preferred" else []
         inner = [[name, definition.canonical()] for name, definition in self.definitions]
         return json.dumps(["grammar", options, self.text, self.imports.digests(), inner], separators=(",", ":"))
 
@@ -791,7 +797,7 @@ TAG_OPTIONS = (
 
 
 #: The options of `Grammar` that are its own as part of another definition, too.
-LARK_OPTIONS = ("lexer", "strict", "ambiguity")
+LARK_OPTIONS = ("lexer", "strict", "ambiguity", "matches")
 
 
 _DEFAULTS = {each.name: each.default for each in fields(StructuralTag)}

@@ -62,7 +62,7 @@ KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
 #: By such a key: the options that may stand beside it, which are those of the definition.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "json_schema": tuple(field.name for field in fields(JsonSchema) if field.init and field.name != "schema"),
-    "grammar": ("start", "lexer", "strict", "ambiguity"),
+    "grammar": ("start", "lexer", "strict", "ambiguity", "matches"),
     "gbnf": ("start",),
     "ebnf": ("start", "dialect"),
     "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),

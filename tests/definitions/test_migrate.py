@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
+from judges.patterns import patterns
 
 import structgen as sg
 from structgen import migrate
@@ -218,8 +219,45 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
     whole = {"grammars": grammars, "max_tokens": None}
     assert accepted(migrate.from_llguidance(whole), texts) == by_llguidance(json.dumps(whole), texts)
     grammars[1]["lark_grammar"] = 'start: @num ":" @num'
-    with pytest.raises(UnsupportedError, match="the grammar @pair holds @num"):
+    assert accepted(migrate.from_llguidance(whole), texts) == by_llguidance(json.dumps(whole), texts)
+    grammars[1]["lark_grammar"] = 'start: @num ":" @pair'
+    with pytest.raises(UnsupportedError, match="the grammar @pair holds itself"):
         migrate.from_llguidance(whole)
+
+
+def test_terminals_of_larger_grammars() -> None:
+    """Longest matches: all that llguidance takes, which gives nothing back, and no more than XGrammar, which may."""
+    xgrammar = pytest.importorskip("xgrammar")
+    pytest.importorskip("llguidance")
+    texts = ["".join(each) for n in range(6) for each in itertools.product("abc", repeat=n)]
+    sources = ['start: A "c"\nA: /a|ab/', 'start: A "bc"\nA: /a|ab/', 'start: A B "c"\nA: /a|aab/\nB: /(b|bb)?/']
+    some = 0
+    for source in [*sources, *(f"start: /{pattern}/ (/c/ /{pattern}/)*" for pattern in patterns(12))]:
+        found = accepted(migrate.from_llguidance(source), texts)
+        assert accepted(migrate.from_xgrammar(source, "lark"), texts) == found, source
+        least, most = by_llguidance(source, texts), by_xgrammar(xgrammar.Grammar.from_lark(source), texts)
+        assert all(low <= mine <= high for low, mine, high in zip(least, found, most, strict=True)), source
+        some += any(least)
+    assert some >= 10
+
+
+def test_grammars_of_xgrammar_within_others() -> None:
+    """Words, pairs of words and numbers, lists of pairs; a schema in a grammar in braces."""
+    xgrammar = pytest.importorskip("xgrammar")
+    inner = {"word": "start: /[a-z]+/", "pair": 'start: @word ":" (@word | %json {"type": "integer"})'}
+    lark = 'start: %lark {\n%ignore " "\nstart: A ":" %json {"enum": ["a", 1]}\nA: /[a-c]+/\n}'
+    texts = ["".join(each) for n in range(6) for each in itertools.product('a1:"', repeat=n)]
+    texts += ["ab:-12", "a : 1", "a :1"]
+    for text, named in (
+        ("start: @pair", inner), ('start: @pair (":" @pair)*', inner), ('start: "a" @pair', inner), (lark, {}),
+    ):
+        judged = by_xgrammar(xgrammar.Grammar.from_lark(text, named_grammars=named), texts)
+        assert True in judged
+        assert accepted(migrate.from_xgrammar(text, "lark", named_grammars=named), texts) == judged, text
+    many = {f"{g}{i}": f"start: @g{i + 1} @h{i + 1}" for i in range(9) for g in "gh"}  # 512 of the last ones
+    many |= {"g9": 'start: "a"', "h9": 'start: "b"'}
+    with pytest.raises(UnsupportedError, match="more than 100 grammars"):
+        migrate.from_xgrammar("start: @g0", "lark", named_grammars=many)
 
 
 @pytest.mark.parametrize("grammar", ["start: {}", "%llguidance {{}}\n\nstart: REGEX\nREGEX: {}\n\n"])

@@ -13,7 +13,7 @@ from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
 from ...definitions.structured_regexes import is_long
-from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
+from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
@@ -47,6 +47,9 @@ from .unlexed import not_lexed, unlexed
 
 #: Places in rules, and in the parser's states, of which names are kept.
 _MOST_NAMED = 1 << 17
+
+#: Levels of grammars within grammars.
+_MOST_LEVELS = 16
 
 
 def compile_rules(
@@ -246,12 +249,15 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Ind
     return IndentationTerminals(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
-def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
-    """Load a grammar. Raises the errors of `load`.
+def read_rules(definition: Grammar, meter: Meter, levels: int = 0) -> ContextFreeGrammar:
+    """Load a grammar, which is in so many ``levels`` of others.
 
     What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see
-    `structgen.definitions.grammar_marks`.
+    `structgen.definitions.grammar_marks`. Raises the errors of `load`, and `BudgetExceededError`.
     """
+    if levels == _MOST_LEVELS:
+        what = f"grammars are within each other, {_MOST_LEVELS} deep"
+        raise BudgetExceededError(what, remedy="Write the rules of inner ones into one grammar.")
     indentation = definition.postlex
     marked = definition.marked
     names = [name for name, _ in definition.definitions]
@@ -284,7 +290,9 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     grammar = with_attributes(grammar, attributes, meter)
     if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
-    found = _with_optional_terminals(grammar, _empty_grammars(definition, meter), meter)
+    if definition.matches == "longest":
+        grammar = replace(grammar, terminals=tuple(replace(each, takes_longest=True) for each in grammar.terminals))
+    found = _with_optional_terminals(grammar, _empty_grammars(definition, meter, levels + 1), meter)
     if not options.get(IGNORE_ONCE):
         return found
     if indentation:
@@ -292,17 +300,16 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     return ignored_once(found)
 
 
-def _empty_grammars(definition: Grammar, meter: Meter) -> set[str]:
+def _empty_grammars(definition: Grammar, meter: Meter, levels: int) -> set[str]:
     """The terminals that stand for grammars which may be empty. Raises the errors of `read_rules`."""
     inner = {name: definition.within(text) for name, text in definition.marked.grammars.items()}
     inner |= {name: each for name, each in definition.definitions if isinstance(each, Grammar)}
     found = set()
     for name, each in inner.items():
-        if not each.marked.grammars and not each.definitions:  # which are refused when they are lowered
-            rules = read_rules(each, meter)
-            symbols = Symbols.of(rules)
-            if symbols.nullable[symbols.names.index(rules.start)]:
-                found.add(name)
+        rules = read_rules(each, meter, levels)
+        symbols = Symbols.of(rules)
+        if symbols.nullable[symbols.names.index(rules.start)]:
+            found.add(name)
     return found
 
 
@@ -345,7 +352,7 @@ def _with_optional_terminals(grammar: ContextFreeGrammar, empty: set[str], meter
     """
     optional, only_empty = scanner.optional(grammar.terminals, meter)
     optional |= empty.intersection(each.name for each in grammar.terminals)
-    only_empty |= {each.name for each in grammar.terminals if each.max_tokens == 0 and each.name in optional}
+    only_empty |= {each.name for each in grammar.terminals if 0 in (each.max_tokens, each.max_chars)} & optional
     optional -= only_empty
     if not optional and not only_empty:
         return grammar

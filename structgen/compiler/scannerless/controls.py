@@ -65,9 +65,11 @@ class LexerStates:
         Terminals that may stand between any two others.
     end:
         The end of the text, as a terminal.
+    given:
+        Terminals that nothing lexes.
     """
 
-    def __init__(self, lexer: Lexer, ignored: int, end: Symbol, meter: Meter) -> None:
+    def __init__(self, lexer: Lexer, ignored: int, end: Symbol, meter: Meter, given: int = 0) -> None:
         self.class_of = lexer.class_of
         self.rows: LazyTable[list[int]] = LazyTable(lambda state: lexer.table[state].tolist())
         self.ends = lexer.ends
@@ -75,6 +77,7 @@ class LexerStates:
         self.obligations = Obligations(self.rows, beats, lapses)
         self.ignored = ignored
         self.end = end
+        self._given = given
         self._future = futures(lexer, meter)
         self._meter = meter
 
@@ -99,6 +102,8 @@ class LexerStates:
                 continue
             may_end = (here, there) == starts and follow >> self.end & 1
             if may_end and obligations.lapses(left) != obligations.lapses(right):
+                return False
+            if follow & self._given and left != right:  # what may follow is not looked at
                 return False
             wanted = follow | self.ignored
             after = self._after(pair, wanted)

@@ -9,12 +9,13 @@ however many bytes ahead they look. A `Control` is what is watched, with the sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
 from ...budget import Meter
+from ...errors import UnsupportedError
 from ...runtime.grammar.completability.obligations import Watched
 from ..gbnf.syntax import Network
 from ..grammar.parser.symbols import Symbol
@@ -49,11 +50,16 @@ class Lexemes:
         Its states.
     follow:
         By shift: the terminals that may come behind it.
+    first_bytes:
+        By terminal that is a definition, which nothing lexes: the bytes that its texts begin with.
     """
 
-    def __init__(self, states: LexerStates, follow: dict[Shift, int], meter: Meter) -> None:
+    def __init__(
+        self, states: LexerStates, follow: dict[Shift, int], first_bytes: Mapping[Symbol, set[int]], meter: Meter
+    ) -> None:
         self._states = states
         self._follow = follow
+        self._first_bytes = first_bytes
         self._meter = meter
         runs = groupby(range(256), key=states.class_of.tolist().__getitem__)
         #: Runs of bytes of one class: the class, the lowest, the highest.
@@ -70,6 +76,10 @@ class Lexemes:
         terminal, _ = shift
         if control.barred >> terminal & 1:
             return
+        if terminal in self._first_bytes:
+            if self._begun(self._from(control), terminal):
+                yield (), self._canonical(shift, ())
+            return
         for found, watched in self._from(control).ends:
             if found == terminal:
                 yield watched, self._canonical(shift, watched)
@@ -81,6 +91,29 @@ class Lexemes:
             nfa = self._from(control)
             self._nodes[key] = self._network(nfa, nfa.ends[terminal, watched])
         return self._nodes[key]
+
+    def before(self, control: Control, terminal: Symbol) -> Network:
+        """What is ignored before a definition."""
+        nfa = self._from(control)
+        return self._network(nfa, self._begun(nfa, terminal))
+
+    def _begun(self, nfa: _LexemeNfa, terminal: Symbol) -> list[int]:
+        """Where a definition may begin. Raises `UnsupportedError` where that is up to more than its first byte."""
+        found = []
+        for i, (state, watched) in enumerate(nfa.states):
+            if state != nfa.states[0][0]:
+                continue
+            classes = {int(self._states.class_of[byte]) for byte in self._first_bytes[terminal]}
+            left = {self._states.obligations.after(watched, c) for c in classes}
+            if left == {()}:
+                found.append(i)
+            elif left != {None}:
+                raise UnsupportedError(
+                    "the grammar is part of another definition, and a definition in it may begin where the lexeme"
+                    " before it could become a longer one",
+                    remedy="Have a lexeme between them that nothing goes on, such as a colon, or compile it alone.",
+                )
+        return found
 
     def last(self, control: Control) -> Network:
         """What is ignored at the end of a text."""

@@ -21,20 +21,23 @@ from ...budget import Meter
 from ...definitions import Grammar
 from ...definitions.structured_regexes import LONG
 from ...errors import EmptyLanguageError, UnsupportedError
-from ...runtime.core.digraph import solve
+from ...runtime.core.digraph import set_of, solve
 from ..gbnf.compiler import rules_of
 from ..gbnf.facts import establish
+from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
-from ..gbnf.syntax import GbnfGrammar, Network, Node, NodeId, Reference, Rule
+from ..gbnf.syntax import External, GbnfGrammar, Network, Node, NodeId, Reference, Rule, Sequence
 from ..grammar.compiler import contexts_of, ignored_by, parser_of, read_rules
 from ..grammar.diagnostics import collisions
 from ..grammar.lexer import minimise as merging
 from ..grammar.lexer import scanner
 from ..grammar.lexer.positions import ProductStates
+from ..grammar.parser.symbols import Symbol
 from ..programs.program import Program
 from . import controls
 from .annotated import AnnotatedGrammar, AnnotatedRule, Step, accepted, annotated
 from .controls import Control, LexerStates
+from .inner import AppendedPrograms, InnerPrograms
 from .lexemes import Lexemes
 
 _DOING = "putting the grammar's rules and its lexer together"
@@ -46,8 +49,11 @@ _BYTES_OF_ITEM, _BYTES_OF_MOVE = 600, 200
 _Goal: TypeAlias = tuple[int, Control]
 _Triple: TypeAlias = tuple[int, Control, Control]
 
-#: What is read on a way: a nonterminal with its controls, or a terminal.
-_Label: TypeAlias = "_Triple | Network"
+#: A definition within the grammar, and the control before it.
+_Begun: TypeAlias = tuple[Symbol, Control]
+
+#: What is read on a way: a nonterminal with its controls, a definition, or a terminal.
+_Label: TypeAlias = "_Triple | _Begun | Network"
 
 
 class _Item(NamedTuple):
@@ -59,8 +65,8 @@ class _Item(NamedTuple):
     control: Control
 
 
-def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
-    """The rules of a grammar over bytes; the first is the start.
+def lower_grammar(definition: Grammar, meter: Meter, inner: InnerPrograms | None = None) -> GbnfGrammar:
+    """The rules of a grammar over bytes; the first is the start. Externals are the definitions ``inner`` to it.
 
     Raises
     ------
@@ -76,7 +82,8 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
             remedy="Compile it alone, as a Grammar.",
         )
     grammar = read_rules(definition, meter)
-    for terminal in grammar.terminals:
+    definitions: dict[Symbol, int] = {}
+    for t, terminal in enumerate(grammar.terminals):
         if terminal.substring is not None:
             raise UnsupportedError(
                 f"the grammar is part of another definition and has a text of more than {LONG:,} characters",
@@ -89,12 +96,16 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
                 where=f"terminal {terminal.name}",
                 remedy="Bound the characters, [max_chars=200], or compile it alone, as a Grammar.",
             )
-        if terminal.pattern is None:
+        if terminal.pattern is not None:
+            continue
+        number = None if inner is None or terminal.name in grammar.ignored else inner.number(terminal.name)
+        if number is None:
             raise UnsupportedError(
                 f"the grammar is part of another definition and has {terminal.name}, which nothing lexes",
                 where=f"terminal {terminal.name}",
                 remedy="Put special tokens and schemas beside the grammar, in a sequence, or compile it alone.",
             )
+        definitions[t] = number
     if grammar.captures or any(terminal.temperature is not None for terminal in grammar.terminals):
         raise UnsupportedError(
             "the grammar is part of another definition, where captures and temperatures are not known",
@@ -111,25 +122,32 @@ def lower_grammar(definition: Grammar, meter: Meter) -> GbnfGrammar:
     lexer = scanner.lexer(distinct, ProductStates(matchers, meter), words, len(grammar.terminals) + 1, meter)
     lexer = merging.merged(lexer, meter)
     start_of = dict(zip(distinct, lexer.starts, strict=True))
-    states = LexerStates(lexer, ignored, table.symbols.end, meter)
+    states = LexerStates(lexer, ignored, table.symbols.end, meter, set_of(definitions))
     follow = accepted(table)
     starts = controls.contexts(states, [start_of[context] for context in contexts], follow)
     rules = annotated(table, starts, follow, meter)
-    return _Construction(rules, Lexemes(states, rules.follow, meter), meter).run(Control(starts[0]))
+    first_bytes = {t: inner.first_bytes(number) for t, number in definitions.items()} if inner else {}
+    lexemes = Lexemes(states, rules.follow, first_bytes, meter)
+    return _Construction(rules, lexemes, definitions, meter).run(Control(starts[0]))
 
 
-def compile_rules_over_bytes(definition: Grammar, meter: Meter) -> Program:
-    """The program of a grammar's texts. Raises the errors of `lower_grammar`."""
-    facts = establish(lower_grammar(definition, meter), meter)
-    return Lowering(*rules_of(facts, 0, meter), meter).run(0)
+def compile_rules_over_bytes(definition: Grammar, meter: Meter, inner: InnerPrograms) -> Program:
+    """The program of a grammar's texts, with the definitions in it. Raises the errors of `lower_grammar`."""
+    facts = establish(lower_grammar(definition, meter, inner), meter)
+    interiors = Interiors(Program())
+    externals = AppendedPrograms(interiors.program, inner.programs, meter) if inner.programs else None
+    return Lowering(*rules_of(facts, 0, meter), meter, interiors, externals).run(0)
 
 
 class _Construction:
     """The nonterminals with their controls, and their rules."""
 
-    def __init__(self, rules: AnnotatedGrammar, lexemes: Lexemes, meter: Meter) -> None:
+    def __init__(
+        self, rules: AnnotatedGrammar, lexemes: Lexemes, definitions: dict[Symbol, int], meter: Meter
+    ) -> None:
         self._rules = rules
         self._lexemes = lexemes
+        self._definitions = definitions  # by terminal: their numbers
         self._meter = meter
         self._corners = _Corners(rules, meter)
         #: By goal: the controls that it can end with, and the items that wait for more.
@@ -137,8 +155,8 @@ class _Construction:
         self._waiting: dict[_Goal, list[tuple[_Goal, _Item]]] = {}
         self._todo: list[tuple[_Goal, _Item]] = []
         self._seen: set[tuple[_Goal, _Item]] = set()
-        self._number: dict[_Triple, int] = {}
-        self._triples: list[_Triple] = []
+        self._number: dict[_Triple | _Begun, int] = {}
+        self._called: list[_Triple | _Begun] = []
 
     def run(self, start: Control) -> GbnfGrammar:
         """All rules, the first of them a whole text."""
@@ -159,21 +177,25 @@ class _Construction:
         rules.append(Rule("start", "", 0, len(nodes) - 1))
         held = 0
         while len(rules) <= len(self._number):
-            triple = self._triples[len(rules) - 1]
+            called = self._called[len(rules) - 1]
             first = len(nodes)
-            labels, network = self._nodes(triple, first)
+            if len(called) == 2:
+                nodes += self._begun(called, first)
+                rules.append(Rule("definition", "", first, len(nodes) - 1))
+                continue
+            labels, network = self._nodes(called, first)
             nodes += [*labels, network]
             held += len(labels) + len(network.parts) + len(network.empty)
             self._meter.check_memory(held * _BYTES_OF_MOVE, _DOING)
-            rules.append(Rule(self._rules.names[triple[0]], "", first, len(nodes) - 1))
+            rules.append(Rule(self._rules.names[called[0]], "", first, len(nodes) - 1))
         return GbnfGrammar(tuple(nodes), tuple(rules))
 
-    def _rule(self, triple: _Triple) -> int:
+    def _rule(self, called: _Triple | _Begun) -> int:
         """The number of a rule, which is made some time."""
-        if triple not in self._number:
-            self._triples.append(triple)
-            self._number[triple] = len(self._triples)
-        return self._number[triple]
+        if called not in self._number:
+            self._called.append(called)
+            self._number[called] = len(self._called)
+        return self._number[called]
 
     # -- controls --------------------------------------------------------------------------------------
 
@@ -245,6 +267,12 @@ class _Construction:
                 parts.append((here, nodes.setdefault(node, first + len(nodes)), there))
         return [*nodes], Network(ways.states, parts=tuple(parts), empty=tuple(empty))
 
+    def _begun(self, begun: _Begun, first: NodeId) -> list[Node]:
+        """The nodes of a definition, with what is ignored before it."""
+        terminal, control = begun
+        before = self._lexemes.before(control, terminal)
+        return [before, External(self._definitions[terminal]), Sequence((first, first + 1))]
+
     def _begun_within(self, nonterminal: int, control: Control) -> frozenset[int]:
         """What a nonterminal begins with that is no call within it, and it: see the module."""
         found = {nonterminal: None}
@@ -263,6 +291,8 @@ class _Construction:
         """How a step is read from a control on, and the control behind it."""
         if isinstance(step, int):
             yield from (((step, control, out), out) for out in self._outs[step, control])
+        elif step[0] in self._definitions:
+            yield from (((step[0], control), after) for _, after in self._lexemes.after(control, step))
         else:
             for watched, after in self._lexemes.after(control, step):
                 yield self._lexemes.network(control, step[0], watched), after

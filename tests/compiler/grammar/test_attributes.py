@@ -187,6 +187,62 @@ def test_what_is_refused(rule: str, what: str) -> None:
     assert caught.value.where
 
 
+def test_random_rules_within_lexemes() -> None:
+    """By sets of texts: what `re` matches whole, in so many characters, or up to the first end; put together."""
+    random, all_texts, found = Random(4), [*texts(5)], 0
+    for _ in range(40):
+        one, other, most = random_regex(random, 2), random_regex(random, 2), random.randint(1, 5)
+        few, end = random.choice([None, 1, 2]), random.choice([None, ";", "a"])
+        said = [f"max_chars={few}"] if few is not None else []
+        said += [f'suffix="{end}"'] if end is not None else []
+        bodies = {text for text in all_texts if re.fullmatch(other, text) and (few is None or len(text) <= few)}
+        second = bodies if end is None else {text + end for text in bodies}
+        if end is not None:
+            second = {text for text in second if not any(text[:n] in second for n in range(len(text)))}
+        first = {text for text in all_texts if re.fullmatch(one, text)} | second
+        expected = {a + b for a in first for b in {"", *second} if 0 < len(a + b) <= most}
+        attributes = f"[{', '.join(said)}]" if said else ""
+        grammar = f"""
+            start: a? "!"
+            a[max_chars={most}]: b c?
+            c{attributes}: /{other}/
+            b: /{one}/
+             | c
+        """
+        index = sg.compile(sg.Grammar(grammar, matches="longest"), BYTES, eager=False)
+        for text in filter(None, all_texts):
+            assert index.match(f"{text}!".encode()).accepted is (text in expected), (grammar, text)
+        found += len(expected)
+    assert found > 100
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'a[max_chars=3]: b\nb: "x" | "(" b ")"',
+        'a[max_chars=3]: b\nb[capture]: "x"',
+        'a[max_chars=3]: b\nb: "x"\n%ignore " "',
+        'a[max_tokens=3]: b\nb[max_tokens=2]: "x"',
+        'a[max_chars=3]: b\nb[temperature=0.5]: "x"',
+        'a[max_chars=3]: b\nb: "x" -> c',
+        'a[max_chars=3]: b{"x"}\nb{t}: t',
+        'a[max_chars=3]: b\nb[lazy]: /x*/',
+        'a[max_chars=3]: b "!"\nb[stop="!"]: /x*/',
+    ],
+)
+def test_rules_that_no_terminal_says_are_refused(rules: str) -> None:
+    with pytest.raises(DefinitionError, match=r"aren't allowed inside terminals|does not load"):
+        compiled(f"start: a\n{rules}")
+
+
+def test_no_characters_are_the_empty_text() -> None:
+    assert matching("start: a\na[max_chars=0]: /a*/")("")
+    match = matching('start: a "!" a\na[max_chars=0]: T\nT: /(a|b)*/')
+    assert [text for text in ("", "!", "a!", "!b") if match(text)] == ["!"]
+    with pytest.raises(DefinitionError, match="matches nothing"):
+        compiled('start: a "!"\na[max_chars=0]: /a+/')
+
+
 def test_a_stop_that_may_be_there_twice_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="begins with its stop"):
         compiled('start: b "ab"\nb: a\na[stop="ab"]: /x*/')

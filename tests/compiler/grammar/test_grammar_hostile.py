@@ -79,7 +79,7 @@ def lines(*parts: str) -> str:
         ("start: B", "Rule 'B' used but not defined (in rule start)", "line 1, column 8"),
         ("start: A\nA: B", "Terminal used but not defined: B", "line 2, column 4"),
         ('start: A\nA: b\nb: "x"', "Rules aren't allowed inside terminals", "line 2, column 4"),
-        ('start: x\nx[lazy]: /a/ b\nb: "x"', "Rules aren't allowed inside terminals", "line 2"),
+        ('start: x\nx[lazy]: /a/ b\nb: "x" b?', "Rules aren't allowed inside terminals", "line 2"),
         ('start: A\nA: "x" A', "Recursion in terminal 'A'", "line 2, column 1"),
         ("start: A\nA: B\nB: C\nC: A", "Recursion in terminal 'A'", ""),
         ('start: A\nA: "x" -> y', "Aliasing not allowed in terminals", ""),

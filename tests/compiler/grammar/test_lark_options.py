@@ -2,17 +2,21 @@ r"""Lark's syntax, feature by feature: Lark judges texts, changed at random, byt
 
 from __future__ import annotations
 
-from itertools import product
+import itertools
+import re
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from judges.guides import BYTES
 from judges.lark_judge import agrees, judge, parses
+from judges.patterns import patterns
 from lark import Lark
 from lark.exceptions import LarkError
 
 import structgen as sg
+from structgen.definitions.canonical import definition_of
 
 each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])
 
@@ -376,7 +380,7 @@ def test_conditionals_of_the_regex_package() -> None:
     text = 'start: NAME ("," NAME)*\nNAME: /(?(?=1)1+a?|[ab1]+)/'
     parser, index = Lark(text, parser="lalr", regex=True), sg.compile(sg.Grammar(text), BYTES, eager=False)
     for length in range(6):
-        for sample in map("".join, product("1a,b", repeat=length)):
+        for sample in map("".join, itertools.product("1a,b", repeat=length)):
             assert index.match(sample.encode()).accepted == parses(parser, sample), sample
 
 
@@ -401,3 +405,59 @@ def test_small_ones(text: str) -> None:
             sg.compile(sg.Grammar(text, start=start), BYTES)
     else:
         assert sg.compile(sg.Grammar(text, start=start), BYTES, eager=False).match(b"a").accepted
+
+
+def longest_matches(pattern: str, text: str) -> bool:
+    """Whether a text is longest matches of a pattern and letters c."""
+    at = 0
+    while at < len(text):
+        ends = (end for end in range(len(text), at, -1) if re.fullmatch(pattern, text[at:end]))
+        end = at + 1 if text[at] == "c" else next(ends, 0)
+        if not end:
+            return False
+        at = end
+    return bool(text)
+
+
+def test_longest_matches() -> None:
+    """Of a terminal, alone and as part of another definition; some are not the ones that `re` prefers."""
+    texts = ["".join(each) for n in range(6) for each in itertools.product("abc", repeat=n)]
+    differ = 0
+    for pattern in patterns(60):
+        if re.fullmatch(pattern, ""):
+            continue
+        source = f'start: (A | "c")+\nA: /{pattern}/'
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # no longer match is hidden
+            longest = sg.Grammar(source, matches="longest")
+            alone = sg.compile(longest, BYTES, eager=False)
+        part = sg.compile(sg.sequence(longest), BYTES, eager=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            preferred = sg.compile(sg.Grammar(source), BYTES, eager=False)
+        for text in texts:
+            verdict = longest_matches(pattern, text)
+            assert alone.match(text.encode()).accepted is verdict, (pattern, text)
+            assert part.match(text.encode()).accepted is verdict, (pattern, text)
+            differ += preferred.match(text.encode()).accepted is not verdict
+    assert differ
+
+
+def test_what_is_lazy_or_looks_around_keeps_to_the_preferred_match() -> None:
+    for regex, text in (("a.*?b", "abb"), ("a(?!b)|ab", "abb")):
+        grammar = sg.Grammar(f'start: A "b"\nA: /{regex}/', matches="longest")
+        assert sg.compile(grammar, BYTES, eager=False).match(text.encode()).accepted
+
+
+def test_grammars_in_braces_match_as_the_grammar_around_them() -> None:
+    inner = 'start: "<" %lark { start: A "c"\nA: /a|ab/ } ">"'
+    assert sg.compile(sg.Grammar(inner, matches="longest"), BYTES, eager=False).match(b"<abc>").accepted
+    assert not sg.compile(sg.Grammar(inner), BYTES, eager=False).match(b"<abc>").accepted
+
+
+def test_the_option_is_part_of_the_definition() -> None:
+    longest = sg.Grammar("start: /a|ab/", matches="longest")
+    assert definition_of("grammar", longest.canonical()) == longest
+    assert definition_of("grammar", sg.Grammar("start: /a|ab/").canonical()) != longest
+    with pytest.raises(sg.Error, match="matches"):
+        sg.Grammar("start: /a|ab/", matches="shortest")

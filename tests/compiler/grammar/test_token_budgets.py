@@ -262,7 +262,7 @@ def test_tokens_finish_whatever_tokens_begin() -> None:
         ("a[max_tokens]: /x/", DefinitionError, "is given nothing"),
         ("a[max_tokens=2]: /xxx/", UnsupportedError, "the shortest text takes 3 tokens"),
         ("a[max_tokens=2]: /x(?=y)/", UnsupportedError, "looks ahead"),
-        ('a[max_tokens=2]: "x" b\nb: "y"', DefinitionError, "b"),
+        ('a[max_tokens=2]: "x" b\nb: "y" b?', DefinitionError, "b"),
         ("a[max_tokens=2]: %json {}", UnsupportedError, "nests without bound"),
         ('a: b c\nb[max_tokens=2]: %json {"enum": [12]}\nc: "x" %json {"enum": [12]}', UnsupportedError, "several"),
         ('a[max_tokens=1]: %json {"enum": [12]}', UnsupportedError, "the shortest text takes 2 tokens"),

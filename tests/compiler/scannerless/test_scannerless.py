@@ -16,7 +16,7 @@ import structgen as sg
 from structgen import grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.scannerless.lowering import lower_grammar
-from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 
 
 def check(source: str, letters: str, lexer: str, *, rounds: int = 6) -> int:
@@ -100,6 +100,64 @@ def test_all_that_random_grammars_describe(seed: int) -> None:
         whole = text.decode("utf-8", "ignore")
         for sample in (changed(whole, LETTERS, random) for _ in range(8)):
             assert part.match(sample.encode()).accepted == alone.match(sample.encode()).accepted, sample
+
+
+#: Definitions in place of terminals of random grammars.
+INNER: dict[str, sg.Definition] = {
+    "INT": sg.Regex("[01]+e?"),
+    "TEXT": sg.JsonSchema({"enum": ["a", 1, 10, [1]]}),
+    "NAME": sg.Grammar('start: "a" start? "b" | "if"'),
+}
+
+
+def with_definitions(random: Random) -> sg.Grammar | None:
+    """A random grammar in which some terminals are definitions; None where none is."""
+    source = random_grammar(random)
+    names = random.sample(sorted(INNER), random.randint(1, 3))
+    kept = [line for line in source.splitlines() if not line.startswith(tuple(names))]
+    used = {name: INNER[name] for name in names if name in source.partition("\nNAME")[0]}
+    lexer, ambiguity = random.choice(["contextual", "basic"]), random.choice(["resolve", "all"])
+    return sg.Grammar("\n".join(kept), lexer=lexer, ambiguity=ambiguity, definitions=used) if used else None
+
+
+def test_definitions_within_grammars_within_grammars() -> None:
+    """The grammar alone is the judge, whose definitions are machines beside its own lexer and parser."""
+    compared = accepted = 0
+    for seed in range(90):
+        random = Random(seed)
+        grammar = with_definitions(random)
+        vocabulary = vocabulary_of(LETTERS + '[],"', random, ('[1] "a" aifb', "1 10"))
+        try:
+            alone = sg.compile(grammar or "", vocabulary, eager=False)
+            part = sg.compile(sg.Grammar("start: W", definitions={"W": grammar}), vocabulary, eager=False)
+        except (DefinitionError, EmptyLanguageError, UnsupportedError):  # texts that are empty among them
+            continue
+        compared += 1
+        for _ in range(2):
+            text, _ = written(alone, random, 10)
+            compare_masks(alone, part, text)
+            whole = text.decode("utf-8", "ignore")
+            for sample in [whole, *(changed(whole, LETTERS, random) for _ in range(8))]:
+                verdict = alone.match(sample.encode()).accepted
+                assert part.match(sample.encode()).accepted == verdict, sample
+                accepted += verdict
+    assert compared >= 10
+    assert accepted >= 50
+
+
+def test_a_definition_begins_where_the_lexeme_before_it_is_over() -> None:
+    """The first byte says so, or the grammar is refused."""
+    word, value = sg.Grammar("start: /[a-z]+/ V", definitions={"V": sg.Regex("1|2a")}), b"ab1"
+    index = sg.compile(sg.Grammar("start: W", definitions={"W": word}), BYTES, eager=False)
+    assert index.match(value).accepted
+    assert not index.match(b"ab").accepted
+    none = sg.Grammar('start: /[a-z]+/ V | "1"', definitions={"V": sg.Regex("[a-z]1")})  # what the word always takes
+    index = sg.compile(sg.Grammar("start: W", definitions={"W": none}), BYTES, eager=False)
+    assert not index.match(b"ab1").accepted
+    assert index.match(b"1").accepted
+    some = sg.Grammar("start: /[a-z]+/ V", definitions={"V": sg.Regex("[a-z]1|1")})
+    with pytest.raises(UnsupportedError, match="could become a longer one"):
+        sg.compile(sg.Grammar("start: W", definitions={"W": some}), BYTES, eager=False)
 
 
 def test_lazy_and_eager_and_from_a_file_are_the_same(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from judges.guides import BYTES, allowed
 
 import structgen as sg
+from structgen.errors import BudgetExceededError
 
 #: Grammars whose lexers would get into each other's way: longest matches, keywords, what is ignored, priorities.
 INNER = {
@@ -158,6 +159,32 @@ def test_where_llguidance_leaves_a_grammar_out() -> None:
 def test_what_is_refused(grammar: str, says: str) -> None:
     with pytest.raises(sg.Error, match=says):
         sg.compile(sg.Grammar(grammar), BYTES, eager=False)
+
+
+def test_inner_grammars_hold_definitions() -> None:
+    item = sg.Grammar("start: /[a-z]+/")
+    pair = sg.Grammar('start: @item ":" @item', definitions={"ITEM": item})
+    assert accepts(sg.Grammar("start: @pair", definitions={"PAIR": pair}), "ab:c")
+    assert not accepts(sg.Grammar("start: @pair", definitions={"PAIR": pair}), "ab:")
+    inner = 'start: item ":" %json {"type": "integer"}\nitem: "x" | "(" item ")"\n%ignore " "\n'
+    schema = f'start: "[" %lark {{\n{inner}}} "]"'
+    assert accepts(sg.Grammar(schema), "[ (x) : -12]")
+    assert not accepts(sg.Grammar(schema), "[x:1.5]")
+
+
+def test_inner_grammars_that_hold_too_much_are_refused() -> None:
+    grammar = sg.Grammar('start: "a"')
+    for _ in range(18):
+        grammar = sg.Grammar('start: "a" X | "b"', definitions={"X": grammar})
+    with pytest.raises(BudgetExceededError, match="16 deep"):
+        sg.compile(grammar, BYTES, eager=False)
+    for inner, says in (
+        (sg.Grammar('start: "a"', definitions={"X": {}}), "no rule has the terminal X"),
+        (sg.Grammar('start: "a" X', definitions={"X": sg.Regex("a*")}), "the definition X has the empty text"),
+        (sg.Grammar('start: "a" X\n%ignore X', definitions={"X": sg.Regex("a")}), "has X, which nothing lexes"),
+    ):
+        with pytest.raises(sg.Error, match=says):
+            sg.compile(sg.Grammar("start: W", definitions={"W": inner}), BYTES, eager=False)
 
 
 def test_inner_grammars_import_what_the_outer_one_may() -> None:

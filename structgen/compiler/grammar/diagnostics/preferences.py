@@ -25,12 +25,10 @@ from ....runtime.core.digraph import bits
 from ....system.visible import legibility
 from ...automata.dfa import Dfa
 from ...patterns.lower import language
-from ...patterns.measures import post_order
 from ...patterns.parser import parse
-from ...patterns.syntax import Look, Node, Repeat
 from ..lexer.leftmost_dfa import LeftmostDfa
 from ..lexer.positions import ProductStates
-from ..lexer.scanner import Lexer
+from ..lexer.scanner import Lexer, is_greedy
 from ..load.rules import Terminal
 
 #: What may be spent on a terminal or a lexer: a grammar that needs more is compiled without being told.
@@ -152,13 +150,9 @@ def _plain(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]) 
     return {
         t for t, terminal in enumerate(terminals)
         if matchers[t] is not None and terminal.pattern is not None
-        and (terminal.text is not None or terminal.automaton is not None or _is_plain(parse(terminal.pattern)))
+        and (terminal.text is not None or terminal.automaton is not None or is_greedy(parse(terminal.pattern)))
         and not terminal.is_bounded
     }  # fmt: skip
-
-
-def _is_plain(tree: Node) -> bool:
-    return not any(isinstance(node, Look) or (isinstance(node, Repeat) and node.lazy) for node in post_order(tree))
 
 
 def _not_preferred(matcher: LeftmostDfa, everything: Dfa, meter: Meter) -> bytes | None:

@@ -23,8 +23,12 @@ from numpy.typing import NDArray
 from ....budget import Meter
 from ....errors import DefinitionError
 from ....runtime.core.digraph import bits
+from ...automata.dfa import Dfa
 from ...patterns.empty_texts import NOTHING, without_empty
+from ...patterns.lower import language
+from ...patterns.measures import post_order
 from ...patterns.parser import parse
+from ...patterns.syntax import Look, Node, Repeat
 from ..load.rules import Terminal
 from . import algebra
 from .leftmost_dfa import LeftmostDfa
@@ -40,25 +44,27 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
     Raises `DefinitionError` for one that can't be read, or matches nothing or nought.
     """
     made = LexerProgram()
-    for terminal in terminals:
+    whole: dict[int, Dfa] = {}  # by number, those of which the longest match counts
+    for t, terminal in enumerate(terminals):
+        if terminal.automaton is not None:
+            whole[t] = algebra.without_empty(terminal.automaton, meter)
         if terminal.pattern is None or terminal.automaton is not None:
             continue
         meter.check_time("reading the terminals")
         try:
             tree = parse(terminal.pattern, flags, meter)
-            made.add((without_empty(tree) if terminal.is_optional else None) or tree, meter)
+            tree = (without_empty(tree) if terminal.is_optional else None) or tree
+            if terminal.takes_longest and is_greedy(tree):
+                whole[t] = language(tree, meter, edges=False, count=False)
+            else:
+                made.add(tree, meter)
         except DefinitionError as error:
             raise _of(terminal, error) from error
     automata = iter(preferred(made, meter))
     found = [
         None if terminal.pattern is None and terminal.automaton is None
-        else bounded(
-            terminal,
-            next(automata) if terminal.automaton is None
-            else LeftmostDfa.of(algebra.without_empty(terminal.automaton, meter)),
-            meter,
-        )
-        for terminal in terminals
+        else bounded(terminal, LeftmostDfa.of(whole[t]) if t in whole else next(automata), meter)
+        for t, terminal in enumerate(terminals)
     ]  # fmt: skip
     for terminal, matcher in zip(terminals, found, strict=True):
         if matcher is not None and not matcher.states:
@@ -74,6 +80,11 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
                 remedy="Use + in place of *, and let rules say that it may be left out.",
             )
     return found
+
+
+def is_greedy(tree: Node) -> bool:
+    """Whether a regex has neither lazy repeats, which say that less is wanted, nor look-around."""
+    return not any(isinstance(node, Look) or (isinstance(node, Repeat) and node.lazy) for node in post_order(tree))
 
 
 def optional(terminals: tuple[Terminal, ...], meter: Meter) -> tuple[set[str], set[str]]:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from ....definitions.grammar_marks import REGEX, STRING
 from ....errors import BudgetExceededError, DefinitionError
+from .lexeme_rules import without_rules_in_lexemes
 
 _UNFLAGGED = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"', r"/(?!/)[^/\\\n]*(?:\\.[^/\\\n]*)*/"
 _VALUE = rf"{_UNFLAGGED[0]}i?|{_UNFLAGGED[1]}[imslux]*"
@@ -125,11 +126,12 @@ def read_attributes(text: str, given: Collection[str] = ()) -> AttributedText:
     `BudgetExceededError` for thousands of them.
     """
     heads = []
+    names = _NewNames(text)
     if "[" in text and _HEAD.search(text) is not None:
+        text = without_rules_in_lexemes(text, _read, names.of)
         heads = [found for found in _PIECES.finditer(text) if found["name"] is not None]
     if len(heads) > _MOST_RULES:
         raise BudgetExceededError(f"more than {_MOST_RULES:,} rules have attributes")
-    names = _NewNames(text)
     found: list[RuleAttributes] = []
     parts: list[str] = []
     added: list[str] = []

@@ -44,6 +44,8 @@ class Terminal:
         How many tokens have a byte of it at most. Such a terminal is not lexed.
     temperature:
         At which it is sampled, if the grammar says so.
+    takes_longest:
+        Whether its match is the longest one, and not the one that `re` prefers.
     substring:
         A structured regex in JSON whose text is too long for an automaton. Such a terminal is not lexed.
     """
@@ -60,6 +62,7 @@ class Terminal:
     max_chars: int | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    takes_longest: bool = False
     substring: str | None = None
 
     @property
