@@ -46,8 +46,8 @@ _WIDE_COUNTS = 4
 #: its own, can have any number, most of which no text ever comes to.
 _MOST_MASKS = 30_000
 
-#: The same after so many walks of the whole vocabulary, some milliseconds each: two conditions on strings with hundreds
-#: of states each have that many together, hardly any two of which agree for as many bytes as a token has.
+#: The same after so many walks of the whole vocabulary, some milliseconds each: several conditions on one string
+#: together can have thousands of states, hardly any two of which agree for as many bytes as tokens have.
 _MOST_WALKS = 512
 
 

@@ -89,12 +89,12 @@ def reach(tails: NDArray[np.int64], heads: NDArray[np.int64], goals: NDArray[np.
 
 
 def agreeing(tables: PushdownTables, meter: Meter) -> NDArray[np.int32]:
-    """Which states do the same for so many bytes, whatever lies below: equal numbers in a row, ``int32[bytes, states]``.
+    """Which states do the same for so many bytes: equal numbers in a row, ``int32[bytes, states]``.
 
-    Moore's partition refinement (1956), a row a round. States do the same for no byte; and for one more than their
-    targets by each byte, if these are reached by the same operation on counters and sets, with the same states pushed
-    below them. Equal counts and sets are meant, and no state with edges to come. What more than one move is made for
-    agrees with itself alone. Raises `BudgetExceededError`.
+    That is whatever lies below, and with equal counts and sets. Moore's partition refinement (1956), a row a round:
+    any states do the same for no byte; and for one more than their targets by each byte, if these are reached by the
+    same operation on counters and sets, with the same states pushed below them. A group of several moves is like
+    itself alone. No state is open. Raises `BudgetExceededError`.
     """
     doing, states = "comparing states", tables.states
     table, _ = tables.dense()
@@ -122,7 +122,7 @@ def agreeing(tables: PushdownTables, meter: Meter) -> NDArray[np.int32]:
 
 
 def _operations(tables: PushdownTables) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """What the move of each group does, as a number, but for the states in ``int32[groups, 3]`` that it goes on in."""
+    """What the move of each group does, as a number, without the states that it goes on in: ``int32[groups, 3]``."""
     numbers: dict[object, int] = {}
     kinds, targets = [], []
     for moves in tables.all_moves():

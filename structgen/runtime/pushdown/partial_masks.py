@@ -297,7 +297,7 @@ class StateMasks:
     # -- states that agree for long ----------------------------------------------------------------------
 
     def is_much(self) -> bool:
-        """Whether states were walked that often that it is worth knowing which of them agree, and that is not known."""
+        """Whether so many walks were long that it is worth knowing which states agree, and that is not known."""
         return len(self._walked_far) >= _MANY and self._agreeing is None
 
     def compare(self, agreeing: NDArray[np.int32]) -> None:

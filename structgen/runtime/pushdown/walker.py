@@ -150,7 +150,7 @@ class StackWalker:
         self._sizes = len(trie.token_ids), len(trie.byte)
         self._words = vocabulary.words
         self._nodes_below = trie.nodes_below
-        #: Which states agree for so many bytes, as `structgen.runtime.pushdown.flow.agreeing` has it; no rows: unknown.
+        #: Which states agree for so many bytes, as `flow.agreeing` has it; no rows where that is not known.
         self.agreeing = np.zeros((0, 0), np.int32)
         self._lay_out()
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
