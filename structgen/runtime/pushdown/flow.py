@@ -18,8 +18,8 @@ from .tables import PushdownTables
 #: Bytes up to which it is known which states agree: few tokens are longer.
 _LONGEST = 32
 
-#: What the hash of a row is made with; any odd numbers do, for rows of equal hashes are compared.
-_FACTORS = np.random.default_rng(0).integers(0, 1 << 63, 257, np.uint64) * np.uint64(2) + np.uint64(1)
+#: What the hash of a row is made with, powers of an odd number: any would do, for rows of equal hashes are compared.
+_FACTORS = np.cumprod(np.full(257, 0x9E3779B97F4A7C15, np.uint64), dtype=np.uint64)
 
 
 class Flow(NamedTuple):
