@@ -46,9 +46,9 @@ def compile(
     cache:
         Where to look first and to keep the result; None compiles afresh.
     eager:
-        True works out every row now (of the largest automata, what some 30,000 places of them take). False returns
-        after building the automaton; a row is worked out when a guide first touches it, kept, and written back to
-        the cache.
+        True works out every row now (of the largest automata, what some 30,000 places of them or 512 long
+        walks take). False returns after building the automaton; a row is worked out when a guide first touches it,
+        kept, and written back to the cache.
     budget:
         Bounds on states, memory and time; None means the defaults of `Budget`.
     progress:

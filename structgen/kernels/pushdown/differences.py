@@ -6,9 +6,9 @@ import numpy as np
 
 from ..jit import inlined, kernel
 from ..values import DEAD
+from .agreements import _are_same
 from .arena import A_CLASS_OF, A_CLASSES, A_RETURNS, A_STATES, NOT_SINGLE, TOO_FAR, _row
 from .cells import CELL
-from .set_walks import _are_same
 from .threads import _follow, _may_return, _single_move, _start_stack
 
 
@@ -122,15 +122,16 @@ _FEW_NODES, _MANY_NODES = 4, 256
 
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, upper, height, met, kinds, arena, config, base, room, limit,
-    ids, below
+    byte, depth, skip, first_token, token_ids, max_depth, upper, height, met, kinds, agreeing, arena, config, base,
+    room, limit, ids, below
 ):  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
-    token below brings to a bound, or in states which no byte below tells apart. ``(TOO_FAR, 0)`` where more than
-    ``limit`` nodes, threads and cells tell them apart, or they need more than ``room``.
+    token below brings to a bound, or in states which no byte below tells apart, or which agree for as many bytes as
+    there are below. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them apart, or they need
+    more than ``room``.
 
     Parameters
     ----------
@@ -141,6 +142,8 @@ def walk_stack_difference(
         ``uint16[nodes]``: the bytes of the longest way down from a node.
     met, kinds:
         ``uint64[nodes]``: which kinds of bytes are into a node and below it; ``uint64[classes]``: those of a class.
+    agreeing:
+        ``int32[bytes, states]``: states with equal numbers in a row do the same for so many bytes; maybe no rows.
     config, base:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
         count of a state may be `UNBOUNDED`, less a zone.
@@ -272,7 +275,7 @@ def walk_stack_difference(
         if n < 0 or m < 0 or limit < 0:
             return TOO_FAR, 0
         if escaped == leapt and n - begin == m - other:
-            same = _are_same(arena, threads, begin, others, other, n - begin, np.int64(height[i]))
+            same = _are_same(arena, agreeing, threads, begin, others, other, n - begin, np.int64(height[i]))
             if same:
                 if d <= 2 and same == 2:
                     same_after[d - 1, c] = True

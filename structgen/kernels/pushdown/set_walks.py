@@ -8,7 +8,7 @@ from ..jit import inlined, kernel
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 from .arena import A_CLASS_OF, A_CLASSES, A_EDGE_START, A_EDGES, A_LIKE, A_RETURNS, OPEN, OVERFLOW
 from .cells import _LINK, _NIL, _PROBES, _unite
-from .threads import _COST_OF_THREAD, _follow, _may_return, _stays_in
+from .threads import _COST_OF_THREAD, _follow, _may_return
 
 #: What `walk_sets` goes on with: the node, where the tree below the last node of ``residual`` ends, how many of these
 #: were entered, the numbers of ids and nodes found, cells, sets, and a stamp.
@@ -270,22 +270,3 @@ def _set_number(arena, threads, begin, end, cells, begins, members, returning, s
     returning[n_sets] = _may_return(arena, threads, begin, end, cells)
     slots[slot] = n_sets
     return np.int64(n_sets)
-
-
-@inlined
-def _are_same(arena, threads, begin, others, other, n, bytes_):
-    """Whether so many threads do the same for so many bytes: 2 for equal ones, 1 where counts differ that stay in one
-    zone, or 0."""
-    found = 2
-    for k in range(n):
-        state = threads[begin + k, 0]
-        count = threads[begin + k, 1]
-        counted = others[other + k, 1]
-        if state != others[other + k, 0] or threads[begin + k, 2] != others[other + k, 2]:
-            return 0
-        if count != counted:
-            zone = _stays_in(arena, state, count, bytes_)
-            if zone < 0 or zone != _stays_in(arena, state, counted, bytes_):
-                return 0
-            found = 1
-    return found

@@ -15,7 +15,7 @@ from ...budget import Budget, Meter
 from ...progress import Progress
 from ...system.locks import Lock
 from .counts import Counts, zones_of
-from .flow import all_edges
+from .flow import agreeing, all_edges
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .tables import PushdownTables
 
@@ -46,6 +46,10 @@ _WIDE_COUNTS = 4
 #: its own, can have any number, most of which no text ever comes to.
 _MOST_MASKS = 30_000
 
+#: The same after so many walks of the whole vocabulary, some milliseconds each: several conditions on one string
+#: together can have thousands of states, hardly any two of which agree for as many bytes as tokens have.
+_MOST_WALKS = 512
+
 
 def decide_everything(
     tables: PushdownTables, rows: StateMasks, lock: Lock, meter: Meter | None, progress: Progress
@@ -58,9 +62,9 @@ def decide_everything(
     below, counts = lower_neighbours(tables, meter), rows.counts()
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
-    look = 0.0
+    look, walked = 0.0, rows.long_walks
     for done, (residual, state) in enumerate(todo):  # grows as it goes
-        if done == _MOST_MASKS:
+        if done == _MOST_MASKS or rows.long_walks - walked > _MOST_WALKS:
             complete = False
             break
         if done % 64 == 0:
@@ -76,6 +80,8 @@ def decide_everything(
             meter.check_time("token maps")
             look = monotonic() + _LOOKS
         complete = complete and all_of_them
+        if rows.is_much():
+            rows.compare(agreeing(tables, meter))
         for after in found - {NOTHING}:
             for neighbour in below[state]:
                 if (after, neighbour) not in seen:

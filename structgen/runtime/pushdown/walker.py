@@ -150,6 +150,8 @@ class StackWalker:
         self._sizes = len(trie.token_ids), len(trie.byte)
         self._words = vocabulary.words
         self._nodes_below = trie.nodes_below
+        #: Which states agree for so many bytes, as `flow.agreeing` has it; no rows where that is not known.
+        self.agreeing = np.zeros((0, 0), np.int32)
         self._lay_out()
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
@@ -353,11 +355,23 @@ class StackWalker:
         both = np.array(config, np.int64), np.array(base, np.int64)
         n, m = self._settled(
             lambda arena: self._kernels.walk_stack_difference(
-                *self._trie, self._upper, *self._subtrees, self._kinds, arena, *both, ROOM, most or _FAR_APART, ids,
-                below,
+                *self._trie, self._upper, *self._subtrees, self._kinds, self.agreeing, arena, *both, ROOM,
+                most or _FAR_APART, ids, below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
+
+    def agree(self, state: int, other: int) -> bool:
+        """Whether two states are found to decide the same, with any equal counts."""
+        byte, depth, skip, *_, max_depth = self._trie
+        height, _ = self._subtrees
+        return self._settled(
+            lambda arena: bool(
+                self._kernels.agree_on_tokens(
+                    byte, depth, skip, max_depth, height, self.agreeing, arena, state, other, _FAR_APART
+                )
+            )
+        )
 
     def near(
         self, config: tuple[int, ...], state: int, zone: int
