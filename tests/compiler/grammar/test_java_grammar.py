@@ -167,6 +167,7 @@ def test_what_javac_takes_and_the_grammar_does_not(text: str) -> None:
     ("int x = - 2147483648;", True),
     ("int x = 08;", False),
     ("char c = '\\u0027';", False),
+    ("char c = '\\u0022';", True),
     ("char c = '😀';", False),
     ('String s = """ a""";', False),
     ('String s = """\n a\\\n "" \\""" """;', True),
