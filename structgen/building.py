@@ -100,27 +100,30 @@ def stack_machine(
     meter: Meter,
     *,
     on_demand: bool = False,
-    whole_tokens: bool = True,
     keeps_sets: bool = False,
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    """`build` for what becomes an automaton with a stack; without ``whole_tokens`` its texts are bytes alone.
+    """`build` for what becomes an automaton with a stack.
 
     With ``keeps_sets`` the machine may be one for `structgen.runtime.pushdown.distinct`.
     """
     if on_demand and isinstance(definition, JsonSchema):
         return _growing_machine(definition, vocabulary, meter, keeps_sets=keeps_sets)
+    program, relaxations = _program(definition, vocabulary, meter, keeps_sets=keeps_sets)
+    machine = _machine_of(program, definition, vocabulary, meter)
+    _tell(tuple(program.notes))
+    return machine, relaxations
+
+
+def _machine_of(program: Program, definition: Definition, vocabulary: Vocabulary, meter: Meter) -> PushdownMachine:
     from .compiler.programs.ambiguity import check_ambiguity
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    known = vocabulary if whole_tokens else None
-    program, relaxations = _program(definition, known, meter, keeps_sets=keeps_sets)
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
     if isinstance(definition, Gbnf | Grammar):
         check_ambiguity(machine, program, meter)
     check_stack_never_stuck(machine, meter)
-    _tell(tuple(program.notes))
-    return machine, relaxations
+    return machine
 
 
 def _growing_machine(
@@ -245,7 +248,7 @@ def _tell(notes: tuple[str, ...]) -> None:
 def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...], list[str]]:
-    """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on tokens in it."""
+    """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on it."""
     from .compiler.grammar.substrings import substrings
     from .compiler.grammar.token_budgets import budgeted_lexemes
 
@@ -259,23 +262,25 @@ def _embedded(
     inner |= {name: definition.within(text) for name, text in marked.grammars.items() if name in number}
     machines: dict[str, InnerMachine] = {}
     relaxed: list[str] = []
+    notes: list[str] = []
     for name, each in (inner | dict(definition.definitions)).items():
-        machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
-        if machine.is_accepting(machine.start):
+        program, relaxations = _program(each, None, meter, keeps_sets=False)
+        # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
+        if program.returns[program.start] and not (isinstance(each, Grammar) and program.leave_out_empty()):
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
             )
-        machines[name] = machine
+        machines[name] = _machine_of(program, each, vocabulary, meter)
+        notes += program.notes
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
     machines |= budgeted_lexemes(definition, machines, vocabulary, meter)
     machines |= substrings(definition, vocabulary, meter)
     tokens: list[TokenRange] = []
-    ends: list[str] = []
     for name, mark in marked.tokens.items():
         ranges = tokens_of(mark, vocabulary) if name in number else []
         tokens += (TokenRange(*each, number[name]) for each in ranges)
         # Sets have none of these: it is one by its name, or by its id alone.
         if any(each[0] in vocabulary.eos_ids for each in ranges):
-            ends.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
+            notes.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
     definitions = tuple((number[name], machine) for name, machine in machines.items())
-    return Embedded(definitions, tuple(tokens)), tuple(relaxed), ends
+    return Embedded(definitions, tuple(tokens)), tuple(relaxed), notes

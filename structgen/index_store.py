@@ -59,7 +59,7 @@ def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary)
             raise FormatError("the index is that of another definition", where=where)
         return index
 
-    return cache.read(key, opened)
+    return cache.read(key, opened, names_itself=True)  # by its checksum, its definition and its vocabulary
 
 
 def fetch(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:

@@ -14,6 +14,7 @@ from datetime import date, datetime, time
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
+from .compiler.json_schema.read.drafts import UNDECLARED
 from .definitions import (
     Definition,
     Ebnf,
@@ -29,7 +30,7 @@ from .definitions import (
     sequence,
 )
 from .definitions.grammar_marks import REGEX, STRING, read_marks
-from .definitions.guidance_options import optional_whitespace
+from .definitions.guidance_options import LETTERS, json_spaces, optional_whitespace, with_general
 from .definitions.json_text import dumps, loads
 from .errors import DefinitionError, UnsupportedError
 from .system.types import Foreign
@@ -134,10 +135,6 @@ def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> M
     return _LLGUIDANCE[format](text)
 
 
-#: What llguidance has strings escape with, if nothing is said: short escapes, and ``\\u00XX`` for controls.
-_LETTERS = '"\\\\bfnrtu'
-
-
 def _llguidance(text: str) -> Migrated:
     whole: Foreign = loads(text)
     grammars = whole.get("grammars") if isinstance(whole, dict) else None
@@ -164,7 +161,7 @@ def _llguidance_schema(text: str) -> Migrated:
     if not isinstance(given, dict):
         raise DefinitionError("x-guidance is no object", where="/x-guidance", remedy="Write its options into one.")
     given = {name: value for name, value in given.items() if value is not None}
-    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None, "escapes": _LETTERS}
+    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None, "escapes": LETTERS}
     if not given.pop("whitespace_flexible", True):
         options |= {"whitespace": "compact"}
     if "whitespace_pattern" in given:
@@ -176,12 +173,12 @@ def _llguidance_schema(text: str) -> Migrated:
         changes.append("oneOf means exactly one of them, not any.")
     for name in ("item_separator", "key_separator"):
         if name in given:
-            options[name] = given.pop(name)
+            separator = given.pop(name)
+            options[name] = json_spaces(separator) if isinstance(separator, str) else separator
     if "json_allowed_escapes" in given:
         options["escapes"] = given.pop("json_allowed_escapes")
-    if given.pop("json_allow_general_unicode_escapes", False) and options["escapes"] == _LETTERS:
-        options["escapes"] = "any"
-        changes.append(_ANY_ESCAPE)
+    if given.pop("json_allow_general_unicode_escapes", False) and isinstance(options["escapes"], str):
+        options["escapes"] = with_general(options["escapes"])
     if given:
         what = f"the option {min(given)} of x-guidance is not read"
         raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
@@ -257,6 +254,12 @@ def _xgrammar_ebnf(text: object, *, root_rule_name: str = "root") -> Migrated:
     return Migrated(Ebnf(text, start=root_rule_name), tuple(changes))
 
 
+def _as_pattern(separator: object) -> object:
+    """A separator as a pattern that matches nothing else."""
+    is_plain = not isinstance(separator, str) or not separator.strip(" \t\n\r,:")
+    return separator if is_plain else re.escape(str(separator))
+
+
 def _xgrammar_schema(
     schema: object,
     *,
@@ -275,7 +278,7 @@ def _xgrammar_schema(
         usual = (", ", ": ") if indent is None else (",", ": ")
         if separators is not None and len(separators) != 2:
             raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
-        options["item_separator"], options["key_separator"] = usual if separators is None else separators
+        options["item_separator"], options["key_separator"] = map(_as_pattern, separators or usual)
     if strict_mode:
         options["additional_properties"] = False
         changes.append("Objects are closed by additional_properties=False; arrays keep their items.")
@@ -403,7 +406,38 @@ def from_outlines(output_type: Any) -> Migrated:
 
 def _outlines_schema(output_type: Any) -> Migrated:
     pattern = getattr(output_type, "whitespace_pattern", None)
-    return Migrated(JsonSchema(output_type.schema, whitespace="single" if pattern is None else pattern))
+    schema, changes = _corrected(output_type.schema, _untyped, "Beside const and enum, unknown types mean nothing.")
+    return Migrated(JsonSchema(schema, whitespace="single" if pattern is None else pattern), changes)
+
+
+def _untyped(schema: dict[str, Foreign]) -> bool:
+    """Take away a ``type`` that outlines-core does not look at."""
+    named, is_listed = schema.get("type"), "const" in schema or "enum" in schema
+    return is_listed and isinstance(named, str) and named not in _TYPES and schema.pop("type") is not None
+
+
+_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+
+
+def _corrected(
+    schema: Foreign, correct: Callable[[dict[str, Foreign]], bool], change: str
+) -> tuple[Foreign, tuple[str, ...]]:
+    """A schema each of whose subschemas ``correct`` has corrected, and the ``change`` where it says that it did."""
+    root: Foreign = loads(schema if isinstance(schema, str) else dumps(schema))
+    todo, is_changed = [root], False
+    while todo:
+        each = todo.pop()
+        if not isinstance(each, dict):
+            continue
+        is_changed |= correct(each)
+        for keyword, value in each.items():
+            if keyword in UNDECLARED.several and isinstance(value, list):
+                todo += value
+            elif keyword in UNDECLARED.one:
+                todo.append(value)
+            elif keyword in UNDECLARED.several and isinstance(value, dict):
+                todo += value.values()
+    return (dumps(root), (change,)) if is_changed else (schema, ())
 
 
 _OUTLINES_JSON = (
@@ -482,8 +516,9 @@ def from_llama_cpp(grammar: object) -> Migrated:
         if grammar.get("type") != "json_object":
             raise DefinitionError("the response_format is none of llama.cpp's", remedy='Its type is "json_object".')
         schema = grammar.get("schema") or {"type": "object"}  # {} is any object, too
+        schema, changes = _corrected(schema, _same_items, "A prefixItems that is no array is items.")
         closed = JsonSchema(schema, escapes="any", additional_properties=False)
-        return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END))
+        return Migrated(closed, (_ANY_ESCAPE, "Objects that list properties have no others.", _NO_END, *changes))
     text = getattr(grammar, "_grammar", grammar)
     if isinstance(text, bytes):
         try:
@@ -493,6 +528,14 @@ def from_llama_cpp(grammar: object) -> Migrated:
     if not isinstance(text, str):
         raise DefinitionError(f"a {type(grammar).__name__} is no grammar", remedy="Pass its text.")
     return Migrated(Gbnf(text, start=getattr(grammar, "_root", "root")))
+
+
+def _same_items(schema: dict[str, Foreign]) -> bool:
+    """Name a schema ``items`` that llama.cpp takes for such."""
+    if isinstance(schema.get("prefixItems", []), list):
+        return False
+    schema.setdefault("items", schema.pop("prefixItems"))
+    return True
 
 
 _ANY_CHARACTER = "Any character of Unicode may stand where those of an alphabet may there."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -13,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import structgen as sg
+from structgen.api import ready_kernels
 from structgen.warming import lanes, plan, warm
 from structgen.warming.options import WarmOptions
 from structgen.warming.values import Outcome
@@ -22,6 +25,16 @@ from .. import vocabularies
 
 #: Definitions by which what takes little is measured.
 _SAMPLE = 512
+
+#: What a worker does before anything else, in a process without this benchmark; it tells the seconds of that.
+_BEGIN = """
+import time
+import structgen.warming.worker
+from structgen.api import ready_kernels
+from structgen.definitions import JsonSchema
+ready_kernels(JsonSchema({}))
+print(time.process_time())
+"""
 
 _kept: Any = None  # the cluster that a process has
 
@@ -88,18 +101,13 @@ def _beginning(paths: Sequence[Path], folder: Path) -> tuple[float, float]:
     """Of a process for itself, and for a vocabulary; modules are kept compiled, as where structgen is installed."""
     kept = {"PYTHONPYCACHEPREFIX": str(folder / "modules"), "PYTHONDONTWRITEBYTECODE": ""}
     for _ in range(2):  # the second time modules and kernels are there, as for all but a machine's first worker
+        begun = [sys.executable, "-c", _BEGIN]
+        with mock.patch.dict(os.environ, kept):
+            begin = float(subprocess.run(begun, check=True, capture_output=True, text=True).stdout)
         with mock.patch.dict(os.environ, kept), _process() as process:
-            begin = process.submit(_begin).result()
+            process.submit(ready_kernels, sg.JsonSchema({})).result()
             unpack = process.submit(_unpack, [*paths], folder / "cache").result()
     return begin, unpack
-
-
-def _begin() -> float:
-    """What a worker does before anything else: the seconds of its process since it was started."""
-    from structgen.api import ready_kernels
-
-    ready_kernels(sg.JsonSchema({}))
-    return time.process_time()
 
 
 def _unpack(paths: Sequence[Path], folder: Path) -> float:

@@ -4,11 +4,15 @@ Run ``python -m benchmarks.fleet.model CALIBRATION``, a file that ``benchmarks.f
 definitions take is drawn from what was measured there, together with that by which they are ordered.
 
 *The simulation.* One process plans, looks into the store as long as that has most, and cuts the tasks into batches,
-by structgen's own code; it hands them out one after another, no more of them at a time than are in flight, and takes
-what comes back; so does the scheduler. A worker loads structgen's kernels before its first batch, and each
-vocabulary, one request, before the first of that; then for each task it asks the store, compiles, and writes what it
-made, one request after another. The store takes so many writes a second in all, and more reads. What each takes was
-measured beside the definitions (`costs`).
+by structgen's own code, which learns meanwhile what took long; it hands them out one after another, no more of them
+at a time than are in flight, and takes what comes back; so does the scheduler. A worker loads structgen's kernels
+before its first batch, and each vocabulary and its base rows, two requests, before the first of that. Then it asks
+the store for all tasks of the batch, some at a time, and compiles one after another; what it made is on its way to
+the store meanwhile, and the batch is done when all of that is there. What it has no time for goes back. The store
+takes so many writes a second in all, and more reads. What each takes was measured beside the definitions (`costs`).
+
+A fleet is simulated twice: as it is when all begins; and where its workers are up, as those of Dask stay, before a
+store that takes whatever comes.
 
 *On paper.* No schedule ends before any of these: all work divided by the workers; the longest task; what is handed
 out one after another; all requests at the store's rate. The sum of planning, beginning and the largest of them is the
@@ -21,18 +25,21 @@ import heapq
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 import structgen as sg
 from structgen.cache.cache import _PREFETCHED_AT_ONCE
 from structgen.warming import plan
+from structgen.warming.pipeline import WRITTEN_AT_ONCE
 from structgen.warming.warm import _LOOKED_AT
+from structgen.warming.worker import LONGEST_BATCH
 
 from .. import run
 from .costs import Costs
@@ -50,13 +57,19 @@ WITHOUT: dict[str, Callable[[Costs], Costs]] = {
     "workers' beginning": lambda costs: replace(costs, begin=0.0, unpack=0.0),
 }
 
+#: How far from its own weight a definition that is drawn has one.
+_APART = 0.2
+
 #: Vocabularies of one byte, of which nothing is used but that they differ.
 _VOCABULARIES = [sg.Vocabulary.from_bytes([bytes([65 + number]), None], eos_ids=[1]) for number in range(26)]
 
 
 def draw(measured: list[tuple[float, float]], definitions: int, vocabularies: int, seed: int) -> Tasks:
     """Definitions in the order of `structgen.warming.plan`, the largest first, for so many vocabularies."""
-    chosen = random.Random(seed).choices(measured, k=definitions)
+    dice = random.Random(seed)
+    chosen = dice.choices(measured, k=definitions)
+    # What is drawn twice is no neighbour of itself in that order: no two of so many definitions are the same.
+    chosen = [(weight * dice.uniform(1 - _APART, 1 + _APART), seconds) for weight, seconds in chosen]
     chosen.sort(key=lambda each: -each[0])
     return Tasks(chosen, _VOCABULARIES[:vocabularies])
 
@@ -79,59 +92,108 @@ class Tasks:
         """The same with other seconds."""
         return replace(self, definitions=[(weight, change(seconds)) for weight, seconds in self.definitions])
 
-    def batches(self, workers: int) -> Iterator[tuple[str, list[float]]]:
-        """As `structgen.warm` cuts them for so many workers: a vocabulary, and the seconds of each task."""
+    def planned(self) -> tuple[plan.Workload, dict[plan.DistinctDefinition, float]]:
+        """As `structgen.warm` plans them, and the seconds that each definition will take."""
         distinct = [plan.DistinctDefinition(sg.Regex("a"), b"", weight, []) for weight, _ in self.definitions]
         takes = {each: seconds for each, (_, seconds) in zip(distinct, self.definitions, strict=True)}
-        planned = plan.Workload(distinct, self.vocabularies, (1, 1), [])
-        underway: deque[plan.Batch] = deque()
-        for batch in planned.batches(planned, 2 * workers):
-            underway.append(batch)
-            if len(underway) > 2 * workers:
-                for task in underway.popleft():
-                    task.of.seconds = takes[task.of]
-            yield batch[0].vocabulary.fingerprint, [takes[task.of] for task in batch]
+        return plan.Workload(distinct, self.vocabularies, (1, 1), []), takes
+
+
+@dataclass(order=True)
+class Underway:
+    """A batch that a worker has: when it is back, and how many of its tasks are done then."""
+
+    end: float
+    number: int
+    batch: plan.Batch = field(compare=False)
+    begun: int = field(compare=False)
+
+
+class Fleet:
+    """The state of a simulation: one caller, one scheduler, one store, and workers."""
+
+    def __init__(self, tasks: Tasks, workers: int, costs: Costs) -> None:
+        self._costs, self._at_a_time = costs, 2 * workers
+        self._planned, self._takes = tasks.planned()
+        self._fresh = self._planned.batches(self._planned, self._at_a_time)
+        self._left: deque[plan.Batch] = deque()  # what workers had no time for
+        self._free = [(0.0, number) for number in range(workers)]  # workers, by when they can take a batch
+        self._has: list[set[str]] = [set() for _ in range(workers)]
+        self._published: set[str] = set()
+        self._underway: list[Underway] = []
+        looks = _LOOKED_AT / _PREFETCHED_AT_ONCE * costs.latency
+        self._now = self._scheduler = self._store = costs.plan * len(tasks.definitions) + looks
+        self.handed_out = 0
+
+    def run(self) -> float:
+        """The seconds until all is done."""
+        while True:
+            while self._underway and (len(self._underway) >= self._at_a_time or self._underway[0].end <= self._now):
+                self._take()
+            batch = self._left.popleft() if self._left else next(self._fresh, None)
+            if batch is not None:
+                self._hand_out(batch)
+            elif self._underway:
+                self._take()
+            else:
+                return self._now
+
+    def _take(self) -> None:
+        """The caller learns what became of a batch."""
+        done = heapq.heappop(self._underway)
+        self._now = max(self._now, done.end) + self._costs.settle * done.begun
+        for task in done.batch[: done.begun]:
+            task.of.seconds = self._takes[task.of]
+        self._left.extend([task] for task in done.batch[done.begun :])
+
+    def _hand_out(self, batch: plan.Batch) -> None:
+        costs, vocabulary = self._costs, batch[0].vocabulary.fingerprint
+        if vocabulary not in self._published:
+            self._published.add(vocabulary)
+            self._now += costs.publish + costs.latency
+        self.handed_out += 1
+        self._now += costs.hand_out + costs.key * len(batch)
+        self._scheduler = max(self._scheduler, self._now) + costs.schedule
+        ready, worker = heapq.heappop(self._free)
+        begin = max(self._scheduler, ready) + (0.0 if self._has[worker] else costs.begin)
+        if vocabulary not in self._has[worker]:
+            self._has[worker].add(vocabulary)
+            begin += costs.unpack + 2 * costs.latency  # with its base rows
+        end, begun = self._work(batch, begin)
+        heapq.heappush(self._free, (end, worker))
+        heapq.heappush(self._underway, Underway(end, self.handed_out, batch, begun))
+
+    def _work(self, batch: plan.Batch, begin: float) -> tuple[float, int]:
+        """When a worker is done with a batch that it begins, and with how many of its tasks."""
+        costs, each = self._costs, self._costs.requests / 2
+        # All indexes are asked for at once; rows that are objects of their own, when an index needs them.
+        now = begin + min(1.0, each) * costs.latency * -(-len(batch) // _PREFETCHED_AT_ONCE)
+        rows = max(0.0, each - 1) * costs.latency
+        until, begun = now + LONGEST_BATCH, 0
+        writers = deque([now] * WRITTEN_AT_ONCE)
+        for task in batch:
+            now += self._takes[task.of] + rows
+            writers.append(max(now, writers.popleft()) + each * costs.latency)
+            begun += 1
+            if now > until:
+                break
+        self._store = max(self._store, begin) + each * begun / costs.rate
+        return max(now, *writers, self._store + min(1.0, each) * costs.latency), begun
 
 
 def simulate(tasks: Tasks, workers: int, costs: Costs) -> float:
     """The seconds until all is done."""
-    looks = _LOOKED_AT / _PREFETCHED_AT_ONCE * costs.latency
-    now = costs.plan * len(tasks.definitions) + looks  # of the caller
-    free = [(0.0, number) for number in range(workers)]  # workers, by when they can take a batch
-    has: list[set[str]] = [set() for _ in range(workers)]
-    published: set[str] = set()
-    underway: list[float] = []  # when they end, at most so many
-    store, scheduler, end = now, now, now
-    for vocabulary, batch in tasks.batches(workers):
-        if len(underway) >= 2 * workers:
-            now = max(now, heapq.heappop(underway))
-        if vocabulary not in published:
-            published.add(vocabulary)
-            now += costs.publish + costs.latency
-        now += costs.hand_out + (costs.key + costs.settle) * len(batch)
-        scheduler = max(scheduler, now) + costs.schedule
-        ready, number = heapq.heappop(free)
-        begin = max(scheduler, ready) + (0.0 if has[number] else costs.begin)
-        if vocabulary not in has[number]:
-            has[number].add(vocabulary)
-            begin += costs.unpack + costs.latency
-        requests = costs.requests * len(batch)
-        store = max(store, begin) + requests / 2 / costs.rate
-        done = max(begin + sum(batch) + requests * costs.latency, store + costs.latency)
-        heapq.heappush(free, (done, number))
-        heapq.heappush(underway, done)
-        end = max(end, done)
-    return end
+    return Fleet(tasks, workers, costs).run()
 
 
 def on_paper(tasks: Tasks, workers: int, costs: Costs) -> float:
     """Seconds before which no schedule ends."""
-    each = [seconds + costs.requests * costs.latency for seconds in tasks.seconds]
-    batches = sum(1 for _ in tasks.batches(workers))
-    work = sum(each) / workers + costs.unpack
+    batches = len(tasks) / plan._MOST
+    around = min(2.0, costs.requests) * costs.latency  # looking before the first, writing after the last
+    work = max(sum(tasks.seconds) / workers, max(tasks.seconds)) + costs.unpack + 2 * costs.latency + around
     handed = max(costs.schedule * batches, costs.hand_out * batches + (costs.key + costs.settle) * len(tasks))
     rate = costs.requests / 2 * len(tasks) / costs.rate
-    return costs.plan * len(tasks.definitions) + costs.begin + max(work, max(each), handed - costs.begin, rate)
+    return costs.plan * len(tasks.definitions) + costs.begin + max(work, handed - costs.begin, rate)
 
 
 def binding(tasks: Tasks, workers: int, costs: Costs) -> dict[str, float]:
@@ -171,9 +233,18 @@ def main(
     measured, costs = read(calibration)
     tasks = draw(measured, definitions, vocabularies, seed)
     costs = replace(costs, latency=latency / 1e3, requests=requests or costs.requests, rate=rate)
+    console.print(f"{definitions:,} definitions for {vocabularies} vocabularies, drawn from {len(measured):,}")
+    console.print(costs)
+    console.print(f"In all they take {sum(tasks.seconds):,.0f} s, the longest {max(tasks.seconds):.1f} s.")
+    show(console, f"Workers that begin; a store that takes {rate:,.0f} writes a second", tasks, costs)
+    up = replace(costs, begin=0.0, rate=float("inf"))
+    show(console, "Workers that are up; a store that takes whatever comes", tasks, up)
+
+
+def show(console: Console, title: str, tasks: Tasks, costs: Costs) -> None:
+    """A table: by the number of workers, how long all takes, and what binds."""
     one = simulate(tasks, 1, costs)
-    title = f"{definitions:,} definitions for {vocabularies} vocabularies, drawn from {len(measured):,}"
-    table = Table(title=f"{title}; the longest takes {max(tasks.seconds):.1f} s; {costs}")
+    table = Table(title=title)
     for name in ("workers", "s", "on paper s", "speed-up", "of linear", "without which it would be sooner by"):
         table.add_column(name, justify="left" if name.startswith("without") else "right")
     for workers in WORKERS:

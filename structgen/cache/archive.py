@@ -155,10 +155,15 @@ def members(data: mmap.mmap, where: str) -> dict[str, Member]:
 
 def value_of(data: memoryview, member: Member, where: str) -> memoryview:
     """The value of a member, if its digest is right, whatever its header says. Raises `FormatError`."""
-    begin = member.offset + _BLOCK
-    value = data[begin : begin + member.item.nbytes]
+    value = place_of(data, member)
     member.item.check(value, where)
     return value
+
+
+def place_of(data: memoryview, member: Member) -> memoryview:
+    """The bytes where the value of a member should be."""
+    begin = member.offset + _BLOCK
+    return data[begin : begin + member.item.nbytes]
 
 
 def _whole(entry: Entry, load: Callable[[str], memoryview | None]) -> memoryview:

@@ -1,7 +1,8 @@
 """`BundleFront`: an archive that is mapped where it lies, by any number of processes, and never written.
 
 A container image carries it. What lies in it is found by the manifest, which is read once. The digest of a key and
-its value is checked when that is looked up, and the value's content by whoever asked, as that of any value.
+its value is checked when that is looked up, unless whoever asks checks as much: an index has a checksum, and says
+which definition and vocabulary it is of. Its content is checked by whoever asked, as that of any value.
 """
 
 from __future__ import annotations
@@ -51,12 +52,18 @@ class BundleFront(Front):
         self._members = archive.members(mapped, str(path))
         self._data = memoryview(mapped)
 
-    def look_up(self, key: str) -> memoryview | None:
+    def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
         """A value, with its digest checked; None, and a warning, for one that is damaged."""
+        member = self._members.get(key) if names_itself else None
+        if member is not None:  # hashing takes longer than all else that is done here
+            return archive.place_of(self._data, member)
+        return self._checked(key)
+
+    def _checked(self, key: str) -> memoryview | None:
         try:
             return self.load(key)
         except FormatError as error:
-            self.warn(error, 5)
+            self.warn(error, 6)
             return None
 
     def load(self, key: str) -> memoryview | None:
@@ -69,7 +76,8 @@ class BundleFront(Front):
         raise _read_only(self.where)
 
     def discard(self, key: str) -> None:
-        """Leave it: what cannot be used is there for nobody else either."""
+        """Leave it: what cannot be used is there for nobody else either. Where it is damaged, that is said."""
+        self._checked(key)
 
     def size_of(self, key: object) -> int | None:
         """Bytes of a value, as the manifest has them."""

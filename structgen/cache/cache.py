@@ -108,18 +108,23 @@ class Cache:
         self.counters.add("hits_folder")
         return buffer
 
-    def _look_up(self, key: str) -> memoryview | None:
+    def _look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
         """The value of a key in the folder, or on its way there."""
         found = self._behind.get(key)
-        return self._front.look_up(key) if found is None else memoryview(found.value)
+        if found is None:
+            return self._front.look_up(key, names_itself=names_itself)
+        return memoryview(found.value)
 
-    def read(self, key: str, parse: Callable[[memoryview], T], *, in_folder: bool = False) -> T | None:
+    def read(
+        self, key: str, parse: Callable[[memoryview], T], *, in_folder: bool = False, names_itself: bool = False
+    ) -> T | None:
         """What ``parse`` makes of the value of a key, or None on a miss.
 
         A value with which it fails, in whatever way, is a miss and is discarded: it saves nobody any time, and would
         be in the way for ever. ``in_folder``: the object store is not asked, for whoever cannot wait.
+        ``names_itself``: it fails with a value that is damaged, or another key's.
         """
-        buffer = self._look_up(key)
+        buffer = self._look_up(key, names_itself=names_itself)
         if buffer is not None:
             try:
                 found = parse(buffer)

@@ -54,8 +54,11 @@ class Front(ABC):
         self._warned = False
 
     @abstractmethod
-    def look_up(self, key: str) -> memoryview | None:
-        """The value of a key, which was not checked, or None."""
+    def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
+        """The value of a key, which was not checked, or None.
+
+        ``names_itself``: the caller finds out whether it is whole and the one of this key.
+        """
 
     @abstractmethod
     def put(self, key: str, value: bytes, tag: Tag, size_limit: int) -> list[Entry]:
@@ -114,9 +117,10 @@ class FolderFront(Front):
         super().__init__(directory)
         self.timeout = timeout
         self.reader = Reader(directory)
+        self._below = f"{directory}{os.sep}"
         self._store: Store | None = None
 
-    def look_up(self, key: str) -> memoryview | None:
+    def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
         """The value of a key in the folder."""
         check_key(key)
         # By its name, in a folder that was checked; by its row; and by that again, if the entry was replaced, or the
@@ -258,7 +262,7 @@ class FolderFront(Front):
         """A value's buffer by the name of its file. Raises as `_find`, and where the folder was not checked yet."""
         if not self.reader.is_open:
             raise FileNotFoundError
-        return folder.read(folder.value_path(self.where, folder.name_of(key)), None, mark=True)
+        return folder.read(self._below + folder.name_of(key), None, mark=True)
 
     def _stored(self, key: str, anew: bool = False) -> memoryview | None:
         """A value's buffer by its row. Raises as `_find`."""

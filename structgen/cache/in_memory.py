@@ -38,7 +38,7 @@ class _MemoryFront(Front):
         found = self.look_up(check_key(key))
         return None if found is None else found.nbytes
 
-    def look_up(self, key: str) -> memoryview | None:
+    def look_up(self, key: str, *, names_itself: bool = False) -> memoryview | None:
         """A value that is there."""
         check_key(key)
         found = self._values.get(key) or self.new.get(key)

@@ -62,6 +62,8 @@ def unbounded(definition: JsonSchema, meter: Meter) -> tuple[list[Finding], int]
     found.update(dict.fromkeys((pointer or "#", "a value that can contain itself") for pointer in sorted(circular)))
     if definition.gap is not None and is_endless(language(parse(definition.gap), meter), meter):
         found["whitespace", "whitespace without a bound (max_whitespace)"] = None
+    if any(is_endless(language(parse(each), meter), meter) for each in definition.separators):
+        found["separators", "separators without a bound"] = None
     return [Finding("note", what, where) for where, what in found], len(values)
 
 

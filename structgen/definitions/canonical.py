@@ -64,6 +64,7 @@ def _json_schema(canonical: str) -> JsonSchema:
 def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     """The options of a `JsonSchema` from what its canonical text says of them."""
     gap, indent, order, escapes, additional, lenient, *more = options
+    unique_names = more[-1:] == ["unique_names"] and bool(more.pop())
     max_items = more.pop() if more and isinstance(more[-1], int) else None
     item, key = more or (None, None)
     bounded = _ANY_BOUNDED.fullmatch(gap) if gap is not None else None
@@ -77,7 +78,7 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     return {
         "whitespace": whitespace, "max_whitespace": most, "property_order": order, "escapes": escapes,
         "additional_properties": additional, "lenient": lenient, "item_separator": item, "key_separator": key,
-        "max_items": max_items,
+        "max_items": max_items, "unique_names": unique_names,
     }  # fmt: skip
 
 

@@ -11,16 +11,21 @@ from ..system.types import Foreign
 #: The member of a schema.
 KEY = "x-guidance"
 
+#: The letters that may stand behind a backslash; whether ``u`` among them writes any character, not controls alone.
+_ESCAPES, _GENERAL = "json_allowed_escapes", "json_allow_general_unicode_escapes"
+
+#: The letters, if nothing is said.
+LETTERS = '"\\bfnrtu'
+
 #: Options that come to nothing here, with the values by which they do: ``oneOf`` is honoured as it is.
 _NOTHING: dict[str, tuple[object, ...]] = {
-    "coerce_one_of": (True, False), "json_allowed_escapes": (None,),
-    "json_allow_general_unicode_escapes": (False, None),
+    "coerce_one_of": (True, False), _ESCAPES: (None,), _GENERAL: (True, False, None),
 }  # fmt: skip
 
 #: What ``\\s`` is in JSON.
 _SPACE = r"[ \t\n\r]"
 
-#: The marks of separators, which there are regexes: those that stand for themselves are read.
+#: Separators, which are regexes here as well, and what they are if nothing is said.
 _SEPARATORS = {"item_separator": ",", "key_separator": ":"}
 
 
@@ -45,8 +50,8 @@ def options_of(text: str) -> dict[str, Foreign]:
     found: dict[str, Foreign] = {}
     for name, value in given.items():
         found |= _option(name, value)
-    if given.get("json_allow_general_unicode_escapes") and given.get("json_allowed_escapes") is not None:
-        raise _unhonoured("json_allow_general_unicode_escapes", "json_allowed_escapes beside it")
+    if given.get(_GENERAL):
+        found |= {"escapes": with_general(str(found.get("escapes", LETTERS)))}
     if given.get("whitespace_pattern") is not None:
         found |= {"whitespace": optional_whitespace(given["whitespace_pattern"])}
     return found
@@ -54,9 +59,19 @@ def options_of(text: str) -> dict[str, Foreign]:
 
 def optional_whitespace(pattern: str) -> str:
     """What a gap may be by a ``whitespace_pattern``: also nothing. ``\\s``, outside classes, is that of JSON."""
-    if "[" not in pattern:
-        pattern = re.sub(r"\\(.)", lambda found: _SPACE if found[1] == "s" else found[0], pattern)
-    return f"(?:{pattern})?"
+    return f"(?:{json_spaces(pattern)})?"
+
+
+def json_spaces(pattern: str) -> str:
+    """A pattern with JSON's white space for ``\\s``, outside classes."""
+    if "[" in pattern:
+        return pattern
+    return re.sub(r"\\(.)", lambda found: _SPACE if found[1] == "s" else found[0], pattern)
+
+
+def with_general(letters: str) -> str:
+    """The letters of escapes of which ``u`` writes any character, where it is among them."""
+    return letters.replace("u", "U")
 
 
 def _option(name: str, value: object) -> dict[str, Foreign]:
@@ -68,12 +83,10 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {"whitespace": "any", "max_whitespace": None} if value else {"whitespace": "compact"}
     if name == "whitespace_pattern" and isinstance(value, str):
         return {}
-    if name in _SEPARATORS and isinstance(value, str) and value.strip(" \t\n\r") == _SEPARATORS[name]:
-        return {name: value} if value != _SEPARATORS[name] else {}
-    if name == "json_allowed_escapes" and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
+    if name in _SEPARATORS and isinstance(value, str):
+        return {name: json_spaces(value)} if value != _SEPARATORS[name] else {}
+    if name == _ESCAPES and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
         return {"escapes": value}
-    if name == "json_allow_general_unicode_escapes" and value is True:
-        return {"escapes": "any"}
     raise _unhonoured(name, json.dumps(value)[:40])
 
 

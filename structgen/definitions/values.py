@@ -203,7 +203,7 @@ STYLES = (
 
 #: Words for how strings are escaped, and the letters that can stand behind a backslash.
 ESCAPES = ("minimal", "ascii", "any")
-_ESCAPED = "\"\\/bfnrtu"
+_ESCAPED = "\"\\/bfnrtuU"
 
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
@@ -211,7 +211,7 @@ MAX_INDENT = 16
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes", "item_separator", "key_separator", "max_items",
+    "excludes", "item_separator", "key_separator", "max_items", "unique_names",
 )  # fmt: skip
 
 
@@ -242,16 +242,20 @@ class JsonSchema(Composable):
     escapes:
         ``"minimal"``: only what has to be is escaped, as ``json.dumps(ensure_ascii=False)`` does. ``"ascii"``: as
         ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows. Letters of
-        ``"\\/bfnrtu``: only these stand behind a backslash, ``u`` for control characters and U+007F; no string holds
-        what must be escaped and has no spelling so.
+        ``"\\/bfnrtu``: only these stand behind a backslash, ``u`` for control characters and U+007F, with the
+        letter ``U`` for any character; no string holds what must be escaped and has no spelling so.
     item_separator, key_separator:
         What is written between items or members, and behind a name: a comma, a colon, with JSON's whitespace around
-        it, as `json.dumps` takes ``separators``. ``whitespace`` may stand around them; with ``"compact"`` they are
-        exact. None: ``","`` and ``":"``, with an indentation ``": "``.
+        it, as `json.dumps` takes ``separators``, or a pattern (as of `Regex`) such as ``r"\s?,\s?"``; what else it
+        matches, such as ``"; "``, is written, and no JSON. ``whitespace`` may stand around them; with ``"compact"``
+        they are exact. None: ``","`` and ``":"``, with an indentation ``": "``.
     max_items:
         So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
         that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
         ``prefixItems``. None: any number.
+    unique_names:
+        Whether no object has a name twice. Declared names come once in any case; with False others may come again, as
+        JSON allows, and parsers take the last. Names are compared unescaped: ``"a"`` is ``"\u0061"``.
     additional_properties:
         Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
         has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
@@ -294,6 +298,7 @@ class JsonSchema(Composable):
     item_separator: str | None = None
     key_separator: str | None = None
     max_items: int | None = None
+    unique_names: bool = False
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -318,10 +323,11 @@ class JsonSchema(Composable):
         _check_choice("property_order", self.property_order, ("schema", "any"))
         if self.escapes not in ESCAPES:
             object.__setattr__(self, "escapes", _letters(self.escapes))
-        for name, mark in (("item_separator", ","), ("key_separator", ":")):
-            _check_separator(name, getattr(self, name), mark, is_exact=self.gap in ("", None))
+        for name in ("item_separator", "key_separator"):
+            _check_separator(name, getattr(self, name), is_exact=self.gap in ("", None))
         _check_choice("additional_properties", self.additional_properties, (True, False, "unevaluated"))
         _check_choice("lenient", self.lenient, (True, False))
+        _check_choice("unique_names", self.unique_names, (True, False))
         _check_choice("style", self.style, STYLES)
         object.__setattr__(self, "excludes", _texts("excludes", self.excludes))
         if self.style != "json" and self.indent is not None:
@@ -389,14 +395,19 @@ class JsonSchema(Composable):
 
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
+        return f"{self._options}{self.text}]"
+
+    @cached_property
+    def _options(self) -> str:
+        """`canonical` up to the text."""
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
-            *(() if self.max_items is None else (self.max_items,)),
+            *(() if self.max_items is None else (self.max_items,)), *(("unique_names",) if self.unique_names else ()),
         )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
-        return f'["json_schema",{options},{more}{self.text}]'
+        return f'["json_schema",{options},{more}'
 
 
 @lru_cache(1 << 8, typed=True)
@@ -663,7 +674,7 @@ class StructuralTag(Composable):
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator, max_items:
+    key_separator, max_items, unique_names:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -687,6 +698,7 @@ class StructuralTag(Composable):
     item_separator: str | None = None
     key_separator: str | None = None
     max_items: int | None = None
+    unique_names: bool = False
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
     _packed: bytes = field(init=False, repr=False, compare=False)
@@ -774,7 +786,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
-    "item_separator", "key_separator", "max_items",
+    "item_separator", "key_separator", "max_items", "unique_names",
 )  # fmt: skip
 
 
@@ -864,12 +876,14 @@ def _letters(escapes: object) -> str:
     return "".join(letter for letter in _ESCAPED if letter in escapes)
 
 
-def _check_separator(name: str, value: object, mark: str, *, is_exact: bool) -> None:
-    """That a separator is one; whitespace before its mark stands there only if no gap does."""
-    if value is not None and not (isinstance(value, str) and value.strip(" \t\n\r") == mark):
-        remedy = f"Use {mark!r} with spaces, tabs and line ends around it."
-        raise DefinitionError(f"{name} is {value!r}", where=name, remedy=remedy)
-    if value is not None and not value.startswith(mark) and not is_exact:
+def _check_separator(name: str, value: object, *, is_exact: bool) -> None:
+    """That a separator is one; whitespace at its beginning stands there only if no gap does.
+
+    Whether a pattern keeps to that is seen when it is compiled.
+    """
+    if value is not None and not (isinstance(value, str) and value):
+        raise DefinitionError(f"{name} is {value!r}", where=name, remedy="Use a pattern, such as ', ' or r' *, *'.")
+    if value is not None and value[0] in " \t\n\r" and not is_exact:
         remedy = 'Use whitespace="compact" or an indentation.'
         raise DefinitionError(f"{name} is {value!r}, where whitespace may stand anyway", where=name, remedy=remedy)
 

@@ -29,12 +29,11 @@ from __future__ import annotations
 
 from .automaton_walks import *
 from .batches import *
-from .count_tables import *
 from .distances import *
 from .grammar import *
 from .key_tries import *
 from .products import *
-from .pushdown_walks import *
+from .pushdown import *
 from .rows import *
 from .subset_construction import *
 from .substrings import *

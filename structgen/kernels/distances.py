@@ -6,7 +6,7 @@ import numpy as np
 
 from .automaton_walks import _FIXED, _copy_twins, _count, _join
 from .jit import bare_kernel, inlined, kernel
-from .pushdown_walks import (
+from .pushdown.arena import (
     A_CLASS_OF,
     A_GROUPS,
     A_LIVE,

@@ -51,8 +51,8 @@ def _sources(module: Path) -> list[Path]:
     """
     sources = [module]
     for source in sources:
-        for dots, name in re.findall(r"^from (\.+)(\w+) import", source.read_text("utf-8"), re.MULTILINE):
-            found = source.parents[len(dots) - 1] / f"{name}.py"
+        for dots, name in re.findall(r"^from (\.+)([\w.]+) import", source.read_text("utf-8"), re.MULTILINE):
+            found = source.parents[len(dots) - 1] / f"{name.replace('.', '/')}.py"
             if found not in sources and found.is_relative_to(_KERNELS):
                 sources.append(found)
     return sorted(sources)

@@ -39,11 +39,21 @@ _DTYPES = {code: frozenset({np.dtype(code)}) for code in ("u1", "u2", "u4", "i4"
 _DTYPES["u"] = _DTYPES["u1"] | _DTYPES["u2"] | _DTYPES["u4"]
 _LARGEST = {dtype: int(np.iinfo(dtype).max) for dtypes in _DTYPES.values() for dtype in dtypes}
 
+#: What numbers of so many bytes are at most.
+_TOPS = 0, (1 << 8) - 1, (1 << 16) - 1, 0, (1 << 32) - 1
+
 # Sections are short, and the methods of arrays take longer than the work. Each function of NumPy's that a process has
 # not used for a while takes as long as twenty calls, so these few do for all.
 _largest, _count = np.maximum.reduce, np.count_nonzero
 
 _REBUILD = "Delete the file and compile it again."
+
+
+#: A column's name and dtypes, its cast and whether it is copied, ``is_words``, ``counted``, ``besides``, ``starts``,
+#: ``below``, ``is_plain`` and ``has_more``. One tuple is nearer at hand than as many attributes.
+_Read: TypeAlias = tuple[
+    str, Container[DType], str, bool, bool, str, int, "Total | None", "Total | None", bool, bool
+]
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,11 @@ class Column:
         object.__setattr__(self, "counted", quantity if counts else "")
         object.__setattr__(self, "besides", sum(map(int, more_rows)) if counts else 0)
         object.__setattr__(self, "nothing", _no_rows(self.dtype, len(self.fields) or self.columns))
+        read = (
+            self.name, self.dtypes, self.cast, not self.mapped, self.is_words, self.counted, self.besides,
+            self.starts, self.below, self.is_plain, self.has_more,
+        )  # fmt: skip
+        object.__setattr__(self, "read", read)
 
     if TYPE_CHECKING:
         dtypes: ClassVar[Container[DType]]
@@ -135,6 +150,7 @@ class Column:
         counted: ClassVar[str]  # the quantity that its length tells, where that is one, less so many
         besides: ClassVar[int]
         nothing: ClassVar[Array | None]  # in place of a section that is missing, of no rows
+        read: ClassVar[_Read]  # what `read` looks at of each section
 
 
 def _no_rows(dtype: str, width: Total) -> Array | None:
@@ -186,40 +202,41 @@ def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str
     the value and its bound.
     """
     found: dict[str, Array] = {}
-    starting, bounded, others = [], [], []  # columns of which nothing more is said come first
+    starting, bounded, others = [], [], []  # sections of which nothing more is said, and columns of which more is
     column = columns[0]
+    get, setdefault = sections.get, sizes.setdefault
     try:
         for column in columns:
-            name = column.name
-            array = sections.get(name)
+            name, dtypes, cast, copied, is_words, counted, besides, starts, below, is_plain, has_more = column.read
+            array = get(name)
             if array is None:
                 found[name] = _made_up(column, sizes)
                 continue
-            if array.dtype not in column.dtypes:
+            if array.dtype not in dtypes:
                 raise _Wrong(f"has the dtype {array.dtype.str[1:]}, must have {column.dtype}")
-            if column.cast:
-                array = array.astype(column.cast)
-            elif not column.mapped and not array.flags.writeable:
+            if cast:
+                array = array.astype(cast)
+            elif copied and not array.flags.writeable:
                 array = array.copy()
-            if column.is_words:
+            if is_words:
                 found[name] = _checked_words(column, array, sizes)
                 continue
             found[name] = array
-            count = len(array) - column.besides
-            if not column.counted or array.ndim > 1 or sizes.setdefault(column.counted, max(count, 0)) != count:
+            count = len(array) - besides
+            if not counted or count < 0 or array.ndim > 1 or setdefault(counted, count) != count:
                 _fix(array, column.rows, column.width, sizes)
-            if column.starts is not None:
-                last = _fix_end(array, column.starts, sizes)
-                if column.is_plain and not 0 < column.widest < last:
-                    starting.append(column)
-                elif last or column.has_more:
+            if starts is not None:
+                last = _fix_end(array, starts, sizes)
+                if is_plain and not 0 < column.widest < last:
+                    starting.append(array)
+                elif last or has_more:
                     others.append(column)
-            elif column.is_plain:
-                bounded.append(column)
-            elif column.has_more:
+            elif is_plain:
+                bounded.append((below, array))
+            elif has_more:
                 others.append(column)
-        if not _are_within(starting, bounded, found, sizes):
-            others = starting + bounded + others  # one of them is wrong
+        if not _are_within(starting, bounded, sizes):
+            others = [column for column in columns if column.name in sections and not column.is_words]
         for column in others:
             array = found[column.name]
             if array.size:
@@ -256,29 +273,29 @@ _constants: dict[tuple[str, int], Array] = {}
 _LONGEST_CONSTANT = 1 << 20
 
 
-def _are_within(starting: list[Column], bounded: list[Column], found: Sections, sizes: Sizes) -> bool:
+def _are_within(starting: list[Array], bounded: list[tuple[Total | None, Array]], sizes: Sizes) -> bool:
     """Whether plain sections hold to their declarations, looked at in one pass: most are short.
 
-    Starts come first in that pass. None of them falls where there are no more falls than from one to the next.
+    Starts come first in that pass. None of them falls where there are no more falls than from one to the next. Of the
+    others it is given what they are below.
     """
-    arrays = [found[column.name] for column in starting]
-    falls = sum([array.item(-1) > 0 for array in arrays[:-1]])
-    begins, bounds = [sum(map(len, arrays))], []
-    for column in bounded:
-        array, quantity = found[column.name], column.below
+    falls = sum([array.item(-1) > 0 for array in starting[:-1]])
+    end = sum(map(len, starting))
+    arrays, begin, begins, bounds = starting, end, [], []
+    for quantity, array in bounded:
         below = MOST if quantity is None else sizes[quantity] if type(quantity) is str else total(quantity, sizes)
-        if below <= _LARGEST[array.dtype] and (size := array.size):
+        if below <= _TOPS[array.itemsize] and (size := array.size):
             arrays.append(array)
-            begins.append(begins[-1] + size)
+            begins.append(begin)
             bounds.append(below)
+            begin += size
     if not arrays:
         return True
     # What is below 0 in an int32 has become so by a cast, and is a large number again.
     numbers = np.concatenate(arrays, None, dtype=np.uint32, casting="unsafe")
-    end = begins[0]
     if end and _count(numbers[1:end] < numbers[: end - 1]) != falls:
         return False
-    return not bounds or all(map(lt, np.maximum.reduceat(numbers, begins[:-1]).tolist(), bounds))
+    return not bounds or all(map(lt, np.maximum.reduceat(numbers, begins).tolist(), bounds))
 
 
 def _check(column: Column, array: Array, sizes: Sizes, others: Sections) -> None:
@@ -390,7 +407,7 @@ def _check_order(column: Column, keys: Array, others: Sections) -> None:
 def _check_gaps(gaps: Array, starts: Array, below: int) -> None:
     """Check that no list comes to an id out of bounds. (Sums of 2**32 gaps are below 2**48.)"""
     begins = starts[: bisect_left(starts.data, len(gaps))]  # of an empty list one gap of the next is looked at
-    if (top := max(np.add.reduceat(gaps, begins, dtype=np.int64).tolist())) >= below:
+    if (top := int(_largest(np.add.reduceat(gaps, begins, dtype=np.int64), None))) >= below:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from enum import IntEnum
 from itertools import count
-from weakref import WeakSet
+from weakref import ref
 
 #: Seconds after which long work under a lock lets others have it.
 SLICE = 0.005
@@ -67,7 +67,7 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         self._since = time.monotonic()  # when work began, or it was passed on last, seconds
         with _registry:
             self.serial = next(_serials)
-            _locks.add(self)
+            _locks.add(ref(self, _locks.discard))
 
     def begin(self) -> None:
         """Count the next slice from now on: the owner has just taken the lock."""
@@ -93,7 +93,7 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
             self._since = time.monotonic()
 
 
-_locks: WeakSet[Lock] = WeakSet()
+_locks: set[ref[Lock]] = set()  # `WeakSet.add` is Python, and each machine has a lock
 _serials = count()
 _registry = threading.RLock()  # guards `_locks`
 _held: list[Lock] = []  # from before a fork to after it
@@ -115,14 +115,18 @@ def at_fork(
             hooks.append(hook)
 
 
+def _alive() -> list[Lock]:
+    return [lock for each in _locks.copy() if (lock := each()) is not None]
+
+
 def _before_fork() -> None:
     while True:
         with _registry:
-            found = sorted(_locks, key=lambda lock: (lock.rank, lock.serial))
+            found = sorted(_alive(), key=lambda lock: (lock.rank, lock.serial))
         for lock in found:
             lock.acquire()
         _registry.acquire()
-        if set(_locks) <= set(found):
+        if set(_alive()) <= set(found):
             break
         _registry.release()  # somebody made a lock meanwhile, which may come before others in the order
         for lock in reversed(found):

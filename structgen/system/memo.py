@@ -43,8 +43,7 @@ class Memo(dict[K, V]):
     __slots__ = ("_most", "_weigh", "_weight")
 
     def __init__(self, most: int, weigh: Callable[[V], int] | None = None) -> None:
-        super().__init__()
-        self._most = most
+        self._most = most  # the dictionary is made already
         self._weigh = weigh
         self._weight = 0  # at least that of all values, for some were replaced
 

@@ -12,20 +12,23 @@ import os
 import threading
 import time
 import uuid
+from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..cache.cache import Cache
 from ..cache.in_memory import InMemory
 from ..errors import FormatError, StructgenError
 from ..index_store import vocabulary_key
 from ..progress import Progress
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
+from .pipeline import NOT_KEPT, NOT_STORED, PipelinedCache
 from .values import Outcome, Status
 from .watch import Watch
 
 if TYPE_CHECKING:
+    from ..cache.cache import Cache
     from ..cache.entry import Tag
     from ..cache.remote.values import ObjectStore
     from ..definitions import Definition
@@ -34,6 +37,15 @@ if TYPE_CHECKING:
 
 #: Vocabularies that a worker holds: tasks come grouped by theirs.
 _MOST_VOCABULARIES = 2
+
+#: Seconds after which a worker begins none of what else it was handed: somebody guessed wrong how long it takes.
+LONGEST_BATCH = 0.5
+
+#: Nobody else may see the folder of this machine.
+_REMEDIES = {
+    NOT_KEPT: "See `cache verify`.",
+    NOT_STORED: "Where the folder is shared, `structgen cache push` writes it.",
+}
 
 _LOADED = uuid.uuid4().hex
 
@@ -55,9 +67,9 @@ class CacheAddress:
             store = dataclasses.replace(store, write="now")
         return cls(str(cache.directory), cache.size_limit, cache.timeout, store)
 
-    def open(self) -> Cache:
+    def open(self) -> PipelinedCache:
         """The cache."""
-        return Cache(self.directory, size_limit=self.size_limit, timeout=self.timeout, store=self.store)
+        return PipelinedCache(self.directory, size_limit=self.size_limit, timeout=self.timeout, store=self.store)
 
 
 class SentTask(NamedTuple):
@@ -67,7 +79,8 @@ class SentTask(NamedTuple):
     key: str
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True)
+class Request:
     """Tasks as they are sent, all of one vocabulary.
 
     Parameters
@@ -90,6 +103,10 @@ class Request(NamedTuple):
     address: CacheAddress | None
     vocabulary: bytes | None = None
 
+    def __dask_tokenize__(self) -> tuple[str, int]:
+        """What Dask names its work by: it would hash all that is in it, which took half of the caller's time."""
+        return self.run, self.number
+
 
 class Done(NamedTuple):
     """What became of a task, and the values to be kept."""
@@ -100,7 +117,7 @@ class Done(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What comes back: what became of each task, and from which process. None: that process lacks the vocabulary."""
+    """What comes back: what became of the first tasks, and from which process. None: that lacks the vocabulary."""
 
     done: list[Done] | None
     process: str = ""
@@ -153,9 +170,7 @@ def compile_into(
     seconds, nbytes = time.perf_counter() - start, cache.size_of(key)
     made = present(index, key, nbytes or 0, seconds, "present" if index.origin == "cache" else "compiled")
     if nbytes is None:
-        # A server gets by without a cache; here, keeping the index was the point.
-        what = "compiled, but the cache did not keep it"
-        made = dataclasses.replace(made, status="failed", what=what, remedy="See `cache verify`.")
+        made = _not_kept(made, NOT_KEPT)
     return Done(made, [])
 
 
@@ -165,36 +180,41 @@ class _Worker:
     def __init__(self) -> None:
         self._vocabularies: Memo[str, Vocabulary] = Memo(_MOST_VOCABULARIES)
         self._of_thread = threading.local()  # values that are handed back go with the definition they are of
-        self._opened: tuple[CacheAddress, Cache] | None = None
+        self._opened: tuple[CacheAddress, PipelinedCache] | None = None
         self._watch = Watch()
 
     def answer(self, request: Request) -> list[Done] | None:
-        """What became of each task of a request; None where the vocabulary is not here."""
+        """What became of the tasks of a request; None where the vocabulary is not here.
+
+        Those that are not begun in time are left: others may have nothing to do.
+        """
         # The caller's own process, which is a worker of some executors, is not to end.
         patience = None if request.caller == this_process() else request.options.patience
         cache = None if request.address is None else self._open(request.address)
         vocabulary = self._vocabulary(request, cache)
         if vocabulary is None:
             return None
-        done = []
-        for item in request.items:
+        begun = []
+        with cache.pipeline([item.key for item in request.items]) if cache else nullcontext():
+            until = time.monotonic() + LONGEST_BATCH
+            for item in request.items:
+                with self._watch.limit(patience):
+                    begun.append(self._do(item, request, vocabulary, cache))
+                if time.monotonic() > until:
+                    break
             with self._watch.limit(patience):
-                done.append(self._do(item, request, vocabulary, cache))
-        return done
+                return [_published(done, writes) for done, writes in begun]
 
-    def _do(self, item: SentTask, request: Request, vocabulary: Vocabulary, shared: Cache | None) -> Done:
+    def _do(
+        self, item: SentTask, request: Request, vocabulary: Vocabulary, shared: PipelinedCache | None
+    ) -> tuple[Done, list[Future[str]]]:
+        """What became of a task, as far as it is known while some of it is on its way to the store."""
         memory = self._memory(request.run)
         memory.discard(item.key)  # asked for again: the answer got lost
-        cache = shared or memory
-        dropped = cache.metrics().store_dropped
         made, _, is_crash = compile_into(
-            item.definition, item.key, vocabulary, cache, request.options, None, is_one_of_many=True
+            item.definition, item.key, vocabulary, shared or memory, request.options, None, is_one_of_many=True
         )
-        if made.is_kept and cache.metrics().store_dropped > dropped:
-            # Nobody else may see the folder of this machine.
-            remedy = "Where the folder is shared, `structgen cache push` writes it."
-            made = dataclasses.replace(made, status="failed", what="the object store did not take it", remedy=remedy)
-        return Done(made, memory.take(), is_crash)
+        return Done(made, memory.take(), is_crash), shared.take() if shared else []
 
     def _vocabulary(self, request: Request, cache: Cache | None) -> Vocabulary | None:
         """That of a request: remembered, sent along, or in the cache."""
@@ -215,7 +235,7 @@ class _Worker:
         memory: InMemory = self._of_thread.memory
         return memory
 
-    def _open(self, address: CacheAddress) -> Cache:
+    def _open(self, address: CacheAddress) -> PipelinedCache:
         opened = self._opened
         if opened is None or opened[0] != address:
             opened = self._opened = address, address.open()
@@ -228,6 +248,21 @@ def read_vocabulary(buffer: bytes | memoryview, fingerprint: str) -> Vocabulary:
     if found.fingerprint != fingerprint:
         raise FormatError("this is another vocabulary", where=fingerprint)
     return found
+
+
+def _published(done: Done, writes: list[Future[str]]) -> Done:
+    """What became of a task, when all of it is where it goes."""
+    made = done.made
+    try:
+        hindered = [what for write in writes if (what := write.result())]
+    except Exception as error:
+        return Done(crashed(error, made.key, made.vocabulary), [], is_crash=True)
+    return done._replace(made=_not_kept(made, hindered[0])) if hindered and made.is_kept else done
+
+
+def _not_kept(made: Outcome, what: str) -> Outcome:
+    """A server gets by without a cache; here, keeping the index was the point."""
+    return dataclasses.replace(made, status="failed", what=what, remedy=_REMEDIES[what])
 
 
 _worker = _Worker()

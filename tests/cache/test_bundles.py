@@ -289,6 +289,37 @@ def test_damage_is_found_and_said(built: Path, tmp_path: Path) -> None:
         cache.verify(repair=True)
 
 
+@pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")
+def test_an_index_that_is_damaged_is_said_and_compiled(built: Path, tmp_path: Path) -> None:
+    """Its digest is looked at only then: an index has a checksum of its own."""
+    items, values = read(built.read_bytes())
+    kinds = [item["kind"] for item in items]
+    assert kinds.count("regex") == len(WORDS)
+    for i, kind in enumerate(kinds):
+        if kind == "regex":
+            values[i] = values[i][:-1] + bytes([values[i][-1] ^ 1])
+    path = tmp_path / "damaged.sgb"
+    path.write_bytes(written(items, values, signs=False))
+    cache = sg.Cache(path)
+    with pytest.warns(CacheWarning, match="digest.*Write the bundle again"):
+        index = sg.compile(definition_of(WORDS[0]), VOCABULARY, cache=cache)
+    assert index.origin == "compiled"
+    check_masks(index, WORDS[0])
+    assert served(path) == 0
+
+
+@pytest.mark.filterwarnings("ignore::structgen.errors.CacheWarning")
+def test_an_index_under_the_key_of_another_is_not_taken(built: Path, tmp_path: Path) -> None:
+    """With digests that fit, too."""
+    items, values = read(built.read_bytes())
+    whole, at = list(values), [i for i, item in enumerate(items) if item["kind"] == "regex"]
+    for i, other in zip(at, at[1:] + at[:1], strict=True):
+        items[i]["nbytes"], values[i] = items[other]["nbytes"], whole[other]
+    for signs in (False, True):
+        (tmp_path / "swapped.sgb").write_bytes(written(items, values, signs=signs))
+        assert served(tmp_path / "swapped.sgb") == 0
+
+
 @pytest.mark.parametrize("data", [b"", b"a file", bytes(1024), np.arange(4096, dtype=np.uint8).tobytes()])
 def test_a_file_that_is_no_bundle_is_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(data)

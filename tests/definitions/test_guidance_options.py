@@ -13,7 +13,8 @@ from structgen.definitions.guidance_options import KEY
 SCHEMA = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}
 TEXTS = [
     '{"a":[1,2]}', '{"a": [1, 2]}', '{ "a" : [ 1 , 2 ] }', '{\n  "a":   [1,2]}', '{"a":\t[1,2]}', '{"a":  [1,2]}',
-    "{}", '{"a":[]}', '{"a":[1;2]}', '{"a"= [1,2]}',
+    "{}", '{"a":[]}', '{"a":[1;2]}', '{"a"= [1,2]}', '{"a"_ [1-2]}', '{"a"_[1-2]}', '{"a" _  [1- 2 ]}', '{"a"=[1;2]}',
+    '{"a" : [1  ,  2]}',
 ]  # fmt: skip
 
 HONOURED = [
@@ -27,6 +28,10 @@ HONOURED = [
     {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
     {"whitespace_flexible": False, "item_separator": " , ", "key_separator": " : "},
     {"whitespace_flexible": True, "item_separator": ", ", "key_separator": ": "},
+    {"whitespace_flexible": False, "item_separator": r"\s{0,2},\s{0,2}", "key_separator": r"\s?:\s?"},
+    {"whitespace_flexible": False, "item_separator": "-", "key_separator": "_ "},
+    {"whitespace_flexible": True, "item_separator": "-", "key_separator": "_ "},
+    {"whitespace_flexible": True, "item_separator": ";|,", "key_separator": "=|: "},
 ]
 
 
@@ -65,11 +70,11 @@ def test_lenient() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"item_separator": "[ ]?,"}, "'item_separator' with .*is not honoured"),
+        ({"item_separator": "[ ]?,"}, "where whitespace may stand anyway"),
+        ({"item_separator": 5}, "'item_separator' with 5 is not honoured"),
         ({"key_separator": " : "}, "where whitespace may stand anyway"),
         ({"json_allowed_escapes": "nx"}, "'json_allowed_escapes' with"),
         ({"json_allow_general_unicode_escapes": 1}, "'json_allow_general_unicode_escapes' with 1"),
-        ({"json_allow_general_unicode_escapes": True, "json_allowed_escapes": "n"}, "json_allowed_escapes beside"),
         ({"other": 1}, "'other' with 1 is not honoured"),
         ({"lenient": "yes"}, "'lenient' with"),
         ({"whitespace_pattern": 5}, "'whitespace_pattern' with 5"),

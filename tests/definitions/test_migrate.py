@@ -27,7 +27,7 @@ PERSON = {
 PEOPLE = [
     '{"name":"a"}', '{"name": "a", "age": 3}', '{"age":3,"name":"a"}', '{"name":"\\u0061"}', '{"name":"\\/"}', '{ }',
     '{"name" :"a"}', '{\n  "name": "a"\n}', '{"name":"a","x":1}', '{"name": "a"}', '{"name":1}',
-    '{"name":"a", "age": 3}',
+    '{"name":"a", "age": 3}', '{"name"=?"a" | "age"=?3}', '{"name"="a"|"age"=3}', '{"name"=?"a"  "age"=?3}',
 ]  # fmt: skip
 
 
@@ -52,6 +52,7 @@ def by_xgrammar(grammar: Any, texts: list[str]) -> list[bool]:
         {"any_whitespace": False, "indent": 2}, {"any_whitespace": False},
         {"any_whitespace": False, "separators": (", ", ":")},
         {"any_whitespace": False, "indent": 2, "separators": (",", ":")},
+        {"any_whitespace": False, "separators": (" | ", "=?")},
     ],
 )  # fmt: skip
 def test_schemas_of_xgrammar(options: dict[str, Any]) -> None:
@@ -73,7 +74,7 @@ def test_grammars_and_regexes_of_xgrammar() -> None:
         texts = ["ac", "b", "x12", "a\nb", "axb", "", "x1"]
         judge = xgrammar.Grammar.from_regex(pattern)
         assert accepted(migrate.from_xgrammar(pattern, "regex"), texts) == by_xgrammar(judge, texts)
-    for separators in ("|", ":"), (",",):
+    for separators in ("", ":"), (",",):
         with pytest.raises(DefinitionError, match="separator"):
             migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=separators)
     with pytest.raises(UnsupportedError, match="unheard_of"):
@@ -353,6 +354,25 @@ def test_terms_of_outlines() -> None:
         migrate.from_outlines(a)
 
 
+@pytest.mark.parametrize(
+    ("schema", "regex"),  # which outlines_core.json_schema.build_regex_from_schema gives for them
+    [
+        ('{"const": 0.20, "type": "float"}', r"0\.2"),
+        ('{"enum": [1, "b"], "type": "any"}', '(1|"b")'),
+        ('{"anyOf": [{"const": "type", "type": "enum"}, {"const": 5}]}', '("type"|5)'),
+        (
+            '{"prefixItems": [{"const": {"type": ""}, "type": ""}], "items": false, "type": "array", "minItems": 1}',
+            r'\[[ ]?(\{[ ]?"type"[ ]?:[ ]?""[ ]?\})[ ]?\]',
+        ),
+    ],
+)
+def test_types_that_are_none_for_outlines(schema: str, regex: str) -> None:
+    found = migrate.from_outlines(JsonSchema(schema))
+    assert found.changes
+    texts = ["0.2", "0.20", "0.25", "1", '"b"', '"type"', "5", '[{"type":""}]', "[{}]", "null"]
+    assert accepted(found, texts) == [re.fullmatch(regex, text) is not None for text in texts]
+
+
 def test_llama_cpps_grammars_in_utf_8() -> None:
     assert accepted(migrate.from_llama_cpp('root ::= "é"'.encode()), ["é", "e"]) == [True, False]
     with pytest.raises(DefinitionError, match="not UTF-8"):
@@ -375,6 +395,28 @@ def test_llama_cpp() -> None:
         migrate.from_llama_cpp({"type": "text"})
     with pytest.raises(DefinitionError, match="no grammar"):
         migrate.from_llama_cpp(3)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "prefixItems": {"type": "null"}},
+        {"type": "array", "items": {"type": "boolean"}, "prefixItems": {"type": "null"}, "minItems": 1},
+        {"type": "array", "items": {"type": "array", "prefixItems": {"type": "null"}}},
+        {"anyOf": [{"type": "array", "prefixItems": {"type": "null"}}, {"const": {"prefixItems": {"type": "null"}}}]},
+        {"$ref": "#/$defs/x", "$defs": {"x": {"type": "array", "prefixItems": {"type": "null"}, "maxItems": 1}}},
+        {"properties": {"prefixItems": {"type": "null"}}, "required": ["prefixItems"], "type": "object"},
+    ],
+    ids=str,
+)
+def test_prefix_items_of_llama_cpp(schema: dict[str, Any]) -> None:
+    llama_cpp = pytest.importorskip("llama_cpp")
+    texts = ["[]", "[null]", "[null,null]", "[true,false]", "[[null,null]]", "[null,1]", "{}", "null"]
+    texts += ['{"prefixItems":null}', '{"items":null}', '{"prefixItems": {"type": "null"}}']
+    texts += ['{"items": {"type": "null"}}']
+    judge = migrate.from_llama_cpp(llama_cpp.LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False))
+    found = migrate.from_llama_cpp({"type": "json_object", "schema": schema})
+    assert accepted(found, texts) == accepted(judge, texts)
 
 
 # -- lm-format-enforcer ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Collection
 from concurrent.futures import BrokenExecutor, Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import parent_process
 from pathlib import Path
 from threading import Condition, Thread
@@ -158,7 +158,7 @@ class MortalExecutor(Executor):
             fates.begun += 1
             is_deadly = pattern in fates.deadly or fates.begun in fates.deaths
             if is_deadly or fates.failing.get(pattern, 0) > 0:
-                fn(request._replace(items=request.items[:number]))
+                fn(replace(request, items=request.items[:number]))
                 if is_deadly:
                     raise BrokenExecutor("a worker died")
                 fates.failing[pattern] -= 1

@@ -130,7 +130,7 @@ ROOMS = {
         " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
-    "migrate": "definitions",
+    "migrate": "compiler.json_schema.read definitions",
     "doctor": "cache",
     "cli": (
         "api cache certificates compiler.grammar.load definitions doctor explanations index_store pages runtime.core"

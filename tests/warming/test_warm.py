@@ -24,8 +24,9 @@ from structgen.errors import ArgumentError
 from structgen.index_store import vocabulary_key
 from structgen.progress import silent
 from structgen.warming import warm as warming
-from structgen.warming.plan import plan
+from structgen.warming.plan import plan, weight
 from structgen.warming.values import Outcome, Status
+from structgen.warming.worker import CacheAddress
 
 #: The same tokens in another order.
 OTHER = sg.Vocabulary.from_bytes([None, *(bytes([i]) for i in range(256))], eos_ids=[0])
@@ -182,6 +183,43 @@ def test_an_order_that_is_known_in_part() -> None:
     assert [task.weight for task in left] == sorted((task.weight for task in left), reverse=True)
 
 
+def test_what_becomes_known_meanwhile_changes_the_order_of_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structgen.warming.plan._SORTED_ONCE", 2)
+    given = [sg.Regex(f"[ab]{{{count}}}" * count) for count in range(1, 9)]
+    planned = plan(given, [VOCABULARY], (1, 1))
+    tasks = iter(planned)
+    first = next(tasks)
+    first.of.seconds, planned._distinct[-1].seconds = 1.0, 100.0
+    order = [each.wanted[0].position for each in (first, *tasks)]
+    assert order == [7, 6, 0, 5, 4, 3, 2, 1]
+    assert planned.left == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("vocabularies", [[], [VOCABULARY], [VOCABULARY, OTHER]])
+def test_what_weighs_nothing_is_a_task_as_well(vocabularies: list[sg.Vocabulary]) -> None:
+    given = [sg.Regex(letter) for letter in "abc"]
+    planned = plan(given, vocabularies, (1, 1))
+    for each in planned._distinct:
+        each.seconds = 0.0
+    assert len(list(planned)) == len(planned) == 3 * len(vocabularies)
+
+
+def test_what_takes_long_is_begun_for_all_vocabularies_before_the_rest() -> None:
+    given = [sg.Regex(f"[ab]{{{count}}}" * count) for count in range(1, 9)]
+    third = sg.Vocabulary.from_bytes([b"!", None, *(bytes([i]) for i in range(256))], eos_ids=[1])
+    planned = plan(given, [VOCABULARY, OTHER, third], (1, 1))
+    tasks = iter(planned)
+    for task in islice(tasks, 8):
+        task.of.seconds = {2: 1e6, 5: 2e6}.get(task.wanted[0].position, 1e-6 * task.wanted[0].position)
+        task.of.weight = 1000.0
+    left = [(task.vocabulary, task.wanted[0].position) for task in tasks]
+    rest = [7, 6, 4, 3, 1, 0]
+    assert left == [
+        *((vocabulary, position) for vocabulary in (OTHER, third) for position in (5, 2)),
+        *((vocabulary, position) for vocabulary in (OTHER, third) for position in rest),
+    ]
+
+
 def test_seconds_are_kept_of_what_is_compiled(tmp_path: Path) -> None:
     done: list[str] = []
     report = sg.warm(
@@ -302,8 +340,8 @@ def test_values_whose_answer_got_lost_are_handed_back_to_the_next_caller(tmp_pat
 
 
 def test_workers_with_another_folder_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = lambda address: sg.Cache(tmp_path / "theirs")  # noqa: E731
-    monkeypatch.setattr("structgen.warming.worker.CacheAddress.open", elsewhere)
+    theirs = CacheAddress.of(sg.Cache(tmp_path / "theirs"))
+    monkeypatch.setattr("structgen.warming.lanes.CacheAddress.of", lambda cache: theirs)
     report = sg.warm(DEFINITIONS[:2], VOCABULARY, sg.Cache(tmp_path / "mine"), executor=Fates().executor)
     assert {each.what for each in report.failed} == {"a worker kept it, but not in this cache"}
     assert len(report.failed) == 2
@@ -411,6 +449,12 @@ def test_keywords_weigh_more_than_descriptions() -> None:
     given = [plain, shorter, dates, longer]
     found = list(plan(given, [VOCABULARY], (1, 1)))
     assert [given[each.wanted[0].position] for each in found] == [dates, longer, plain, shorter]
+
+
+def test_what_repeats_often_weighs_more() -> None:
+    patterns = ["^a*$", "^[a-z]{9}$", "^a{1,55}$", f"^a{{{10**8}}}$"]
+    weights = [weight(sg.JsonSchema({"type": "string", "pattern": pattern})) for pattern in patterns]
+    assert [each - weights[0] for each in weights] == [0, 9, 55, 100]
 
 
 def test_what_the_store_has_costs_one_request_each(tmp_path: Path) -> None:

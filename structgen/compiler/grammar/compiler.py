@@ -40,8 +40,9 @@ from .load.refusals import Places
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
 from .parser.ambiguity import check_ambiguity
-from .parser.empty_rules import with_texts, without_empty_rules
+from .parser.empty_rules import with_texts, without_cycles, without_empty_rules
 from .parser.lalr import Lalr
+from .parser.symbols import Symbols
 from .unlexed import not_lexed, unlexed
 
 #: Places in rules, and in the parser's states, of which names are kept.
@@ -150,7 +151,9 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     """
     table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
     if ambiguity == "all":
-        conflicts.check_finite(table.symbols)
+        if conflicts.comes_to_itself(table.symbols):
+            grammar = without_cycles(grammar, meter)
+            table = lalr.build(grammar, meter, resolve=False)
     else:
         if any(conflict.winner is None for conflict in table.conflicts) and any(table.symbols.nullable):
             grammar, table = _without_conflicts_of_empty_rules(grammar, table, meter)
@@ -281,12 +284,26 @@ def read_rules(definition: Grammar, meter: Meter) -> ContextFreeGrammar:
     grammar = with_attributes(grammar, attributes, meter)
     if text != plain or marked.structured:
         grammar = _with_automata(grammar, marked.structured, meter)
-    found = _with_optional_terminals(grammar, meter)
+    found = _with_optional_terminals(grammar, _empty_grammars(definition, meter), meter)
     if not options.get(IGNORE_ONCE):
         return found
     if indentation:
         raise UnsupportedError("ignore_once beside indentation is not read", remedy="Leave one of the two out.")
     return ignored_once(found)
+
+
+def _empty_grammars(definition: Grammar, meter: Meter) -> set[str]:
+    """The terminals that stand for grammars which may be empty. Raises the errors of `read_rules`."""
+    inner = {name: definition.within(text) for name, text in definition.marked.grammars.items()}
+    inner |= {name: each for name, each in definition.definitions if isinstance(each, Grammar)}
+    found = set()
+    for name, each in inner.items():
+        if not each.marked.grammars and not each.definitions:  # which are refused when they are lowered
+            rules = read_rules(each, meter)
+            symbols = Symbols.of(rules)
+            if symbols.nullable[symbols.names.index(rules.start)]:
+                found.add(name)
+    return found
 
 
 def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], meter: Meter) -> ContextFreeGrammar:
@@ -320,12 +337,14 @@ def _without_barren(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
     )  # fmt: skip
 
 
-def _with_optional_terminals(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
+def _with_optional_terminals(grammar: ContextFreeGrammar, empty: set[str], meter: Meter) -> ContextFreeGrammar:
     """The grammar with rules that say where terminals are left out, in place of terminals that match nothing.
 
-    Lark refuses these; llguidance means this by them. Raises `DefinitionError` and `BudgetExceededError`.
+    Lark refuses these; llguidance means this by them. Besides what is lexed, those with ``empty`` names are left out.
+    Raises `DefinitionError` and `BudgetExceededError`.
     """
     optional, only_empty = scanner.optional(grammar.terminals, meter)
+    optional |= empty.intersection(each.name for each in grammar.terminals)
     only_empty |= {each.name for each in grammar.terminals if each.max_tokens == 0 and each.name in optional}
     optional -= only_empty
     if not optional and not only_empty:
@@ -346,8 +365,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     Raises the errors of `load` and `compile_rules`, and `UnsupportedError` for captures where texts may have several
     parses.
     """
-    grammar = without_budgeted(read_rules(definition, meter))
-    ambiguity = _ambiguity(definition, grammar, meter)
+    grammar, ambiguity = _decided(definition, without_budgeted(read_rules(definition, meter)), meter)
     tables = compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
         indentation=definition.postlex, tell=not _is_shipped(definition.path),
@@ -355,13 +373,22 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
 
 
-def _ambiguity(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> str:
-    """How to decide conflicts; where there are captures and no conflicts, all parses are the one that has them."""
+def _decided(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> tuple[ContextFreeGrammar, str]:
+    """A grammar and how to decide its conflicts; where there are captures all parses are the one that has them.
+
+    Nothing that is empty is captured, so that parses which differ in what is empty have the same captures.
+    """
     if definition.ambiguity == "resolve" or not grammar.captures:
-        return definition.ambiguity
-    if lalr.build(grammar, meter).conflicts:
+        return grammar, definition.ambiguity
+    table = lalr.build(grammar, meter)
+    if table.conflicts and any(table.symbols.nullable):
+        if conflicts.comes_to_itself(table.symbols):
+            raise _uncaptured("rules that come to themselves without having read anything", grammar.captures[0].rule)
+        grammar = without_empty_rules(grammar, (), (), meter)
+        table = lalr.build(grammar, meter)
+    if table.conflicts:
         raise _uncaptured('conflicts that ambiguity="all" keeps', grammar.captures[0].rule)
-    return "resolve"
+    return grammar, "resolve"
 
 
 def _uncaptured(what: str, rule: str) -> UnsupportedError:

@@ -7,7 +7,10 @@ it so that ``M`` accepts and every marker tells the truth about its place. Truth
 - ``(?<=B)``: the bytes before ``#k`` are in ``Σ*B``. Run that automaton along, and let ``#k`` pass only where it
   accepts (or, for ``(?<!B)``, where it does not).
 - ``(?=B)``: the bytes after ``#k`` are in ``BΣ*``. The words with a *lying* marker are ``.. #k r`` with ``r`` not in
-  ``BΣ*``, a nondeterministic automaton; determinise and complement it.
+  ``BΣ*``, a nondeterministic automaton; determinise and complement it. Where ``#k`` may stand anywhere, that has
+  states for sets of places where it stood, 2^n at worst. ``M`` has it in few places; so where these are many states,
+  only words of ``M`` are determinised: with the lying marker as a symbol ``!`` of its own, ``M`` is intersected with
+  ``.. ! r``, and ``!`` is then read as ``#k``.
 
 Intersect ``M`` with each condition, erase the markers, determinise. No approximation anywhere; the budget bounds
 the products. (interegular's FSM class was measured too: its `crawl` looks every new state up in
@@ -22,19 +25,24 @@ look-ahead stands at the start, where there is nothing else). Otherwise it is re
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ...budget import Meter
-from ...errors import UnsupportedError
+from ...errors import BudgetExceededError, UnsupportedError
 from ..automata.dfa import Dfa, add_to, complement, determinize, intersect, minimize, total
-from ..automata.nfa import BYTES, NfaBuilder
+from ..automata.nfa import BYTES, Nfa, NfaBuilder
 from .measures import measure
 from .syntax import Alternate, Concat, Look, Node, Repeat
 
 #: Look-around inside look-around inside ...: each level is a recursive call.
 MAX_NESTING = 12
+
+#: States of the words with a lying marker up to which it is not worth asking where the pattern has markers.
+_FEW = 1000
 
 
 class AnchoredLook(NamedTuple):
@@ -53,8 +61,10 @@ def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., D
         check_nesting(look, at_edge, meter)
         item = language(look.item, meter, edges=False, suffix=not (look.behind or look.whole),
                         prefix=look.behind and not look.whole)  # fmt: skip
-        side = _behind if look.behind else _ahead
-        condition = side(item, k, len(looks), look.negate, meter)
+        if look.behind:
+            condition = _behind(item, k, len(looks), look.negate, meter)
+        else:
+            condition = _ahead(dfa, item, k, look.negate, meter)
         dfa = intersect(dfa, condition, meter, f"look-around at column {look.column}")
     builder = NfaBuilder()
     start, accepting = add_to(builder, dfa)
@@ -65,10 +75,7 @@ def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., D
     edges = edges[edges[:, 1] < BYTES]
     edges[:, 2] = np.minimum(edges[:, 2], BYTES - 1)
     builder.edge_blocks.append(edges)
-    accept = builder.state()
-    for s in accepting:
-        builder.epsilon(s, accept)
-    return minimize(determinize(builder.build(start, accept), meter, "resolving look-around"), meter)
+    return minimize(determinize(_accepting(builder, start, accepting), meter, "resolving look-around"), meter)
 
 
 def _behind(before: Dfa, marker: int, markers: int, negate: bool, meter: Meter) -> Dfa:
@@ -86,20 +93,51 @@ def _behind(before: Dfa, marker: int, markers: int, negate: bool, meter: Meter) 
     return determinize(builder.build(start, accept), meter, "look-behind")
 
 
-def _ahead(after: Dfa, marker: int, markers: int, negate: bool, meter: Meter) -> Dfa:
-    """The words in which every ``#marker`` is followed by a suffix in (or, negated, not in) ``after``."""
-    builder = NfaBuilder(markers)
-    liars = total(after) if negate else complement(after)
-    inner, accepting = add_to(builder, liars)
-    base = inner - liars.start
-    for s in range(liars.states):
-        builder.edge(base + s, BYTES, BYTES + markers - 1, base + s)
-    start, accept = builder.state(), builder.state()
-    builder.edge(start, 0, BYTES + markers - 1, start)
-    builder.edge(start, BYTES + marker, BYTES + marker, inner)
+def _ahead(words: Dfa, after: Dfa, marker: int, negate: bool, meter: Meter) -> Dfa:
+    """Words, at least those of ``words``, in which a suffix in (or not in) ``after`` follows every ``#marker``."""
+    doing = "negating look-ahead"
+    symbol, symbols = BYTES + marker, len(words.classes)
+    wrong = total(after) if negate else complement(after)
+    with suppress(BudgetExceededError):
+        liars = determinize(_behind_one(symbol, wrong, symbols), meter, doing, most=_FEW)
+        return complement(minimize(liars, meter))
+    return complement(minimize(_lying(words, symbol, wrong, meter, doing), meter))
+
+
+def _lying(words: Dfa, symbol: int, wrong: Dfa, meter: Meter, doing: str) -> Dfa:
+    """Those of ``words`` in which ``wrong`` follows some ``symbol``."""
+    one = len(words.classes)  # that symbol, as another one, which may stand wherever it does
+    marked = replace(
+        words,
+        table=np.hstack([words.table, words.table[:, [words.classes[symbol]]]]),
+        classes=np.append(words.classes, np.int32(words.n_classes)),
+    )
+    behind_one = determinize(_behind_one(one, wrong, one), meter, doing)
+    builder = NfaBuilder(one - BYTES)
+    start, accepting = add_to(builder, intersect(marked, behind_one, meter, doing))
+    edges = builder.edge_blocks[0]
+    edges[edges[:, 1] == one, 1:3] = symbol  # a range by itself: nothing else leads behind it
+    return determinize(_accepting(builder, start, accepting), meter, doing)
+
+
+def _behind_one(symbol: int, language: Dfa, symbols: int) -> Nfa:
+    """Words of some ``symbols`` that end, behind a ``symbol``, with a text in ``language`` with any markers."""
+    builder = NfaBuilder(max(symbol + 1, symbols) - BYTES)
+    inner, accepting = add_to(builder, language)
+    first = inner - language.start
+    for s in range(first, first + language.states):
+        builder.edge(s, BYTES, symbols - 1, s)
+    start = builder.state()
+    builder.edge(start, 0, symbols - 1, start)
+    builder.edge(start, symbol, symbol, inner)
+    return _accepting(builder, start, accepting)
+
+
+def _accepting(builder: NfaBuilder, start: int, accepting: list[int]) -> Nfa:
+    accept = builder.state()
     for s in accepting:
         builder.epsilon(s, accept)
-    return complement(minimize(determinize(builder.build(start, accept), meter, "negating look-ahead"), meter))
+    return builder.build(start, accept)
 
 
 def check_nesting(look: Look, at_edge: bool, meter: Meter | None = None) -> None:

@@ -2,8 +2,8 @@ r"""Reads Python's `re` syntax into the tree of `syntax`.
 
 *The grammar is re's,* down to which braces are literal and which backslash hides a ``)`` in a comment: a
 pattern is malformed here when `re.compile` says so. Exceptions: look-behind may have any width; ``\p{..}``
-and ``\P{..}`` are general categories; what no finite automaton can follow is refused by name
-(`UnsupportedError`).
+and ``\P{..}`` are general categories; look-around may decide between two options, ``(?(?=a)b|c)``; what no finite
+automaton can follow is refused by name (`UnsupportedError`).
 
 *Abbreviations are spelled out.* Flags are applied to the characters they touch; ``^``, ``$``, ``\A``, ``\Z``,
 ``\b`` and ``\B`` become look-around.
@@ -52,6 +52,7 @@ _GROUP_COMMENT = re.compile(r"[^\\)]*(?:\\.[^\\)]*)*\)", re.DOTALL)
 _LINE_COMMENT = re.compile(r"[^\\\n]*(?:\\.[^\\\n]*)*\n?", re.DOTALL)
 
 _FLAGS = re.compile(r"([aiLmsux]*)(-[aiLmsux]+)?([:)])")
+_CONDITION = re.compile(r"\?(<?)([=!])")
 _OCTAL = re.compile(r"0[0-7]{0,2}|[1-7][0-7]{2}")
 _CLASS_OCTAL = re.compile(r"[0-7]{1,3}")
 _REFERENCE = re.compile(r"[1-9][0-9]?")
@@ -166,6 +167,11 @@ class PythonReader(PatternReader):
                 raise self.malformed("missing ), unterminated comment", start, "Close it with ).")
         elif char in "aiLmsux-":
             self._inline_flags(start)
+        elif char == "(" and (found := _CONDITION.match(self.pattern, self.index)):
+            self.push(start)
+            self.group.conditional = True
+            self.index = found.end()
+            self.push(found.start() - 1, look=(found[1] == "<", found[2] == "!"))
         elif char in REFUSED_GROUPS:
             raise self.refused(REFUSED_GROUPS[char], start)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ...budget import Meter
@@ -45,11 +45,16 @@ ESCAPE_IT = "To match the character itself, put a backslash before it."
 
 @dataclass(slots=True)
 class _Group:
-    """A group that is still open, or the whole pattern. ``look`` is (behind, negate)."""
+    """A group that is still open, or the whole pattern. ``look`` is (behind, negate).
+
+    Of a conditional the first thing is a look-around, its ``condition`` once that is closed.
+    """
 
     start: int
     flags: int
     look: tuple[bool, bool] | None = None
+    conditional: bool = False
+    condition: Look | None = None
     options: list[Node] = field(default_factory=list)
     parts: list[Node] = field(default_factory=list)
     begins: list[int] = field(default_factory=list)  # of the options but the first, as columns
@@ -257,16 +262,28 @@ class PatternReader(ABC):
             raise self.malformed("unbalanced parenthesis", self.index - 1, ESCAPE_IT)
         node = self.node()
         self.group = self.outer.pop()
-        self.add(node)
+        if self.group.conditional and self.group.condition is None and isinstance(node, Look):
+            self.group.condition = node
+            self.obstacle = "nothing to repeat"
+        else:
+            self.add(node)
 
     def node(self) -> Node:
         """What the innermost group matches."""
         self.group.end_option()
-        options = self.group.options
+        options = self._decided(self.group.condition) if self.group.condition else self.group.options
         body = options[0] if len(options) == 1 else self.alternate(options)
         if self.group.look is None:
             return body
         return Look(body, *self.group.look, whole=False, column=self.group.start + 1)
+
+    def _decided(self, condition: Look) -> list[Node]:
+        """The options of a conditional, each behind what decides for it."""
+        yes, *others = self.group.options
+        if len(others) > 1:
+            raise self.malformed("a conditional has more than two options", self.group.start, "Put them in a group.")
+        no = others[0] if others else EMPTY
+        return [Concat((condition, yes)), Concat((replace(condition, negate=not condition.negate), no))]
 
     def alternate(self, options: list[Node]) -> Node:
         """One of several options."""

@@ -214,7 +214,8 @@ class Program:
     interiors: dict[State, tuple[State, State]] = field(default_factory=dict)
     reads_tokens: bool = False
     counts_tokens: bool = False
-    #: The marks of states in and around arrays whose items must differ; see `structgen.runtime.pushdown.distinct`.
+    #: The marks of states in and around arrays whose items, and objects whose names, must differ; see
+    #: `structgen.runtime.pushdown.distinct`.
     distinct: dict[State, int] = field(default_factory=dict)
     #: What is said of the rules that states without edges stand for on the stack; see `runtime.pushdown.captures`.
     labels: dict[State, RuleLabel] = field(default_factory=dict)
@@ -280,6 +281,13 @@ class Program:
             return self.edges[state][:]
         columns = zip(plain.states, plain.lows, plain.highs, plain.targets, strict=True)
         return self.edges[state] + [Edge(low, high, (there,)) for here, low, high, there in columns if here == state]
+
+    def leave_out_empty(self) -> bool:
+        """Begin with what reads something, so that the empty text is none any more. False where there is no other."""
+        edges = self.edges_at(self.start)
+        self.start = self.state(self.names[self.start])
+        self.edges[self.start] = edges
+        return bool(edges)
 
     def append(self, other: Program) -> State:
         """Take over another program, its states and loops renumbered; returns what is its start here."""

@@ -379,7 +379,8 @@ def _is_usual(layout: JsonSchema, tagged: bool) -> bool:
     """
     excludes = all(tagged and "<" in each for each in layout.excludes)
     spelled = layout.escapes in ESCAPES
-    return layout.whitespace in WHITESPACE and layout.property_order == "schema" and spelled and excludes
+    is_plain = layout.property_order == "schema" and not layout.unique_names
+    return layout.whitespace in WHITESPACE and is_plain and spelled and excludes
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:

@@ -93,7 +93,7 @@ class SchemaReasons:
             found = self._solved(_Goal(frozenset({self._probes.root}), is_all=True), root)
             if not found:
                 self._meet_pending()
-            return found or self._of_order() or self._of_length() or self._by_leaving_out()
+            return found or self._of_order() or self._of_length() or self._of_names() or self._by_leaving_out()
         except OutOfBounds:
             self.notes.append("the schema has more alternatives than were looked at; the reason may be among them")
             return found
@@ -168,6 +168,13 @@ class SchemaReasons:
             return ()
         what = f"an array that no keyword bounds has no more items (max_items={self._probes.max_items})"
         return (Reason("option", ("max_items",), what, self._pieces.innermost()),)
+
+    def _of_names(self) -> _Found:
+        """Whether it is a name that comes twice."""
+        if not self._probes.unique_names or not self._revived((), "unique_names"):
+            return ()
+        what = "an object has no name twice (unique_names=True)"
+        return (Reason("option", ("unique_names",), what, self._pieces.innermost()),)
 
     def _revived(self, atoms: Iterable[Atom], option: str = "") -> bool:
         self._check_time()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..graphs.graph import Graph
 
 
+@lru_cache(1 << 4)
 def reader_of(kind: str) -> Reader | None:
     """What reads the sections of a kind of index, None for no known kind. The engine is imported when one is read."""
     if kind in ("regex", "fsm"):

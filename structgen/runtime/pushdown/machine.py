@@ -520,7 +520,7 @@ class PushdownMachine(InternedMachine[Thread]):
         tables = self.tables
         self.states = tables.states
         self._loops: list[list[int]] = tables.loops.tolist()
-        self._tests = tables.passes
+        self._tests = tables.passes if len(tables.tests) else []
         new = len(self._keeps)
         if self._loops:
             self._keeps += (-(tables.live[new:] >= 0).astype(np.int8)).tolist()

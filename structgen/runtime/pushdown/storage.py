@@ -35,6 +35,8 @@ SHARED = (
     Column("shared_next", rows="shared", below=COUNT, default=0),
 )
 
+_USES = [column.name for column in SHARED[1:]]
+
 #: Which of the shared masks that the file brings along are each name's; of some names it may have none.
 STORED = (Column("sh_first", rows=("names", 1), starts="stretches"),)
 
@@ -47,6 +49,8 @@ SETTLED = (
     Column("set_next", rows="decided", below=COUNT),
     Column("set_members", "u4", rows="sets", columns=2, below=_LOWER + 1, default=0),
 )
+
+_DECIDED = [column.name for column in SETTLED]
 
 #: All that is read in one pass.
 SECTIONS = (*tables.SECTIONS, *residuals.SECTIONS, *SHARED, *row_pool.SECTIONS, *SETTLED)
@@ -132,10 +136,10 @@ def _read_shared(rows: StateMasks, found: Sections, where: str) -> None:
     if not rows.pool.are_shared(found["shared_row"]):
         raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
     names = _names(found["shared_hash"])
-    of, stretches, *others = (found[column.name].tolist() for column in SHARED[1:])
+    of, stretches, *others = [found[name].tolist() for name in _USES]
     if len(set(names)) < len(names) or len(set(zip(of, stretches, strict=True))) < len(of):
         raise FormatError("sections 'shared_name' and 'shared_place' have a stretch twice", where=where)
-    rows.shared.adopt([*zip([names[i] for i in of], stretches, *others, strict=True)])
+    rows.shared.adopt(list(zip([names[i] for i in of], stretches, *others, strict=True)))
 
 
 def _names(hashes: Array) -> list[bytes]:
@@ -160,7 +164,7 @@ def _read_stored(
 
 
 def _read_decided(rows: StateMasks, found: Sections, where: str) -> None:
-    *decided, words = (found[column.name] for column in SETTLED)
+    *decided, words = [found[name] for name in _DECIDED]
     rows.stored = StoredMasks(*decided)
     if len(words):
         of_each = _set_rows(rows.tables)

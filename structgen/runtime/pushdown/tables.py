@@ -31,8 +31,9 @@ MOST_MEMBERS, PAIR = 1 << 10, 62
 #: worked out is forgotten. To lay out a table of twice the size, with the sets that are there, takes half a second.
 _SET_BYTES = 1 << 28
 
-#: The marks of states: behind the opening bracket of an array whose items must differ; behind one of its items.
-OPENS_ARRAY, ENDS_ITEM = 1, 2
+#: The marks of states: behind the opening bracket of an array whose items must differ, and behind one of its items;
+#: behind the opening brace of an object whose names must differ, behind a name, and behind a member.
+OPENS_ARRAY, ENDS_ITEM, OPENS_OBJECT, ENDS_NAME, ENDS_MEMBER = range(1, 6)
 
 #: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
@@ -52,7 +53,7 @@ SECTIONS = (
     Column("like", rows="states", below=("states", 1)),
     replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
     LIVE,
-    Column("distinct", "u1", rows="marked", below=3, default=0),
+    Column("distinct", "u1", rows="marked", below=6, default=0),
     Column("tests", "i4", rows="tests", fields=((-1, 1 << 31), *[(0, 1 << 31)] * 3), default=0),
     Column(
         "records", "i4", rows="records", default=0,
@@ -68,6 +69,8 @@ SECTIONS = (
     Column("sequence", rows="sequence", below="states"),
 )  # fmt: skip
 
+
+_NAMES = [column.name for column in SECTIONS]
 
 _BYTES = bytes(range(256))
 
@@ -131,8 +134,8 @@ class PushdownTables:
         By state that is never above another one: a state, and the one behind it, such that with every byte it does as
         the first above the second. Not kept in files.
     distinct:
-        ``uint8[states]`` where there are arrays whose items must differ, else empty: `OPENS_ARRAY` or `ENDS_ITEM` of
-        the states of such; see `structgen.runtime.pushdown.distinct`.
+        ``uint8[states]`` where there are arrays whose items, or objects whose names, must differ, else empty: the
+        marks of the states of such; see `structgen.runtime.pushdown.distinct`.
     labels:
         The states that stand for rules with captures and temperatures.
     """
@@ -406,7 +409,7 @@ class PushdownTables:
         cls, found: Sections, sizes: Sizes, where: str, tokens: TokenTables | None = None
     ) -> PushdownTables:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
-        own: dict[str, Any] = {column.name: found[column.name] for column in SECTIONS}
+        own: dict[str, Any] = {name: found[name] for name in _NAMES}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
         likes = np.zeros(len(like) + 1, like.dtype)

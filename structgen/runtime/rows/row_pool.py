@@ -211,9 +211,10 @@ class RowPool:
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
         base, start = self._flat
-        numbers, first = rows.tolist(), self._flat_bases + 1
-        own = [base[row] for row in numbers]
-        return own == [*range(first, first + len(own))] and all(start[row] == start[row + 1] for row in numbers)
+        for number, row in enumerate(rows.tolist(), self._flat_bases + 1):
+            if base[row] != number or start[row] != start[row + 1]:
+                return False
+        return True
 
     def _add_list(self, base: int, ids: Array) -> int:
         gaps = encode_gaps(ids)
@@ -456,12 +457,14 @@ _LONGEST_CHAIN = 64
 
 def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
-    if not len(row_base) or np.maximum.reduceat(row_base, (0,)).item() <= bases + shared:
-        return True
-    rows = row_base.astype(np.int64) - (1 + bases + shared)
-    if np.count_nonzero(rows >= np.arange(len(rows))):
+    users = (row_base > bases + shared).nonzero()[0]
+    before = row_base[users] - (1 + bases + shared) if len(users) else users
+    if np.count_nonzero(before >= users):
         return False
-    chained = rows[rows >= 0]
+    if len(users) < _LONGEST_CHAIN:
+        return True  # each row of a chain but the first is a user
+    rows = row_base.astype(np.int64) - (1 + bases + shared)
+    chained = before.astype(np.int64)
     for _ in range(_LONGEST_CHAIN):
         if not len(chained):
             return True

@@ -2,6 +2,7 @@ r"""Lark's syntax, feature by feature: Lark judges texts, changed at random, byt
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -369,6 +370,14 @@ def test_starts(lexer: str) -> None:
     for start in ("start", "other"):
         found = agrees(text, "abc", lexer=lexer, start=start, texts=("ab", "b", "cab", "acab"))
         assert min(found.values()) > 10
+
+
+def test_conditionals_of_the_regex_package() -> None:
+    text = 'start: NAME ("," NAME)*\nNAME: /(?(?=1)1+a?|[ab1]+)/'
+    parser, index = Lark(text, parser="lalr", regex=True), sg.compile(sg.Grammar(text), BYTES, eager=False)
+    for length in range(6):
+        for sample in map("".join, product("1a,b", repeat=length)):
+            assert index.match(sample.encode()).accepted == parses(parser, sample), sample
 
 
 def test_what_is_declared_needs_a_definition() -> None:

@@ -415,6 +415,42 @@ def test_look_behind_of_any_width(pattern: str) -> None:
         assert fullmatch(tree, text) == bool(regex.fullmatch(pattern, text)), text
 
 
+CONDITIONALS = rows(r"""
+(?(?=a)a*|b*)
+(?(?!a)b|a*)b?
+[ab]*(?(?<=a)b|a)
+(?(?<!b)a)b*
+(?(?=ab)|b*)[ab]*
+(?:(?(?=b)b{2}|a))*
+(?(?=a)(?(?=ab)ab|a)|b+)
+(?(?=a|bb)[ab]{2}|(?:b|ba)*)
+(?(?=b)|)a*
+(?(?=.*b$)[ab]*)
+(?i:(?(?=A)ab|b))
+""")
+
+
+@pytest.mark.parametrize("pattern", CONDITIONALS)
+def test_conditional_on_look_around(pattern: str) -> None:
+    """`re` has none; the `regex` package does, and judges here."""
+    regex = pytest.importorskip("regex")
+    tree = parse(pattern)
+    for text in texts_over("ab", 5):
+        assert fullmatch(tree, text) == bool(regex.fullmatch(pattern, text)), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "column"), [("(?(?=a)*b|c)", 8), ("b(?(?=a)b|c|d)", 2), ("(?(?=a)ab", 1), ("(?(?=a|b", 3)]
+)
+def test_malformed_conditional(pattern: str, column: int) -> None:
+    regex = pytest.importorskip("regex")
+    with pytest.raises(regex.error):
+        regex.compile(pattern)
+    with pytest.raises(DefinitionError) as caught:
+        parse(pattern)
+    assert caught.value.where == f"column {column}"
+
+
 PROPERTIES = rows(r"""
 \p{L}
 \pL
@@ -555,7 +591,8 @@ def check_verdict(pattern: str, flags: int = 0) -> None:
     """Assert that a pattern is malformed here exactly when it is for `re`; what is refused is left aside."""
     complaint, error = verdict_of_re(pattern, flags), verdict(pattern, flags)
     if error is None:
-        assert not complaint or "look-behind" in complaint or r"\p" in complaint.lower(), f"{pattern!r}: {complaint}"
+        beyond = "look-behind" in complaint or r"\p" in complaint.lower() or "(?(?" in pattern
+        assert not complaint or beyond, f"{pattern!r}: {complaint}"
     elif not isinstance(error, UnsupportedError):
         # Python 3.10 only warns of late flags, and "t" was an undocumented flag up to 3.12.
         late_flags = sys.version_info < (3, 11) and "flags not at the start" in error.what

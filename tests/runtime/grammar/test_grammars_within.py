@@ -83,6 +83,66 @@ def test_llguidance_accepts_no_more(name: str) -> None:
     assert found
 
 
+#: Inner grammars that may be empty, and those of the same texts but for the empty one.
+EMPTY = {
+    'start: "b"?': 'start: "b"',
+    'start: ("b" "a")*': 'start: ("b" "a")+',
+    "start: /(ab|c)*/": "start: /(ab|c)+/",
+    "start: A B\nA: /a?/\nB: /b?c?/": "start: A B | A | B\nA: /a/\nB: /bc?|c/",
+    'start: x*\nx: "a" | "c" x "b"': 'start: x+\nx: "a" | "c" x "b"',
+    'start: ("(" start ")")?': 'start: "()" | "(" start ")"',
+}
+#: Grammars around them, and the same with rules that say where they are left out.
+OUTER = {
+    'start: "a" X "c"': 'start: "a" X? "c"',
+    "start: X": "start: X?",
+    'start: (X "c")*': 'start: (X? "c")*',
+    'start: "a" x "b"\nx: X | "c"\n%ignore " "': 'start: "a" x? "b"\nx: X | "c"\n%ignore " "',
+    'start: "a" X X "c"': 'start: "a" X? X? "c"',
+    'start: (X | "a")* "b"': 'start: (X | "a")* "b"',
+}
+
+
+@pytest.mark.parametrize("inner", EMPTY)
+@pytest.mark.parametrize("outer", OUTER)
+def test_a_grammar_that_may_be_empty_is_left_out(outer: str, inner: str) -> None:
+    """As where the rules around it say so, in texts and in masks."""
+    tokens = [*(bytes([i]) for i in range(256)), b"ab", b"ba", b"abc", b"b ", b" a", b"()", b"(ac", None]
+    vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 1])
+    other = sg.Grammar(OUTER[outer].replace("X", f"%lark {{\n{EMPTY[inner]}\n}}"), ambiguity="all")
+    given = sg.Grammar(outer.replace("X", "@inner"), definitions={"INNER": sg.Grammar(inner)}, ambiguity="all")
+    written = sg.Grammar(outer.replace("X", f"%lark {{\n{inner}\n}}"), ambiguity="all")
+    expected = sg.compile(other, vocabulary, eager=False)
+    for index in (sg.compile(each, vocabulary, eager=False) for each in (given, written)):
+        for text in texts("abc" + "()" * ("(" in inner) + " " * (" " in outer), 4):
+            assert index.match(text.encode()).accepted is expected.match(text.encode()).accepted, text
+            guides = sg.Guide(index), sg.Guide(expected)
+            if all(guides[1].advance(byte) for byte in text.encode()):
+                assert all(map(guides[0].advance, text.encode()))
+                assert allowed(guides[0]) == allowed(guides[1]), text
+
+
+@pytest.mark.parametrize("most", [0, 2, 3])
+def test_a_grammar_with_a_budget_of_tokens_that_may_be_empty(most: int) -> None:
+    index = sg.compile(sg.Grammar(f'start: "a" x "b"\nx[max_tokens={most}]: %lark {{ start: "a"* }}'), BYTES)
+    for count in range(6):
+        guide = sg.Guide(index)
+        assert all(map(guide.advance, b"a" * (count + 1) + b"b")) is (count <= most)
+
+
+def test_where_llguidance_leaves_a_grammar_out() -> None:
+    llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
+    tokens = llguidance.LLTokenizer("byte")
+    for inner in ('start: "b"?', 'start: ("b" "a")*', 'start: A B\nA: /a?/\nB: /b?/'):
+        for outer in ('"<" X ">"', '("<" X ">")*', '"<" X X ">"'):
+            grammar = "start: " + outer.replace("X", f"%lark {{\n{inner}\n}}")
+            index = sg.compile(sg.Grammar(grammar, ambiguity="all"), BYTES, eager=False)
+            for text in ("<" + more for more in (*texts("ab<>", 3), "><>", "><ba>", "baba>", "ba><ba>", "ab>")):
+                matcher = llguidance.LLMatcher(tokens, grammar, log_level=0)
+                judged = matcher.try_consume_tokens([*text.encode()]) == len(text) and matcher.is_accepting()
+                assert index.match(text.encode()).accepted is judged, (grammar, text)
+
+
 @pytest.mark.parametrize(
     ("grammar", "says"),
     [
@@ -90,7 +150,7 @@ def test_llguidance_accepts_no_more(name: str) -> None:
         ('start: %lark { start: "a"', "%lark { is never closed"),
         ('start: "a" %lark start', "%lark without braces"),
         ('start: A\nA: %lark { start: "x" }', "holds LARK, which is no text for a lexer"),
-        ('start: %lark { start: "x"? }', "has the empty text"),
+        ('start: %lark { start: "" }', "has the empty text"),
         ('start: %lark { begin: "x" }', "there is no rule 'start'"),
         ('start: %lark { start: <|x|> }', "which nothing lexes"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -180,7 +181,37 @@ def test_texts_with_one_parse_have_captures_with_all_parses_too() -> None:
     assert ("word", 5, 6) in captured(found[0])
 
 
+#: Grammars whose texts have several parses, which differ in what is empty.
+EMPTY = [
+    'start: s | "c"\ns: maybe maybe maybe\nmaybe: "a" |',
+    'start: s "c"\ns: maybe "b" maybe\nmaybe: "a" | nothing\nnothing: "d"? "d"?',
+    'start: z x "c"\nx: "a" |\nz: "b" y y "d"\ny: x |',
+]
+
+
+@pytest.mark.parametrize("grammar", EMPTY)
+def test_parses_that_differ_in_what_is_empty_have_the_same_captures(grammar: str) -> None:
+    parser = Lark(grammar, parser="earley", lexer="basic", propagate_positions=True, keep_all_tokens=True)
+    marked = re.sub(r"^([a-z]+):", r"\1[capture]:", grammar, flags=re.M)
+    index = sg.compile(sg.Grammar(marked, ambiguity="all"), BYTES, eager=False)
+    judged = 0
+    for text in ("".join(letters) for length in range(7) for letters in product("abcd", repeat=length)):
+        guide = sg.Guide(index)
+        try:
+            expected = spans(parser, text)
+        except LarkError:
+            assert not all(map(guide.advance, text.encode())) or not guide.is_accepting(), text
+            continue
+        assert all(map(guide.advance, text.encode())), text
+        assert guide.is_accepting(), text
+        assert sorted(captured(guide)) == sorted(expected), text
+        judged += 1
+    assert judged > 3
+
+
 def test_what_has_several_parses_is_refused() -> None:
+    with pytest.raises(sg.errors.DefinitionError, match="themselves"):
+        sg.compile(sg.Grammar('start: s\ns[capture]: s e | "a"\ne:', ambiguity="all"), BYTES)
     with pytest.raises(UnsupportedError, match="one parse"):
         sg.compile(sg.Grammar('start: pair | pair "a"\npair[capture]: "a" | "a" "a"', ambiguity="all"), BYTES)
     with pytest.raises(UnsupportedError, match="part of another"):

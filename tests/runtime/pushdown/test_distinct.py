@@ -26,7 +26,7 @@ from structgen.compiler.json_schema.lower import unique
 from structgen.correction.endings import shortest_ending
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
-from structgen.runtime.pushdown.distinct.containers import Seen
+from structgen.runtime.pushdown.distinct.containers import Around, Seen
 from structgen.runtime.pushdown.distinct.endless import EndlessItems
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
@@ -201,8 +201,9 @@ def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str)
     nothing = other.__dict__["_endless"] = EndlessItems(other.tables, ())
     nothing.behind_commas = nothing.in_strings = False
     assert machine._endless.behind_commas == (name not in ("bounded", "short"))
-    assert machine._others_follow(Seen(None))
-    assert not other._others_follow(Seen(None))
+    seen = Seen(Around(None, ord("[")), None)
+    assert machine._others_follow(seen)
+    assert not other._others_follow(seen)
     refused = 0
     for _ in range(4):
         guide = sg.Guide(index)
@@ -291,7 +292,7 @@ def test_batches_have_the_guides_masks() -> None:
 def test_a_damaged_mark_is_refused() -> None:
     index = compiled(array({"type": "string"}))
     meta, sections = unpack(index.to_bytes(), "index")
-    for damaged in (np.full_like(sections["distinct"], 3), sections["distinct"][1:]):
+    for damaged in (np.full_like(sections["distinct"], 6), sections["distinct"][1:]):
         with pytest.raises(FormatError, match="distinct"):
             sg.Index.from_buffer(pack(meta, {**sections, "distinct": damaged}))
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
 
 import jsonschema
 import pytest
+from judges.finite_texts import check_masks
 from judges.guides import allowed, with_bytes
 
 import structgen as sg
@@ -93,21 +94,6 @@ def compiled(schema: Any, vocabulary: sg.Vocabulary = BYTES, **options: Any) -> 
     return sg.compile(sg.JsonSchema(schema, **options), vocabulary, eager=False)
 
 
-def texts(index: sg.Index, most: int) -> Iterator[bytes]:
-    """All texts of an index."""
-    machine = index.machine
-    todo = [(b"", machine.byte_state(machine.start))]
-    count = 0
-    while todo:
-        assert len(todo) < most
-        text, state = todo.pop()
-        if machine.may_stop(state):
-            yield text
-            count += 1
-            assert count < most
-        todo += [(text + bytes((byte,)), after) for byte, after in machine.following(state)]
-
-
 def is_valid(schema: Any, text: bytes) -> bool:
     try:
         value = json.loads(text)
@@ -122,42 +108,6 @@ def test_masks_by_all_texts(name: str) -> None:
     options = {"whitespace": "compact", **options}
     wanted, without = (sg.JsonSchema(each, **options) for each in (schema, plain(schema)))
     check_masks(wanted, without, partial(is_valid, schema))
-
-
-def check_masks(wanted: sg.Definition, without: sg.Definition, is_valid: Callable[[bytes], bool]) -> None:
-    """Compare the masks of a definition with all its texts: of those of another one those that are valid."""
-    every = sorted(texts(sg.compile(without, BYTES, eager=False), 40_000))
-    random = Random(str(every[:1000]))
-    valid = [text for text in every if is_valid(text)]
-    assert len(valid) < len(every)
-    words = set()
-    for _ in range(150):
-        text = random.choice(every)
-        begin = random.randrange(len(text))
-        words.add(text[begin : begin + random.randrange(2, 24)])
-    vocabulary = with_bytes(*sorted(word for word in words if len(word) > 1))
-    index = sg.compile(wanted, vocabulary, eager=False)
-    assert isinstance(index.machine, DistinctMachine)
-    assert sorted(texts(index, 40_000)) == valid
-    tokens = [(token, vocabulary.token(token) or b"") for token in range(vocabulary.size)]
-    syntax, refused = sg.compile(without, vocabulary, eager=False), 0
-    for _ in range(12):
-        guide, other, text = sg.Guide(index), sg.Guide(syntax), b""
-        target = random.choice(valid)
-        while True:
-            rests = [each[len(text) :] for each in valid if each.startswith(text)]
-            expected = {token for token, data in tokens if data and any(rest.startswith(data) for rest in rests)}
-            found = {token for token in allowed(guide) if vocabulary.token(token)}
-            assert found == expected, (text, [vocabulary.token(each) for each in found ^ expected])
-            assert guide.is_accepting() == (b"" in rests)
-            refused += len([token for token in allowed(other) if vocabulary.token(token)]) - len(found)
-            if text == target:
-                break
-            token = random.choice([token for token, data in tokens if data and target.startswith(data, len(text))])
-            assert guide.advance(token)
-            assert other.advance(token)
-            text += vocabulary.token(token) or b""
-    assert refused
 
 
 SETS = array(record(a=BOOLEANS), maxItems=2)

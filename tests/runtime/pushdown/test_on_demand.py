@@ -27,6 +27,7 @@ from structgen.compiler.json_schema.lower.lower import SchemaLowering
 from structgen.compiler.json_schema.normalise import normalise
 from structgen.compiler.json_schema.read.reader import read
 from structgen.errors import StructgenError, UnsupportedError
+from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 
 VOCABULARY = small_vocabulary()
@@ -63,8 +64,9 @@ pytestmark = pytest.mark.usefixtures("small_parts")
 
 
 def machine_of(index: sg.Index) -> PushdownMachine:
-    assert isinstance(index.machine, PushdownMachine)
-    return index.machine
+    machine = index.machine.inner if isinstance(index.machine, DistinctMachine) else index.machine
+    assert isinstance(machine, PushdownMachine)
+    return machine
 
 
 def compiled(schema: Any, *, eager: bool = False, **options: Any) -> sg.Index:

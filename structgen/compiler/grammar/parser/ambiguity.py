@@ -199,10 +199,14 @@ class _GrowthSearch:
         return stacks
 
     def _shared(self, stacks: _Stacks) -> Iterator[int]:
-        """The terminals that two stacks accept, or one, in whose topmost state actions compete."""
+        """The terminals that two stacks accept, or one, in whose topmost state actions compete; none of too many."""
         once = twice = 0
+        self._parser.limit = self._parser.work + _STEP_WORK
         for stack, _ in stacks:
-            accepted = self._parser.accepted(stack).terminals
+            try:
+                accepted = self._parser.accepted(stack).terminals
+            except _TooMuchWork:
+                return iter(())
             twice |= accepted & self._contested[stack.state] if len(stack.belows) < 2 else accepted
             twice |= accepted & once
             once |= accepted

@@ -172,8 +172,8 @@ def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
     return {name for name, known in zip(symbols.names, found, strict=True) if not known} - set(never)
 
 
-def check_finite(symbols: Symbols) -> None:
-    """Raise `DefinitionError` where a rule comes to itself without having read anything.
+def comes_to_itself(symbols: Symbols) -> bool:
+    """Whether some rule comes to itself without having read anything.
 
     Followed in every way, it never ends. That is: a rule can begin with itself behind something that may be empty
     (hidden left recursion, Nederhof & Sarbo 1996), or can be nothing but itself.
@@ -195,11 +195,6 @@ def check_finite(symbols: Symbols) -> None:
     for edges, closing in ((left, hidden), (alone, alone)):
         reached = [1 << symbol for symbol in range(len(edges))]
         solve(reached, [sorted(there) for there in edges])
-        for origin, there in enumerate(closing):
-            if any(reached[symbol] >> origin & 1 for symbol in there):
-                raise DefinitionError(
-                    f"the rule {symbols.names[origin]} can come to itself without reading anything",
-                    where=f"rule {symbols.names[origin]}",
-                    remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just "
-                    "itself.",
-                )
+        if any(reached[symbol] >> origin & 1 for origin, there in enumerate(closing) for symbol in there):
+            return True
+    return False

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 from ....budget import Meter
+from ....runtime.core.digraph import circles
 from ..load.rules import ContextFreeGrammar, Production
 from .symbols import Symbols
 
@@ -52,6 +53,30 @@ def without_empty_rules(
         start += "_"
     whole = [Production(start, ()), *([Production(start, (grammar.start,))] if has_texts else [])]
     return replace(grammar, start=start, rules=(*whole, *kept))
+
+
+def without_cycles(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGrammar:
+    """The same texts, by rules of which none comes to itself without having read anything.
+
+    Rules that can each be nothing but the other describe the same texts, and become one. Raises
+    `BudgetExceededError` as `without_empty_rules`.
+    """
+    grammar = without_empty_rules(grammar, (), (), meter)
+    number = {name: i for i, name in enumerate(dict.fromkeys(rule.origin for rule in grammar.rules))}
+    names = list(number)
+    alone: list[list[int]] = [[] for _ in names]
+    for rule in grammar.rules:
+        if len(rule.expansion) == 1 and rule.expansion[0] in number:
+            alone[number[rule.origin]].append(number[rule.expansion[0]])
+    found = circles(alone, lambda: meter.check_time(_DOING))
+    called = {names[member]: names[circle[0]] for circle in found for member in circle}
+    rules: dict[tuple[str, tuple[str, ...]], Production] = {}
+    for rule in meter.each(grammar.rules, _DOING):
+        origin = called.get(rule.origin, rule.origin)
+        expansion = tuple(called.get(name, name) for name in rule.expansion)
+        if expansion != (origin,):
+            rules.setdefault((origin, expansion), replace(rule, origin=origin, expansion=expansion))
+    return replace(grammar, start=called.get(grammar.start, grammar.start), rules=tuple(rules.values()))
 
 
 def _expansions(

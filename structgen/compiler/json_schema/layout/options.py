@@ -43,6 +43,8 @@ class TextOptions:
         What is written between items, and behind names, with the gap around it.
     max_items:
         So many items has an array that the schema does not bound, or as many as it asks for; None for any number.
+    unique_names:
+        Whether no object has a name twice.
     """
 
     gap: str | None = " ?"
@@ -55,6 +57,7 @@ class TextOptions:
     special: SpecialTokens = NONE
     separators: tuple[str, str] = (",", ":")
     max_items: int | None = None
+    unique_names: bool = False
 
     @property
     def forbidden(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class AnyOrder(Members):
             )
             # What may be left out may then come twice.
             tracked = [i for i in tracked if properties[i].required]
+            self.is_distinct = False
             builder.meter.check_states(1 << len(tracked), "lowering properties in any order")
         self.needed = 0
         for bit, i in enumerate(tracked):
@@ -64,12 +65,14 @@ class AnyOrder(Members):
     def run(self, start: State) -> None:
         """Make all states, and give the one after the opening brace its edges."""
         builder = self.builder
+        self.tell_apart(start)
         first: Seen = (0, self.tally.start)
         inside: dict[Seen, State] = {}
         for seen, goes_on in states(first, self._after, self._is_enough, self._check).items():
             if goes_on:
                 inside[seen] = builder.program.state("member")
-            self.tails[seen] = self.text.whitespace.tail(inside.get(seen), self._close(seen), self.level)
+            tail = self.text.whitespace.tail(inside.get(seen), self._close(seen), self.level, mark=self.mark)
+            self.tails[seen] = tail
         forbidden = self.forbidden()
         for seen, state in inside.items():
             others = self.classes(partial(self._tails_of, seen, 0))

@@ -34,7 +34,7 @@ def most_states(values: Values, layout: TextOptions, meter: Meter) -> int | None
     """
     if layout.indent is not None or layout.style is not None or layout.property_order == "any":
         return None
-    if sum(map(len, layout.separators)) > 2:  # they have states of their own
+    if layout.separators != (",", ":"):  # they have states of their own
         return None
     parts: dict[StringSet | NumberSet | ArrayShape | ObjectShape, int | None] = {}
     for value in meter.each(values.values, "lowering the schema"):
@@ -77,7 +77,7 @@ def _of_array(shape: ArrayShape) -> int | None:
 
 
 def _of_object(shape: ObjectShape, layout: TextOptions, meter: Meter) -> int | None:
-    if shape.exists or not all(map(_is_plain, shape.choices())):
+    if shape.exists or (shape.others and layout.unique_names) or not all(map(_is_plain, shape.choices())):
         return None
     bodies = [key_class.keys.body(layout.escapes, meter) for key_class in shape.others]
     product = prod(1 + body.states for body in bodies)

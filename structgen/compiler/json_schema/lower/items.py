@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ....runtime.automaton.tables import INC, SET
-from ....runtime.pushdown.tables import OPENS_ARRAY
+from ....runtime.pushdown.tables import ENDS_ITEM, OPENS_ARRAY
 from ...programs.program import CountedEdge, First, State
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
@@ -74,7 +74,7 @@ class ArrayStates:
 
     def _tail(self, inside: State | None, close: int | None, live: int = -1) -> State:
         """The state after an item."""
-        return self.text.whitespace.tail(inside, close, self.level, live, None, self.is_distinct)
+        return self.text.whitespace.tail(inside, close, self.level, live, None, ENDS_ITEM if self.is_distinct else 0)
 
     def _close(self, tally: Tally) -> int | None:
         return CLOSE_BRACKET if self.tally.is_enough(tally) else None

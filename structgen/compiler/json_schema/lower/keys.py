@@ -160,7 +160,7 @@ class KeyStates:
         begun = self._roots.items()
         roots = np.array([(root, families.start_of(others), state) for (_, others), (root, state) in begun], np.int32)
         tries = self._tries.columns()
-        room = 2 * (len(tries[0]) + len(self._tries.ends)) + 64
+        room = 2 * (len(tries[0]) + len(self._tries.ends) + len(families.all)) + 64
         code = kernels.NO_ROOM
         while code == kernels.NO_ROOM:
             self._meter.check_memory(_BYTES_OF_PLACE * room, _DOING)

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ....budget import Meter, Unremembered
 from ....errors import DefinitionError
+from ....runtime.pushdown.tables import ENDS_NAME, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
@@ -26,7 +27,7 @@ from .items import ArrayStates
 from .marked_order import MarkedOrder
 from .members import InOrder
 from .tags import Tags
-from .whitespace import Gaps, Indented, Whitespace
+from .whitespace import WHITESPACE, Gaps, Indented, Separator, Whitespace
 
 #: States that a part has at least, about, where there are as many; and the share of those that are there already.
 _PART, _SHARE = 256, 8
@@ -118,6 +119,8 @@ class SchemaLowering:
         """Give all states but open ones their edges."""
         builder = self._builder
         self._drain()
+        if OPENS_OBJECT in self.program.distinct.values():
+            self.program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
         builder.keys.finish()
         builder.meter.let_go(builder.tries.held)
         builder.begin_part()
@@ -148,8 +151,8 @@ def lower(
 def _whitespace(builder: Builder) -> Whitespace:
     layout = builder.layout
     if layout.indent is not None:
-        return Indented(builder.program, layout.indent, layout.separators)
-    return Gaps(builder.program, _gap(builder, layout.gap or ""), layout.separators)
+        return Indented(builder.program, layout.indent, _separators(builder))
+    return Gaps(builder.program, _gap(builder, layout.gap or ""), _separators(builder))
 
 
 def _gap(builder: Builder, pattern: str) -> EdgeLists:
@@ -159,8 +162,7 @@ def _gap(builder: Builder, pattern: str) -> EdgeLists:
 @lru_cache(maxsize=64)
 def gap_automaton(pattern: str, by: Unremembered) -> EdgeLists:
     """The automaton of what may stand between tokens. Raises `DefinitionError`, `BudgetExceededError`."""
-    meter = by.meter
-    gap = of_dfa(language(parse(pattern, 0, meter), meter, count=False), meter)
+    gap = _automaton(pattern, by.meter)
     bytes_ = {byte for edges in gap.edges for low, high, _ in edges for byte in range(low, high + 1)}
     if not gap.edges or not bytes_ <= _WHITESPACE:
         raise DefinitionError(
@@ -169,3 +171,37 @@ def gap_automaton(pattern: str, by: Unremembered) -> EdgeLists:
             remedy="Use a pattern of spaces, tabs and line ends.",
         )
     return gap
+
+
+def _separators(builder: Builder) -> tuple[Separator, Separator]:
+    """What is written between items, and behind names. Raises `DefinitionError` and `BudgetExceededError`."""
+    layout = builder.layout
+    gap = _gap(builder, layout.gap or "")
+    is_spaced = bool(gap.edges[gap.start])
+    by = Unremembered(builder.meter)
+    item, key = (
+        text if text.strip(WHITESPACE) == mark else separator_automaton(text, is_spaced, by)
+        for text, mark in zip(layout.separators, (",", ":"), strict=True)
+    )
+    return item, key
+
+
+@lru_cache(maxsize=64)
+def separator_automaton(pattern: str, is_spaced: bool, by: Unremembered) -> EdgeLists:
+    """The automaton of a separator, before which whitespace may stand as well, or not.
+
+    Raises `DefinitionError` and `BudgetExceededError`.
+    """
+    found = _automaton(pattern, by.meter)
+    if not found.edges or found.accepting[found.start]:
+        what = f"the separator {pattern!r} matches nothing, or may be empty"
+        raise DefinitionError(what, where="separators", remedy="Use a pattern of texts with a character at least.")
+    first = {byte for low, high, _ in found.edges[found.start] for byte in range(low, high + 1)}
+    if is_spaced and not first.isdisjoint(_WHITESPACE):
+        what = f"the separator {pattern!r} may begin with whitespace, where whitespace may stand anyway"
+        raise DefinitionError(what, where="separators", remedy='Use whitespace="compact" or an indentation.')
+    return found
+
+
+def _automaton(pattern: str, meter: Meter) -> EdgeLists:
+    return of_dfa(language(parse(pattern, 0, meter), meter, count=False), meter)

@@ -63,10 +63,12 @@ class MarkedOrder(Members):
                 f"more than {MOST_MEMBERS} properties in any order would have to be told apart",
                 'Use property_order="schema".',
             )
+            self.is_distinct = False
 
     def run(self, start: State) -> None:
         """Make all states, and give the one after the opening brace its edges."""
         program = self.builder.program
+        self.tell_apart(start)
         self._check_possible()
         inside: dict[Tally, State | None] = {}
         self.builder.meter.check_states(8 * self.tallies, "lowering properties in any order")
@@ -84,7 +86,9 @@ class MarkedOrder(Members):
         whitespace = self.text.whitespace
         if self.level < 0:
             return whitespace.tail(inside, None, self.level, self.register)
-        return whitespace.tail(inside, self._close(tally), self.level, self.register, self._conditions())
+        return whitespace.tail(
+            inside, self._close(tally), self.level, self.register, self._conditions(), mark=self.mark
+        )
 
     def _tails_of(self, after: Tally) -> Iterator[tuple[State, Condition]]:
         """The states after a member, by what it must leave: in tags it is the last one, or it is not."""

@@ -8,7 +8,8 @@ rest. In the plain case there is one tally, and nothing but the names costs anyt
 
 Members with other names may come twice, which no finite memory can exclude. That is harmless (all of them are valid)
 unless several of them are counted, or must earn marks. Then the names of small classes are *listed*, and those that
-have been there are part of the tally.
+have been there are part of the tally. Where `unique_names` is asked for, who follows a text keeps the set of names
+(`structgen.runtime.pushdown.distinct`), if enough of them are seen to be left for what members are needed.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ....errors import InternalError, UnsupportedError
+from ....runtime.pushdown.tables import ENDS_MEMBER, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
 from ..normal_form.shapes import Choice, Count, ObjectShape, Property
+from ..strings.strings import StringSet
 from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
 from .keys import Others
 from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
@@ -84,10 +87,52 @@ class Members:
         self.shape, self.listed = settled(shape)
         self.tally = _tallying(self.shape, len(self.listed))
         self.spellings = [self.spelling(p) for p in self.shape.properties]
+        #: Whether it is left to who follows a text that other names differ.
+        self.is_distinct = builder.layout.unique_names and bool(self.shape.others) and self._has_names()
 
     def spelling(self, declared: Property) -> bytes | EdgeLists | None:
         """How a property's name is written."""
         return self.text.spelling(declared.name)
+
+    def _has_names(self) -> bool:
+        """Whether names that differ never run out, or the schema is relaxed."""
+        builder, (least, is_exact) = self.builder, _bounds(self.shape)
+        why = ""
+        if not builder.keeps_sets:
+            why = "no set of an object's names is kept here"
+        elif is_exact and not self._has_several(least):
+            why = "it is not seen that the members that must be there can have different names"
+        if why:
+            remedy = "Bound the names by an enum or by additionalProperties: false, or leave unique_names out."
+            builder.relax("unique_names", self.pointer, why, remedy)
+        return not why
+
+    def _has_several(self, least: int) -> bool:
+        """Whether there are so many other names, and ever more of those whose members may or may not earn a mark."""
+        meter = self.builder.meter
+        possible = [each for each in self.shape.others if each.choice]
+        endless = [each for each in possible if each.keys.is_endless(meter)]
+        finite = [each for each in possible if each not in endless]
+        if self.shape.exists and any(len({option.marks for option in each.choice}) > 1 for each in finite):
+            return False
+        declared = [p.name for p in self.shape.properties]
+        required = sum(p.required for p in self.shape.properties)
+
+        def several(keys: StringSet) -> int:
+            known = sum(name in keys for name in declared)
+            return keys.several(known + least - required, meter) - known
+
+        return bool(endless) or sum(several(each.keys) for each in finite) >= least - required
+
+    def tell_apart(self, start: State) -> None:
+        """Mark the state after the opening brace where names must differ."""
+        if self.is_distinct:
+            self.builder.program.distinct[start] = OPENS_OBJECT
+
+    @property
+    def mark(self) -> int:
+        """The mark of a state behind a member where other names may follow."""
+        return ENDS_MEMBER if self.is_distinct else 0
 
     @property
     def tallies(self) -> int:
@@ -151,6 +196,7 @@ class InOrder(Members):
 
     def run(self, start: State) -> None:
         """Make the states of all places, the last first, and give the one after the opening brace its edges."""
+        self.tell_apart(start)
         alive = self._live()
         end = self._end(alive[-1])
         self.tails[-1] = end.tails
@@ -227,7 +273,8 @@ class InOrder(Members):
 
     def _tail(self, place: int, tally: Tally, inside: State | None) -> State:
         close = CLOSE_BRACE if self._may_end(place, tally) else None
-        return self.text.whitespace.tail(inside, close, self.level)
+        mark = self.mark if place == len(self.shape.properties) else 0
+        return self.text.whitespace.tail(inside, close, self.level, mark=mark)
 
     def _tails_of(self, place: int, tally: Tally, choice: Choice, bit: int = 0) -> dict[State, Refs]:
         """The values that a member may have, by the tail after it at ``place``."""
@@ -243,7 +290,10 @@ class InOrder(Members):
         """The last place, where other names come in any number. It is the same for shapes with the same names."""
         builder, shape = self.builder, self.shape
         names = frozenset(p.name for p in shape.properties) if shape.others else None
-        key = (names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(alive), self.level)
+        key = (
+            names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(alive), self.level,
+            self.mark,
+        )  # fmt: skip
         known = builder.ends.get(key)
         if known is None:
             known = builder.ends[key] = self._new_end(alive)

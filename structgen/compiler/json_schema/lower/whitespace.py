@@ -8,9 +8,9 @@ item, without the whitespace before it. ``level`` is the nesting depth of the br
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from ....runtime.pushdown.tables import ENDS_ITEM
+from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, First, MarkedEdge, Program, State
@@ -18,6 +18,12 @@ from .embed import embedded
 
 SPACE, NEWLINE = b" \n"
 WHITESPACE = " \t\n\r"
+
+
+#: What is written between items or members, or behind names: a text, or a pattern's automaton, without counts.
+Separator: TypeAlias = str | EdgeLists
+
+COMMON: tuple[Separator, Separator] = (",", ":")
 
 
 class Conditions(NamedTuple):
@@ -33,9 +39,14 @@ class Whitespace(ABC):
     ``separators``: what is written between items or members, and behind names.
     """
 
-    def __init__(self, program: Program, separators: tuple[str, str] = (",", ":")) -> None:
+    def __init__(self, program: Program, separators: tuple[Separator, Separator] = COMMON) -> None:
         self._program = program
-        self._item, self._key = separators
+        self._are_texts = all(isinstance(each, str) for each in separators)
+        self._item, self._key = (
+            each if isinstance(each, str) else embedded(program, each, "separator") for each in separators
+        )
+        #: The states behind names.
+        self.colons: list[State] = []
 
     @abstractmethod
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
@@ -49,29 +60,39 @@ class Whitespace(ABC):
         level: int,
         live: int = -1,
         conditions: Conditions | None = None,
-        is_distinct: bool = False,
+        mark: int = 0,
     ) -> State:
         """A state after a member or an item: a comma and ``inside``, or the closing bracket.
 
-        ``live`` is the loop or register of the state; of a register, with ``conditions``. ``is_distinct`` where items
-        must differ.
+        ``live`` is the loop or register of the state; of a register, with ``conditions``. ``mark`` is that of
+        `structgen.runtime.pushdown.distinct`, where items or names must differ.
         """
         tail = self._program.state("tail", live=live)
         if close is not None:
             byte, end = self._closing(close, level, conditions is not None)
-            self._program.edges[tail].append(_edge(byte, end, live, conditions and conditions.end))
+            self._program.edges[tail].append(_edge(byte, byte, end, live, conditions and conditions.end))
         if inside is not None:
             then = self._line(level + 1, inside)
             self._separate(tail, self._item, then, live, conditions and conditions.more)
         tail = self.spaced(tail)
-        if is_distinct:
-            self._program.distinct[tail] = ENDS_ITEM
+        if mark and not self._are_texts:
+            raise UnsupportedError(
+                "items and names are compared as they are written, where separators are those of JSON",
+                remedy="Leave uniqueItems and unique_names out, or have commas and colons as separators.",
+            )
+        if mark:
+            self._program.distinct[tail] = mark
         return tail
 
     def _separate(
-        self, state: State, text: str, then: State, live: int = -1, condition: Condition | None = None
+        self, state: State, text: str | list[Edge], then: State, live: int = -1, condition: Condition | None = None
     ) -> None:
-        """Give a state the edge that begins a separator; where it has a condition, that is one on a live register."""
+        """Give a state the edges that begin a separator; where it has a condition, that is one on a live register."""
+        if not isinstance(text, str):
+            self._program.edges[state].extend(
+                _edge(edge.low, edge.high, (then, *edge.sequence), live, condition) for edge in text
+            )
+            return
         mark = text.strip(WHITESPACE)
         before, after = text.split(mark)
         for byte in reversed(after.encode()):
@@ -80,7 +101,7 @@ class Whitespace(ABC):
         for byte in before.encode():
             state, last = last, self._program.state("separator", live=self._program.live[last])
             self._program.edge(state, byte, byte, last)
-        self._program.edges[last].append(_edge(ord(mark), (then,), live, condition))
+        self._program.edges[last].append(_edge(ord(mark), ord(mark), (then,), live, condition))
 
     @remembered
     def _read(self, byte: int, state: State, name: str) -> State:
@@ -94,7 +115,9 @@ class Whitespace(ABC):
         """The state after a key: a colon, then ``value``."""
         colon = self._program.state("colon")
         self._separate(colon, self._key, self.spaced_value(value))
-        return self.spaced(colon)
+        colon = self.spaced(colon)
+        self.colons.append(colon)
+        return colon
 
     @abstractmethod
     def spaced(self, state: State) -> State:
@@ -126,7 +149,7 @@ class Gaps(Whitespace):
         As of `Whitespace`.
     """
 
-    def __init__(self, program: Program, gap: EdgeLists, separators: tuple[str, str] = (",", ":")) -> None:
+    def __init__(self, program: Program, gap: EdgeLists, separators: tuple[Separator, Separator] = COMMON) -> None:
         super().__init__(program, separators)
         self._skips = gap.accepting[gap.start]
         self._first = embedded(program, gap, "whitespace")
@@ -202,9 +225,9 @@ class TagGaps(Gaps):
         level: int,
         live: int = -1,
         conditions: Conditions | None = None,
-        is_distinct: bool = False,
+        mark: int = 0,
     ) -> State:
-        """See `Whitespace`; there can be no conditions, nor items that must differ."""
+        """See `Whitespace`; there can be no conditions, nor items or names that must differ."""
         tail = self._program.state("tail", live=live)
         self.opening(tail, inside, close, level)
         return tail
@@ -222,7 +245,7 @@ class TagGaps(Gaps):
 class Indented(Whitespace):
     """The lines of ``json.dumps(indent=...)``; empty brackets have nothing between them."""
 
-    def __init__(self, program: Program, indent: int, separators: tuple[str, str] = (",", ": ")) -> None:
+    def __init__(self, program: Program, indent: int, separators: tuple[Separator, Separator] = (",", ": ")) -> None:
         super().__init__(program, separators)
         self._indent = indent
 
@@ -260,8 +283,8 @@ class Indented(Whitespace):
             self._program.edge(start, NEWLINE, NEWLINE, self._indented(level + 1, inside))
 
 
-def _edge(byte: int, sequence: tuple[State, ...], register: int, condition: Condition | None) -> Edge:
+def _edge(low: int, high: int, sequence: tuple[State, ...], register: int, condition: Condition | None) -> Edge:
     """An edge, under a condition on a register's set if there is one."""
     if condition is None:
-        return Edge(byte, byte, sequence)
-    return Edge(byte, byte, sequence[1:], MarkedEdge(register, sequence[0], condition=condition))
+        return Edge(low, high, sequence)
+    return Edge(low, high, sequence[1:], MarkedEdge(register, sequence[0], condition=condition))

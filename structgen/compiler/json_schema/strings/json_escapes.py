@@ -15,7 +15,8 @@ wherever what follows is the same. Which characters are written how is said by `
 ``minimal`` all but ``"``, ``\`` and U+0000 to U+001F these, the short way where JSON has one
 ``ascii``   printable ASCII but ``"`` and ``\``       all others; beyond the BMP as two surrogates
 ``any``     as in ``minimal``                         all, in any way that JSON knows (``\/``, ``\u0041``)
-letters     as in ``minimal``                         these alone; with ``u`` all controls and U+007F, too
+letters     as in ``minimal``                         these alone; with ``u`` all controls and U+007F, too, with
+                                                      ``U`` all by ``\uXXXX``
 =========== ========================================= ===============================================
 
 Hex digits are of either case. ``minimal`` and ``ascii`` are what `json.dumps` writes, without and with
@@ -77,7 +78,8 @@ def _policy(escapes: str) -> _Policy:
     if escapes in _WORDS:
         return _WORDS[escapes]
     short = {code: letter for code, letter in (_SHORT | _SOLIDUS).items() if letter in escapes}
-    return _Policy(_ALL - _MUST, short, ((0x00, 0x1F), (0x7F, 0x7F)) if "u" in escapes else ())
+    controls = ((0x00, 0x1F), (0x7F, 0x7F)) if "u" in escapes else ()
+    return _Policy(_ALL - _MUST, short, ((0x00, 0x10FFFF),) if "U" in escapes else controls)
 
 
 def unspelled(escapes: str) -> tuple[str, ...]:

@@ -150,6 +150,10 @@ class StringSet(ABC):
         """How many members there are, or ``limit`` where there are more. Not for an empty set."""
         return limit if limit <= 1 or self.is_any() else count_of(self._plain(meter), limit, meter)
 
+    def is_endless(self, meter: Meter) -> bool:
+        """Whether it has more members than any number."""
+        return self.is_any() or text_widths(self._plain(meter), meter)[1] is None
+
     def body(self, escapes: str, meter: Meter) -> Dfa:
         """The JSON texts of the members, without the quotes; ``escapes`` as in `TextOptions`, or ``"raw"`` for none.
 
@@ -376,7 +380,7 @@ class _Regular(StringSet):
         return super().without(texts, meter)
 
     def most_states(self, escapes: str, meter: Meter) -> int:
-        if escapes == "any":
+        if escapes == "any" or "U" in escapes:
             return self.body(escapes, meter).states
         ranges = self.language.ranges
         if ranges is None:

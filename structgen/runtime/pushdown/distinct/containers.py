@@ -114,7 +114,7 @@ class LeavesAt(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The items of an array so far, and the leaves of those that are containers."""
+    """The items of an array so far, and the leaves of those that are containers; or the names of an object."""
 
     values: Values = None
     leaves: Values = None
@@ -147,37 +147,41 @@ def _parts(last: ContainerPart | None) -> Iterator[ContainerPart]:
 
 
 class Around:
-    """What is around a container within an item.
+    """What is around a container.
 
     Parameters
     ----------
     seen:
-        What was known before it began.
+        What was known before it began; None for the outermost container of which something is known.
     kind:
         Its bracket.
     levels:
         The sets that it may be in.
     """
 
-    __slots__ = ("kind", "levels", "seen")
+    __slots__ = ("is_item", "kind", "levels", "seen")
 
-    def __init__(self, seen: Seen, kind: int, levels: tuple[LeavesAt, ...]) -> None:
+    def __init__(self, seen: Seen | None, kind: int, levels: tuple[LeavesAt, ...] = ()) -> None:
         self.seen, self.kind, self.levels = seen, kind, levels
+        #: Whether its value matters, being or being within an item that is told apart.
+        self.is_item: bool = seen is not None and (
+            seen.around.is_item or (seen.known is not None and seen.around.kind == OPEN_BRACKET)
+        )
 
 
 class Seen(NamedTuple):
-    """The innermost container, if that is an array whose items are told apart or within an item of such.
+    """The innermost container, if its items or names are told apart, or those of one around it.
 
     Parameters
     ----------
+    around:
+        What is around it.
     known:
-        Its items; None where they may be equal, and for objects.
+        Its items or names; None where they may be equal.
     item:
         The scalar in progress, be it an item, a name, or the value of a member; None between two.
     is_due:
         Whether an item or a member must follow, since there was a comma.
-    around:
-        What is around it; None for the outermost array.
     parts:
         What is over of it, within another item.
     name:
@@ -186,24 +190,29 @@ class Seen(NamedTuple):
         Of all arrays around it the leaves, in so far as the items in progress there can turn into such as have been.
     """
 
+    around: Around
     known: Known | None
     item: ItemInProgress | None = None
     is_due: bool = False
-    around: Around | None = None
     parts: ContainerPart | None = None
     name: bytes | None = None
     levels: tuple[LeavesAt, ...] = ()
 
     @property
     def values(self) -> Values:
-        """The values of its items, so far as they are told apart."""
-        return self.known.values if self.known is not None else None
+        """What the next scalar must differ from: the items, or names where one is next, that are told apart."""
+        return self.known.values if self.known is not None and self.name is None else None
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is an object."""
+        return self.around.kind == OPEN_BRACE
 
     @property
     def _here(self) -> _Key:
-        if self.around is None or self.around.kind == OPEN_BRACKET:
-            return self.parts.count if self.parts else 0
-        return self.name
+        if self.is_object:
+            return self.name
+        return self.parts.count if self.parts else 0
 
     # -- following a text ------------------------------------------------------------------------------
 
@@ -219,13 +228,13 @@ class Seen(NamedTuple):
             levels = tuple([level for level in levels if item.can_be_in(level.at(here))])
         if isinstance(item, String) and not levels and (self.values is None or not item.can_be_in(self.values)):
             item = item.apart()
-        return Seen(self.known, item, False, self.around, self.parts, self.name, levels)
+        return Seen(self.around, self.known, item, False, self.parts, self.name, levels)
 
     def ended(self, value: Value) -> Seen:
         """With the item or member in progress over, or its name."""
         known, around, here = self.known, self.around, self._here
-        if around is None:
-            return Seen(known.with_item(value) if known is not None else None)
+        if known is not None and self.name is None:
+            known = known.with_item(value)
         levels = self.levels
         if levels:
             entry = _entry(value)
@@ -234,10 +243,9 @@ class Seen(NamedTuple):
             name = _flat(value)
             if around.levels and any(part.key == name for part in _parts(self.parts)):
                 levels = around.levels  # what was there does not count
-            return Seen(None, None, False, around, self.parts, name, levels)
-        if known is not None:
-            known = known.with_item(value)
-        return Seen(known, None, False, around, ContainerPart(self.parts, here, value), None, levels)
+            return Seen(around, known, None, False, self.parts, name, levels)
+        parts = ContainerPart(self.parts, here, value) if around.is_item else None
+        return Seen(around, known, None, False, parts, None, levels)
 
     def opened(self, kind: int, *, is_distinct: bool) -> Seen:
         """What is within a container that begins."""
@@ -246,12 +254,11 @@ class Seen(NamedTuple):
         if self.known is not None and self.known.leaves is not None:
             levels.append(LeavesAt(self.known.leaves))
         around = Around(self, kind, tuple([level for level in levels if level.has_prefix(bracket)]))
-        return Seen(Known() if is_distinct else None, around=around, levels=around.levels)
+        return Seen(around, Known() if is_distinct else None, levels=around.levels)
 
     def closed(self) -> Compound:
-        """The value of the container, which is over."""
-        kind = self.around.kind if self.around is not None else OPEN_BRACKET
-        return Compound(kind, self._members())
+        """The value of the container, which is over; without its members where they don't matter."""
+        return Compound(self.around.kind, self._members())
 
     def _members(self) -> tuple[tuple[bytes | int, Value], ...]:
         last: dict[bytes | int, Value] = {}
@@ -261,7 +268,7 @@ class Seen(NamedTuple):
 
     def without_set(self) -> Seen | None:
         """The same where the items may be equal after all; None where that leaves nothing to be known."""
-        return self._replace(known=None) if self.around is not None else None
+        return self._replace(known=None) if self.around.seen is not None else None
 
     # -- what may have been there ----------------------------------------------------------------------
 
@@ -292,18 +299,18 @@ class Seen(NamedTuple):
         if self.item is not None:
             found += [self.item.key(each) for each in self._sets()]
         here = self
-        while here.around is not None:
+        while here.around.seen is not None:
             members = tuple([(key, _flat(value)) for key, value in here._members()])
             found.append((here.item is None, here.is_due, here.name, here.around.kind, members, here.levels))
             here = here.around.seen
-        return tuple(found), here.is_due, here.item is None
+        return tuple(found), here.is_due, here.item is None, here.name
 
     def renaming(self) -> int:
         """Whether members of an object can come again, with values that count instead: 2 for the one in progress.
 
         1 for later ones, 0 where it doesn't matter.
         """
-        if self.around is None or self.around.kind != OPEN_BRACE or not self.around.levels:
+        if not self.is_object or self.known is not None or not self.around.levels:
             return 0
         return 2 if self.name is None and self.parts is not None and (self.item is not None or self.is_due) else 1
 

@@ -76,7 +76,7 @@ class EndlessItems:
         quoted = [each for state in due for each in self._led(state, _QUOTE)]
         begun = [each for state in due for each in self._led(state, _NUMERIC)]
         spots = _reached([(state, False) for state in quoted], self._within)
-        endless = _not_ending(spots, lambda spot: self._within(spot, plain=True))
+        endless = _not_ending(spots, lambda spot: self._within(spot, sure=True))
         strings = frozenset({state for state, _ in endless} - {state for state, _ in spots - endless})
         digits = _reached(begun, lambda state: self._led(state, _NUMERIC, plain=True))
         numbers = frozenset(_not_ending(digits, lambda state: self._led(state, _DIGITS, plain=True)))
@@ -130,13 +130,18 @@ class EndlessItems:
 
         return _reached(begin, led)
 
-    def _within(self, spot: _Spot, *, plain: bool = False) -> list[_Spot]:
-        """Where a byte within a string leads."""
+    def _within(self, spot: _Spot, *, sure: bool = False) -> list[_Spot]:
+        """Where a byte within a string leads; or only where it does whatever the counts and the stack are."""
         state, is_escaped = spot
+        led = self._surely_led if sure else self._led
         if is_escaped:
-            return [(each, False) for each in self._led(state, _ALL, plain=plain)]
-        escaped = [(each, True) for each in self._led(state, _BACKSLASH, plain=plain)]
-        return escaped + [(each, False) for each in self._led(state, _CHARACTERS, plain=plain)]
+            return [(each, False) for each in led(state, _ALL)]
+        return [(each, True) for each in led(state, _BACKSLASH)] + [(each, False) for each in led(state, _CHARACTERS)]
+
+    def _surely_led(self, state: int, wanted: bytes) -> set[int]:
+        """The states of plain moves, and those that are pushed, as behind the beginning of a declared name."""
+        pushed = {sequence[-1] for record, sequence in self._moves(state, wanted) if record is None and sequence}
+        return self._led(state, wanted, plain=True) | pushed
 
     def _led(self, state: int, wanted: bytes, *, plain: bool = False) -> set[int]:
         """The states on top of the stack after any of some bytes, or only those of plain moves.

@@ -24,6 +24,10 @@ _NO_REST = re.compile(rb"")
 _OPENED = re.compile(rb'\[\s*(?:"(?:[^"\\]|\\.)*"|[^][{}",\s]+|[\[{].*)\s*,', re.DOTALL)
 _CLOSED, _NAMED, _NAMED_LATER = (re.compile(each, re.DOTALL) for each in (rb"[]}].*,", rb'"\s*:', rb',.*"\s*:'))
 
+#: A name that is whole, or an item, behind a comma; a member and a comma.
+_WHOLE = re.compile(rb',\s*"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OBJECT = re.compile(rb"\{.*,", re.DOTALL)
+
 _SPACES = b" \t\n\r"
 
 #: Vocabularies whose tokens are known here.
@@ -126,6 +130,9 @@ class ItemTokens:
         self._within = [
             [np.union1d(having(ids, _OPENED, _CLOSED), more) for more in again] for ids in (outside, in_string)
         ]
+        #: The same of other names that are told apart: where endless ones follow each comma, and where one begins.
+        self._named = [having(ids, _WHOLE) for ids in (outside, in_string)]
+        self._opening_named = having(outside, _OPENED, _OBJECT)
         #: ``bool[nodes]``: whether a token has more than digits from the node's byte on; a quote; more than spaces.
         self.to_no_digit = _above(~np.isin(trie.byte, np.frombuffer(b"0123456789", np.uint8)), trie.skip)
         self.to_quote = _above(trie.byte == QUOTE, trie.skip)
@@ -161,6 +168,15 @@ class ItemTokens:
             return self.at(seen.item).ids
         return self._within[isinstance(seen.item, String)][seen.renaming()]
 
+    def named_ids(self, seen: Seen | None, *, endless: bool) -> NDArray[np.int64]:
+        """The same where names are told apart, too: perhaps ``endless`` ones follow each comma, ``int64[*]``."""
+        if seen is None:
+            return self._opening_named
+        in_string, is_array = isinstance(seen.item, String), seen.known is not None and not seen.is_object
+        behind = self._named[in_string] if endless and not is_array else self.at(seen.item).ids
+        found: NDArray[np.int64] = np.union1d(behind, self._within[in_string][seen.renaming()])
+        return found
+
     def at(self, item: ItemInProgress | None) -> TokensAt:
         """Those that matter where an item is in progress, or none."""
         if item is None:
@@ -184,7 +200,7 @@ def _items(token: int, data: bytes, rest: re.Pattern[bytes]) -> Iterator[Items]:
         if item is not None:
             item = item.after(byte)
         elif byte in b"]}":
-            is_plain = not _OPENED.search(data, i)
+            is_plain = not (_OPENED.search(data, i) or _OBJECT.search(data, i))
             break
         elif byte in b"[{":
             is_plain = False

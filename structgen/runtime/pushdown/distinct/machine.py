@@ -1,10 +1,11 @@
-"""`DistinctMachine`: an automaton with a stack, and what the items of arrays have been in which they must differ.
+"""`DistinctMachine`: an automaton with a stack, and what items and names have been where they must differ.
 
 What threads do does not depend on the items' values but in one point: where an item ends, threads in an array whose
 items must differ are dropped if its value has been there. Threads that are in such an array since the same byte read
 the same items, so the set of values is there once, beside them all: that is a place. It begins at an opening bracket
 after which some threads are in such an array, and is let go where that array ends, or no thread is in it. What is
 nested in its items is told apart in the same way. Other threads, as of a structural tag, are in a place of their own.
+Objects whose names must differ are such places, too: where a name ends, threads are dropped if it has been there.
 
 A text must also be able to go on: where some value of the set can still come of the item in progress, it is looked
 for another one that can, through the automaton. It is found as soon as no value of the set begins like the text.
@@ -32,8 +33,19 @@ from ...core.interned_machine import Configuration, InternedMachine
 from ...core.machine import CompiledMachine, Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
-from ..tables import ENDS_ITEM, OPENS_ARRAY
-from .containers import CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, SPACES, Known, Seen, Value
+from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
+from .containers import (
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    SPACES,
+    Around,
+    Known,
+    Seen,
+    Value,
+)
 from .endless import EndlessItems
 from .item_tokens import ItemTokens, is_allowed
 from .items import COMMA, NUMERIC, Number, String
@@ -73,8 +85,12 @@ class DistinctMachine(InternedMachine[Place]):
         self.inner = inner
         self.pool, self.states = inner.pool, inner.states
         marks = inner.tables.distinct
-        self._opens = frozenset(np.flatnonzero(marks == OPENS_ARRAY).tolist())
-        self._ends = frozenset(np.flatnonzero(marks == ENDS_ITEM).tolist())
+        arrays, objects, self._ends, self._names, self._members = (
+            frozenset(np.flatnonzero(marks == mark).tolist())
+            for mark in (OPENS_ARRAY, OPENS_OBJECT, ENDS_ITEM, ENDS_NAME, ENDS_MEMBER)
+        )
+        self._opens = arrays | objects
+        self._brackets = frozenset((OPEN_BRACKET, OPEN_BRACE) if objects else (OPEN_BRACKET,))
         self._returns: list[int] = inner.tables.returns.tolist()
         self._own_rows = 0  # that differ from the automaton's
         self.tables = inner.tables
@@ -83,7 +99,7 @@ class DistinctMachine(InternedMachine[Place]):
     # -- following bytes -------------------------------------------------------------------------------
 
     def _follow(self, threads: tuple[Place, ...], data: bytes) -> tuple[Place, ...]:
-        if len(threads) == 1 and threads[0][1] is None and OPEN_BRACKET not in data:
+        if len(threads) == 1 and threads[0][1] is None and self._brackets.isdisjoint(data):
             after = self.inner.follow(threads[0][0], data)
             return ((after, None),) if after else ()
         for byte in data:
@@ -93,8 +109,8 @@ class DistinctMachine(InternedMachine[Place]):
         return tuple([place for place in threads if self.can_go_on(place)])
 
     def _all_after(self, places: tuple[Place, ...], byte: int) -> tuple[Place, ...]:
-        """The places after a byte: those in an array, in the order of their beginnings, and the one in none."""
-        if len(places) == 1 and byte != OPEN_BRACKET:
+        """The places after a byte: those with sets, in the order of their beginnings, and the one without any."""
+        if len(places) == 1 and byte not in self._brackets:
             after = self.step(places[0], byte)
             return (after,) if after[0] else ()
         found: list[Place] = []
@@ -105,10 +121,10 @@ class DistinctMachine(InternedMachine[Place]):
                 found.append((threads, seen))
             else:
                 outside.update(dict.fromkeys(threads))
-        if byte == OPEN_BRACKET:
+        if byte in self._brackets:
             began = tuple([thread for thread in outside if thread[0] in self._opens])
             if began:
-                found.append((began, Seen(Known())))
+                found.append((began, Seen(Around(None, byte), Known())))
                 outside = {thread: None for thread in outside if thread[0] not in self._opens}
         if len(found) > _MOST_PLACES:
             raise BudgetExceededError("telling apart the items of arrays that may have begun at many bytes")
@@ -148,23 +164,25 @@ class DistinctMachine(InternedMachine[Place]):
         if seen is None:
             return threads, None
         if byte in (OPEN_BRACKET, OPEN_BRACE):
-            is_distinct = byte == OPEN_BRACKET and any(state in self._opens for state, _, _ in threads)
+            is_distinct = any(state in self._opens for state, _, _ in threads)
             return threads, seen.opened(byte, is_distinct=is_distinct)
         if byte in (CLOSE_BRACKET, CLOSE_BRACE):
-            return self._ended(threads, seen.around.seen, seen.closed()) if seen.around else (threads, None)
+            around = seen.around.seen
+            return self._ended(threads, around, seen.closed()) if around is not None else (threads, None)
         if byte == COMMA:
             return threads, seen._replace(is_due=True)
         return threads, seen if byte == COLON else seen.begun(byte)
 
     def _ended(self, threads: tuple[Thread, ...], seen: Seen, value: Value) -> Place:
-        """The place behind an item, where threads that may not have had its value are dropped."""
+        """The place behind an item or a name, where threads that may not have had its value are dropped."""
         after = seen.ended(value)
-        if seen.known is None:
+        if seen.known is None or seen.name is not None:
             return threads, after
+        ends = self._names if seen.is_object else self._ends
         threads = self._left_to(threads)
         if after.known is seen.known:
-            threads = tuple([thread for thread in threads if thread[0] not in self._ends])
-        is_distinct = not threads or any(thread[0] in self._ends for thread in threads)
+            threads = tuple([thread for thread in threads if thread[0] not in ends])
+        is_distinct = not threads or any(thread[0] in ends for thread in threads)
         return threads, after if is_distinct else after.without_set()
 
     def _left_to(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -223,7 +241,9 @@ class DistinctMachine(InternedMachine[Place]):
             return True
         if seen.levels or seen.values is None:
             return False
-        return self._endless.follow(threads, seen.item) or self._several.follow(threads, seen.item, seen.values)
+        if self._endless_of(seen).follow(threads, seen.item):
+            return True
+        return not seen.is_object and self._several.follow(threads, seen.item, seen.values)
 
     def completion(self, config: Configuration[Place]) -> bytes | None:
         """Few bytes that complete a text: the automaton's ending, with another item where that repeats one."""
@@ -321,6 +341,13 @@ class DistinctMachine(InternedMachine[Place]):
     def _endless(self) -> EndlessItems:
         return EndlessItems(self.tables, self._ends)
 
+    @cached_property
+    def _endless_names(self) -> EndlessItems:
+        return EndlessItems(self.tables, self._members)
+
+    def _endless_of(self, seen: Seen) -> EndlessItems:
+        return self._endless_names if seen.is_object else self._endless
+
     def _forbidden(self, place: Place, row: NDArray[np.int32]) -> NDArray[np.int64]:
         """The tokens that the automaton allows, in its row, and the items' values do not, as ids.
 
@@ -346,9 +373,10 @@ class DistinctMachine(InternedMachine[Place]):
         tokens = self._item_tokens
         item = seen and seen.item
         is_escaped = isinstance(item, String) and bool(item.escape)
-        if seen is not None and seen.around is None and self._others_follow(seen) and not is_escaped:
+        is_array = seen is not None and seen.around.seen is None and not seen.is_object
+        if seen is not None and is_array and self._others_follow(seen) and not is_escaped:
             return [*tokens.doubtful(item, seen.values, row)]
-        ids = tokens.ids(seen)
+        ids = tokens.named_ids(seen, endless=self._other_names_follow()) if self._names else tokens.ids(seen)
         found: list[int] = ids[is_allowed(ids, row)].tolist()
         return found
 
@@ -357,6 +385,10 @@ class DistinctMachine(InternedMachine[Place]):
         if self._endless.behind_commas:
             return True
         return self._least_several > len(seen.values or ()) + self._item_tokens.most
+
+    def _other_names_follow(self) -> bool:
+        """Whether names that have not been there can follow each comma of an object, and what begins behind it."""
+        return self._endless_names.behind_commas and self._endless_names.in_strings
 
     @cached_property
     def _several(self) -> SeveralItems:
@@ -367,7 +399,7 @@ class DistinctMachine(InternedMachine[Place]):
         return self._several.behind_commas(self._endless.due)
 
     def _repeating_now(self, place: Place) -> Iterator[tuple[int, bool]]:
-        """The nodes of the trie where the item in progress, or the next one, turns into none that has not been there.
+        """The nodes of the trie where the scalar in progress, or the next one, can no more be one that was not there.
 
         With each whether some threads are left, in arrays whose items may be equal.
         """
@@ -379,13 +411,12 @@ class DistinctMachine(InternedMachine[Place]):
             threads, seen = here
             if seen is None:
                 continue
-            item = seen.item
+            item, endless = seen.item, self._endless_of(seen)
             is_plain = seen.known is not None and not seen.levels
-            in_string = is_plain and isinstance(item, String) and self._endless.in_strings
+            in_string = is_plain and isinstance(item, String) and endless.in_strings
             in_number = (
-                is_plain and isinstance(item, Number) and item.exponent is None
-                and self._endless.digits_follow(threads)
-            )  # fmt: skip
+                is_plain and isinstance(item, Number) and item.exponent is None and endless.digits_follow(threads)
+            )
             for byte, child in trie.children(node, seen.bytes_towards()):
                 if (in_string and not tokens.to_quote[child]) or (in_number and not tokens.to_no_digit[child]):
                     continue
@@ -409,8 +440,8 @@ class DistinctMachine(InternedMachine[Place]):
     def distances(self) -> Distances:
         """How far texts are from their end: not known, since what is nearest may have been there."""
         raise UnsupportedError(
-            "max_tokens is not supported where the items of an array must differ",
-            remedy="Leave max_tokens out, or bound the items by an enum.",
+            "max_tokens is not supported where the items of an array, or the names of an object, must differ",
+            remedy="Leave max_tokens out, or bound the items by an enum; close objects, or leave unique_names out.",
         )
 
     @property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
-from .pushdown_walks import (
+from ..jit import bare_kernel, inlined
+from ..subset_construction import _zone
+from ..values import DEAD, INC, SET
+from .arena import (
     A_CLASS_OF,
     A_CLASSES,
     A_EDGE_START,
@@ -21,10 +23,8 @@ from .pushdown_walks import (
     OPEN,
     SINGLE_POP,
     _come_to_open,
-    _counted_to,
 )
-from .subset_construction import _zone
-from .values import DEAD, INC, SET
+from .threads import _counted_to
 
 
 @inlined

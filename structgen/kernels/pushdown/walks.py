@@ -1,0 +1,297 @@
+"""Walks of the trie of tokens through an automaton with a stack; docs/internals/stacks.md derives them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import inlined, kernel
+from ..rows import sort_to_gaps
+from ..subset_construction import _zone
+from ..values import DEAD, SET
+from .arena import (
+    A_CLASS_OF,
+    A_FREE,
+    A_LIKE,
+    A_LIVE,
+    A_LOOPS,
+    A_RECORDS,
+    A_RETURNS,
+    A_ROWS,
+    A_SINGLE,
+    A_STATES,
+    SINGLE_POP,
+    _lay_out,
+    _row,
+    _weigh,
+)
+from .cells import _BOTTOM, CELL, _unite
+from .threads import _COST_OF_NODE, _follow, _may_return, _start_stack
+
+
+@inlined
+def _next_live(arena, row, upper, at, end):
+    """The first node of ``upper[:, at:end]`` whose byte is not dead in a row; ``end`` where there is none."""
+    while at < end and arena[row + arena[arena[A_CLASS_OF] + upper[0, at]]] == DEAD:
+        at += 1
+    return at
+
+
+@kernel
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, config, room, work,
+               nodes, ids, below):  # fmt: skip
+    """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
+
+    Parameters
+    ----------
+    upper:
+        ``int32[3, *]``: bytes, numbers and first children of the nodes that have at most two bytes, breadth first. A
+        walk from the root looks at those alone that the thread above has a move for.
+    residual:
+        ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
+    config:
+        ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
+    room:
+        Threads and stack cells that the walk can have, a power of two.
+    work:
+        Threads that it may follow, where there is more to do than to look up where one moves.
+    nodes:
+        Nodes that it may look at.
+    ids:
+        ``int32[tokens]``, out: allowed token ids, in the trie's order.
+    below:
+        ``int32[nodes]``, out: ascending nodes at which the rest of the token is up to the state below the bottom.
+
+    Returns
+    -------
+    (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
+    do, a smaller one where ``room``, ``work`` or ``nodes`` did not suffice. From there on it is up to `walk_sets`.
+
+    Nodes of ``residual`` may lie below one another: there the configuration joins the threads that came down.
+    """
+    threads = np.empty((room, 3), np.int64)  # a set takes 64 bits
+    cells = np.empty((room, CELL), np.int64)
+    slots = np.empty(2 * room, np.int32)
+    first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
+    tops = np.zeros(max_depth + 3, np.int64)  # first free cell, likewise
+    base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
+    if base_top < 0:
+        return 0, 0, 0
+    stamp = 0
+    n_ids = 0
+    n_below = 0
+    # What the loop reads at every node is in locals: an array that is written to hides that it stays the same.
+    n_states = arena[A_STATES]
+    class_of = arena[A_CLASS_OF]
+    rows = arena[A_ROWS]
+    singles = arena[A_SINGLE] - n_states
+    records = arena[A_RECORDS]
+    loops = arena[A_LOOPS]
+    live = arena[A_LIVE]
+    returns = arena[A_RETURNS]
+    entered = 0  # nodes of residual so far
+    pending = residual[0] if len(residual) else len(byte)
+    # Where the root alone is entered, by a thread that leaves no byte to others: its children that come next, and
+    # those of the child that has been looked at, with the rows of what has moves for them.
+    child = last_child = grandchild = last_grandchild = 0
+    root_row = child_row = arena[A_FREE]
+    from_root = False
+    end = 0
+    i = 0
+    while True:
+        if i >= end:
+            if from_root:
+                if grandchild < 0:
+                    grandchild = last_grandchild = 0
+                    if i == end and i < skip[i - 1]:  # the child is alive
+                        s = threads[first[2], 0]
+                        if first[3] != first[2] + 1 or (arena[returns + s] and threads[first[2], 2] != _BOTTOM):
+                            end = skip[i - 1]
+                            continue
+                        child_row = _row(arena, s)
+                        grandchild = upper[2, child - 1]
+                        last_grandchild = upper[2, child]
+                grandchild = _next_live(arena, child_row, upper, grandchild, last_grandchild)
+                if grandchild < last_grandchild:
+                    i = upper[1, grandchild]
+                    end = skip[i]
+                    grandchild += 1
+                    continue
+                child = _next_live(arena, root_row, upper, child, last_child)
+                if child == last_child:
+                    break
+                i = upper[1, child]
+                end = i + 1
+                child += 1
+                grandchild = -1
+                continue
+            if entered == len(residual):
+                break
+            i = pending
+            end = skip[i]
+            first[depth[i]] = 0
+            first[depth[i] + 1] = 0
+            tops[depth[i]] = base_top
+        if nodes == 0:
+            return n_ids, n_below, i
+        nodes -= 1
+        d = depth[i]
+        above = first[d]
+        begin = first[d + 1]
+        if above + 1 == begin and i != pending:  # nearly always: one thread, which moves or dies
+            s = threads[above, 0]
+            row = arena[rows + s]
+            if row == 0:
+                row = _lay_out(arena, s)
+            entry = arena[row + arena[class_of + byte[i]]]
+            now = threads[above, 1]
+            alone = threads[above, 2] == _BOTTOM  # so what returns leaves a byte to nobody here
+            if entry >= n_states and arena[singles + entry] >= 0:  # the only move: it counts
+                r = records + 5 * arena[singles + entry]
+                if arena[r] == SET:
+                    now = np.int64(1)
+                    entry = arena[r + 2]
+                else:
+                    now += 1
+                    loop = loops + 2 * arena[r + 1]
+                    entry = arena[r + 2 + _zone(now, arena[loop], arena[loop + 1])]
+            if entry < n_states and (alone or arena[returns + s] == 0):
+                if entry >= 0 and begin < room and (alone or arena[returns + entry] == 0):
+                    for t in range(first_token[i], first_token[i + 1]):
+                        ids[n_ids] = token_ids[t]
+                        n_ids += 1
+                    threads[begin, 0] = entry
+                    threads[begin, 1] = now if arena[live + entry] >= 0 else 0
+                    threads[begin, 2] = threads[above, 2]
+                    first[d + 2] = begin + 1
+                    tops[d + 1] = tops[d]
+                    if arena[returns + entry] and i + 1 < skip[i]:
+                        below[n_below] = i
+                        n_below += 1
+                    i += 1  # at a leaf that is where it skips to
+                    continue
+                if entry < 0 and pending >= skip[i]:
+                    i = skip[i]
+                    continue
+            elif alone and entry >= n_states and arena[singles + entry] == SINGLE_POP and pending >= skip[i]:
+                for t in range(first_token[i], first_token[i + 1]):
+                    ids[n_ids] = token_ids[t]
+                    n_ids += 1
+                if i + 1 < skip[i]:
+                    below[n_below] = i
+                    n_below += 1
+                i = skip[i]
+                continue
+        n = begin
+        top = tops[d]
+        escaped = False
+        if above < begin:
+            stamp += 1
+            n, top, escaped = _follow(
+                arena, arena[class_of + byte[i]], threads, above, begin, cells, slots, top, stamp, True
+            )
+            work -= _COST_OF_NODE + n - above + top - tops[d]
+            if n < 0 or work < 0:
+                return n_ids, n_below, i
+        alive = n > begin or escaped
+        if i == pending:
+            if n >= room:
+                return n_ids, n_below, i
+            threads[n, 0] = state
+            threads[n, 1] = count
+            threads[n, 2] = cell
+            n += 1
+            if n > begin + 1:
+                n, top = _unite(arena, threads, begin, n, cells, slots, top, True)
+                if n < 0:
+                    return n_ids, n_below, i
+            entered += 1
+            pending = residual[entered] if entered < len(residual) else len(byte)
+        if alive:
+            for t in range(first_token[i], first_token[i + 1]):
+                ids[n_ids] = token_ids[t]
+                n_ids += 1
+        after = skip[i]
+        if i + 1 < after:
+            if escaped or _may_return(arena, threads, begin, n, cells):
+                below[n_below] = i
+                n_below += 1
+            if n > begin:
+                first[d + 2] = n
+                tops[d + 1] = top
+                i += 1
+                if i == 1 and len(residual) == 1 and (arena[returns + state] == 0 or cell == _BOTTOM):
+                    from_root = True
+                    root_row = _row(arena, state)
+                    child = 1
+                    last_child = upper[2, 1]
+                    end = 1
+                continue
+            if pending < after:
+                # Nothing is alive between here and the next place to enter.
+                i = pending
+                for e in range(d, depth[i]):
+                    first[e + 2] = begin
+                    tops[e + 1] = top
+                continue
+        i = after
+    return n_ids, n_below, len(byte)
+
+
+#: Ids that a Shell sort puts in order as fast as NumPy does.
+FEW_IDS = 64
+
+
+@kernel
+def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, state, count, room,
+                 work, weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
+    """`walk_stack`, unless that would take long where the same can be found by walking less.
+
+    Parameters
+    ----------
+    weights:
+        ``float64[classes]``: how many nodes of the trie are below the bytes of each class.
+    wide, widest:
+        A state that takes bytes above fewer than ``wide`` nodes is walked to the end, as is one that is entered at
+        others than the root, and one that is like another with fewer than ``widest``; one with ``widest`` is not
+        walked, nor one that counts with ``wide``.
+    nodes:
+        How many any other may look at.
+    gaps:
+        ``uint16[*]``, out: up to `FEW_IDS` ids as `write_gaps` has them; room for ids and ``tokens / long_gap`` more.
+
+    Returns
+    -------
+    Numbers of ids and of nodes below, that of gaps or -1, whether the walk came to its end, and how many nodes are
+    below the bytes that a state takes which is entered at the root, else -1.
+    """
+    most = np.int64(len(byte))
+    weight = -1.0
+    if len(residual) == 1 and residual[0] == 0:
+        weight = _weigh(arena, _row(arena, state), weights)
+        if weight >= widest or (count and weight >= wide):
+            return 0, 0, -1, False, weight
+        if weight >= wide and arena[arena[A_LIKE] + state] == 0:
+            most = np.int64(nodes)
+    config = np.empty(2, np.int64)
+    config[0] = state
+    config[1] = count
+    n, m, node = walk_stack(
+        byte,
+        depth,
+        skip,
+        first_token,
+        token_ids,
+        max_depth,
+        upper,
+        arena,
+        residual,
+        config,
+        room,
+        work,
+        most,
+        ids,
+        below,
+    )
+    if node < len(byte):
+        return n, m, -1, False, weight
+    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True, weight

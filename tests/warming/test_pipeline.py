@@ -1,0 +1,147 @@
+"""A worker's cache: the store is asked ahead and written behind, and what is said to be kept is there."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Barrier, Event
+
+import pytest
+from fakes.mortal_executor import Fates
+from fakes.object_server import BUCKET, Answer, ObjectServer, Request, Serve, error, serving_objects
+from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
+
+import structgen as sg
+from structgen.warming import worker
+from structgen.warming.worker import CacheAddress
+
+pytest.importorskip("obstore")
+
+WORDS = [random_words(seed) for seed in range(12)]
+DEFINITIONS = [definition_of(words) for words in WORDS]
+KEYS = [sg.cache_key(each, VOCABULARY) for each in DEFINITIONS]
+
+#: Seconds that nobody waits for on a machine that is only slow.
+_PATIENCE = 300.0
+
+
+@pytest.fixture
+def server() -> Iterator[ObjectServer]:
+    with serving_objects() as server:
+        yield server
+
+
+def store_of(server: ObjectServer) -> sg.ObjectStore:
+    return sg.ObjectStore(
+        f"s3://{BUCKET}/fleet", options=server.options, write="now", wait=_PATIENCE, timeout=_PATIENCE
+    )
+
+
+def in_store(server: ObjectServer, folder: Path) -> list[int]:
+    """The definitions that somebody finds whose folder is empty, each with its masks."""
+    with sg.Cache(folder, store=store_of(server)) as cache:
+        missing = cache.prefetch(KEYS)
+        found = [number for number, key in enumerate(KEYS) if key not in missing]
+        for number in found:
+            index = sg.compile(DEFINITIONS[number], VOCABULARY, cache=cache, compile_missing=False)
+            check_masks(index, WORDS[number])
+    return found
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_requests_are_on_their_way_together(method: str, server: ObjectServer, tmp_path: Path) -> None:
+    """None of them is answered before three are there: one after another they would never be."""
+    together = Barrier(3)
+
+    def wait_for_others(request: Request, serve: Serve) -> Answer:
+        if request.method == method and any(key in request.name for key in KEYS):
+            together.wait(_PATIENCE)
+        return serve(request)
+
+    cache = CacheAddress.of(sg.Cache(tmp_path / "worker", store=store_of(server))).open()
+    server.fault = wait_for_others
+    with cache, cache.pipeline(KEYS[:3]):
+        for definition in DEFINITIONS[:3]:
+            sg.compile(definition, VOCABULARY, cache=cache)
+        assert [write.result() for write in cache.take()] == [""] * 3
+        assert cache.metrics().store_requests == 6
+    server.fault = None
+    assert in_store(server, tmp_path / "other") == [0, 1, 2]
+
+
+def test_an_index_is_in_the_folder_when_it_is_in_the_store(server: ObjectServer, tmp_path: Path) -> None:
+    """Were it there before, whoever does again what a worker died at would take it for kept."""
+    goes_on = Event()
+
+    def wait(request: Request, serve: Serve) -> Answer:
+        if request.method == "PUT":
+            goes_on.wait(_PATIENCE)
+        return serve(request)
+
+    server.fault = wait
+    near = sg.Cache(tmp_path / "worker")
+    cache = CacheAddress.of(sg.Cache(tmp_path / "worker", store=store_of(server))).open()
+    with cache, cache.pipeline(KEYS[:1]):
+        sg.compile(DEFINITIONS[0], VOCABULARY, cache=cache)
+        assert KEYS[0] in cache
+        assert KEYS[0] not in near
+        goes_on.set()
+        assert [write.result() for write in cache.take()] == [""]
+        assert KEYS[0] in near
+        assert cache.take() == []
+    assert cache.size_of(KEYS[0]) == near.size_of(KEYS[0])
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_what_the_store_does_not_take_is_not_said_to_be_kept(
+    is_full: bool, server: ObjectServer, tmp_path: Path
+) -> None:
+    refused = KEYS if is_full else KEYS[4:5]
+
+    def refuse(request: Request, serve: Serve) -> Answer:
+        if request.method == "PUT" and any(key in request.name for key in refused):
+            return error(403, "AccessDenied")
+        return serve(request)
+
+    server.fault = refuse
+    with sg.Cache(tmp_path / "mine", store=store_of(server)) as cache, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=Fates().executor)
+        assert all(key in cache for key in KEYS)  # of the folder: `cache push` writes them
+    server.fault = None
+    failed = [number for number, key in enumerate(KEYS) if key in refused]
+    assert [each.position for each in report.failed] == failed
+    assert {each.what for each in report.failed} == {"the object store did not take it"}
+    assert in_store(server, tmp_path / "other") == [n for n in range(12) if n not in failed]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_said_to_be_kept_is_in_the_store_whoever_dies(
+    seed: int, server: ObjectServer, tmp_path: Path
+) -> None:
+    draw = random.Random(seed)
+    fates = Fates(deadly=[DEFINITIONS[draw.randrange(12)].pattern], deaths=[draw.randrange(1, 20) for _ in range(2)])
+    with sg.Cache(tmp_path / "mine", store=store_of(server)) as cache:
+        report = sg.warm(
+            DEFINITIONS, VOCABULARY, cache, executor=partial(fates.executor, 3),
+            options=sg.WarmOptions(in_flight=2, retries=2),
+        )  # fmt: skip
+    assert len(report.failed) == 1
+    assert in_store(server, tmp_path / "other") == [each.position for each in report.kept]
+
+
+@pytest.mark.parametrize("hand_back", [False, True])
+def test_what_a_worker_has_no_time_for_others_do(
+    hand_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "LONGEST_BATCH", -1.0)  # one of each batch is begun all the same
+    fates, cache = Fates(), sg.Cache(tmp_path)
+    options = sg.WarmOptions(in_flight=2, hand_back=hand_back)
+    report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=fates.executor, options=options)
+    assert {(each.status, each.attempts) for each in report} == {("compiled", 1)}
+    assert fates.begun > len(DEFINITIONS)  # some were handed out twice
+    for definition, words in zip(DEFINITIONS, WORDS, strict=True):
+        check_masks(sg.compile(definition, VOCABULARY, cache=cache, compile_missing=False), words)
