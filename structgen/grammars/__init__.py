@@ -5,6 +5,7 @@
 ``gnu_c``: C with the extensions of GCC, as `gcc -E` leaves it, system headers included.
 ``go``: Go 1.27, whole files.
 ``graphql``: GraphQL of September 2025: operations, fragments, definitions of types.
+``java``: Java 25, whole files.
 ``json``: JSON, as RFC 8259 has it.
 ``jsonc``: JSON with comments, and a comma before a bracket closes.
 ``markdown``: a reply of prose and fenced code blocks, whose code may be held to another grammar.

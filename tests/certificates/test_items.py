@@ -179,7 +179,7 @@ def test_examples(name: str) -> None:
 @pytest.mark.parametrize("name", grammars.names())
 def test_grammars(name: str) -> None:
     options: dict[str, dict[str, Any]] = {"python3": {"start": "file_input", "postlex": PythonIndenter()}}
-    options["c_names"] = {"ambiguity": "all"}
+    options["c_names"] = options["java"] = {"ambiguity": "all"}
     # The comment that begins what no text has is what SQLite reads there: its rule `unreadable`.
     expected = [("terminals", '"--"')] if name == "sql" else []
     assert alarms(sg.Grammar(grammars.path(name), **options.get(name, {}))) == expected

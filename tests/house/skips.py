@@ -39,6 +39,7 @@ EXCUSES: dict[str, bool] = {
     r"STRUCTGEN_TOKENIZERS names no folders with tokenizers": not os.environ.get("STRUCTGEN_TOKENIZERS"),
     r"STRUCTGEN_FILES names no folders with files of others": not os.environ.get("STRUCTGEN_FILES"),
     r"needs Go 1\.27 or later": True,
+    r"needs javac 25 or later": True,
     r"tomllib comes with Python 3\.11": sys.version_info < (3, 11),
     r"no browser is installed here": not shutil.which("chromedriver"),
     r"C is preprocessed by gcc": not shutil.which("gcc"),

@@ -52,6 +52,7 @@ TIGHT = {
     "words": sg.Grammar('start: A C A A | B "d"\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
     "blocks": sg.Grammar(BLOCKS, postlex=LINES),
     "python3": sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter()),
+    "java": sg.Grammar(grammars.path("java"), lexer="basic", ambiguity="all"),
     "given": sg.Grammar("start: A NUMBER\nA: /a+/\n", definitions={"NUMBER": {"type": "integer"}}),
 }
 

@@ -71,7 +71,7 @@ def test_common_patterns_are_no_news(name: str) -> None:
 @pytest.mark.parametrize("name", grammars.names())
 def test_grammars_that_come_with_structgen_are_no_news(name: str) -> None:
     options: dict[str, object] = {"lexer": "contextual" if name in ("markdown", "python3", "toml") else "basic"}
-    if name == "c_names":
+    if name in ("c_names", "java"):
         options["ambiguity"] = "all"
     if name == "python3":
         options |= {"start": "file_input", "postlex": sg.Indentation()}
