@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...system.memo import Memo
 from ...system.properties import cached_property
+from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.lazy_table import LazyTable
 from .completability.completion_tables import CompletionTables
@@ -97,6 +98,7 @@ class LexerThreads:
         self._beats: list[int] = tables.beats.tolist()
         self._obligations = tables.obligations
         self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
+        self._open: Memo[tuple[Parse, int], Accepted] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
@@ -128,6 +130,7 @@ class LexerThreads:
         """Let go of what is remembered of parses, if it is much."""
         if self.parses.is_full():
             self._possible.clear()
+            self._open.clear()
             self._completions.forget()
             self.parses.forget()
 
@@ -384,9 +387,23 @@ class LexerThreads:
         if self._is_unconstrained:
             accepted, depth_read = self.parses.accepted(parse)
             return Accepted(accepted & wanted, depth_read)
-        found, depth_read = self._surely_open_to(parse)
-        found &= wanted
-        for ending in bits(wanted & ~found):
+        known = self._open.get((parse, wanted))
+        if known is None:
+            known = self._open[parse, wanted] = self._find_open_to(parse, wanted)
+        return known
+
+    def _find_open_to(self, parse: Parse, wanted: int) -> Accepted:
+        accepted = self.parses.accepted(parse)
+        found, depth_read = self._surely(accepted)
+        found, asked = found & wanted, wanted & self._tight
+        if self._tables.layout is None:
+            asked &= self._endings_of[accepted.terminals & self._lexed]
+            at_once = asked & ~self._of_ignored
+            if at_once:
+                terminals = self._terminals_of[at_once]
+                sure, there = self._completions.open_to(parse.stack, terminals, at_once)
+                found, depth_read, asked = found | sure, min(depth_read, there), asked & ~at_once
+        for ending in bits(asked):
             is_open, there = self._is_possible(parse, ending, _FORESIGHT)
             depth_read = min(depth_read, there)
             if is_open:
@@ -432,6 +449,29 @@ class LexerThreads:
             return unconstrained | sum(1 << ending for ending in others)
 
         return LazyTable(of)
+
+    @cached_property
+    def _of_ignored(self) -> int:
+        """The endings of what the parser does not see."""
+        ignored = bits(set_at(self._tables.ignored.reshape(1, -1), 0))
+        return self._endings_of[sum(1 << terminal for terminal in ignored) & self._lexed]
+
+    @cached_property
+    def _endings_of(self) -> LazyTable[int]:
+        """By set of terminals: their endings."""
+        by_terminal = self._tables.endings.by_terminal
+
+        def of(terminals: int) -> int:
+            tight = (ending for terminal in bits(terminals) for ending in by_terminal[terminal][1])
+            return self._unconstrained_of[terminals] | sum(1 << ending for ending in tight)
+
+        return LazyTable(of)
+
+    @cached_property
+    def _terminals_of(self) -> LazyTable[int]:
+        """By set of endings: their terminals."""
+        terminal_of = self._tables.endings.terminal
+        return LazyTable(lambda endings: sum(1 << each for each in {terminal_of[ending] for ending in bits(endings)}))
 
     @cached_property
     def _lines(self) -> int:

@@ -16,9 +16,11 @@ from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from ....system.memo import Memo
+from ...core.digraph import bits
+from ...core.lazy_table import LazyTable
 from ..embedded import Embedded
 from ..indentation import Level
-from ..parser.stack import Parser, Stack
+from ..parser.stack import Accepted, Parser, Stack
 from ..tables import GrammarTables
 from .boundaries import Boundaries
 from .completion_tables import CompletionTables, TableBuilder, columns_of
@@ -98,6 +100,7 @@ class Completions:
         known: CompletionTables | None = None,
     ) -> None:
         self._tables = tables
+        self._parser = parser
         self._pause = pause
         self.reading = LexicalFollow(tables, boundaries, embedded)
         #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
@@ -109,6 +112,8 @@ class Completions:
         self._summaries = PopSummaries(self._moves, pause)
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
         self._places: Memo[_Place, Completion] = Memo(_MOST_PLACES)
+        #: By state: what is shifted, see `_find_shifts`.
+        self._shifts = LazyTable(self._find_shifts)
 
     def forget(self) -> None:
         """Forget stacks."""
@@ -117,7 +122,45 @@ class Completions:
     def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
         """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
         brackets = 0 if self._indented is None or level is None else level.brackets
-        return self._find(stack, self._first(context, boundary, brackets > 0), brackets)
+        left = self._left(self._at(stack, brackets), self._first(context, boundary, brackets > 0))
+        return self._find(stack, 1, left, brackets)
+
+    def open_to(self, stack: Stack, terminals: int, endings: int) -> Accepted:
+        """Which of some endings can be next and the text behind it be completed, in a grammar without a layout.
+
+        The terminals are those of the endings, none of them ignored. The stack is reduced for all of them at once,
+        and those that are shifted to one state, with the same to be read behind them, are one question.
+        """
+        found, depth_read = 0, stack.depth
+        seen = {stack: terminals}
+        for here, asked in (queue := [(stack, terminals)]):  # grows as it goes
+            for terminal, target, there, following in self._shifts[here.state]:
+                there &= endings & ~found
+                if there and asked >> terminal & 1:
+                    is_possible, lowest = self._find(here, 0, self._left(target, following), 0)
+                    depth_read = min(depth_read, lowest)
+                    found |= there if is_possible else 0
+            for reduced, before in self._parser.reduced(here, asked):
+                depth_read = min(depth_read, reduced.depth - 1)
+                known = seen.get(reduced, 0)
+                if asked & before & ~known:
+                    seen[reduced] = known | asked & before
+                    queue.append((reduced, asked & before & ~known))
+        return Accepted(found, depth_read)
+
+    def _find_shifts(self, state: int) -> list[tuple[int, int, int, int]]:
+        """A state's shifts: a terminal, the state after it, endings, and those that may come next behind them.
+
+        Without those endings that succeed at once.
+        """
+        moves, found = self._moves, dict[tuple[int, int, int], int]()
+        mentioned = moves.mentioned(state)
+        for ending, (terminal, succeeds) in enumerate(zip(moves.terminal, moves.succeeds, strict=True)):
+            target = moves.shifted_to(state, terminal) if mentioned >> terminal & 1 else None
+            if target is not None and not succeeds:
+                key = terminal, target, moves.next(target, ending)
+                found[key] = found.get(key, 0) | 1 << ending
+        return [(terminal, target, there, following) for (terminal, target, following), there in found.items()]
 
     def _first(self, context: int, boundary: Watched, is_within: bool) -> int:
         """The endings that may come first in a context, within brackets or not."""
@@ -171,19 +214,20 @@ class Completions:
         """The state on top of a stack, or the number of its position."""
         return stack.state if self._indented is None else self._indented.number(stack.state, brackets)
 
-    def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
+    def _find(self, stack: Stack, above: int, left: _Left | None, brackets: int) -> Completion:
         """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left.
+
+        What is ``left`` there pops ``above`` more states than it says.
 
         What comes of a place on the way is the same whichever stack led there: those that a mask asks about differ in
         a few states on top.
         """
         found = Completion(False, stack.depth)
         waiting: _Waiting = {}
-        left = self._left(self._at(stack, brackets), first)
         if left is None:
             return Completion(True, stack.depth)
         for (origin, popped), endings in left.items():
-            self._pop(waiting, stack, brackets, 1 + popped, origin, endings)
+            self._pop(waiting, stack, brackets, above + popped, origin, endings)
         passed: list[_Place] = []
         while waiting and not found.is_possible:
             place = frozenset((each, frozenset(put.items()), there) for each, (put, there) in waiting.items())
@@ -239,16 +283,8 @@ class Completions:
         return known
 
     def _find_left(self, state: int, endings: int) -> _Left | None:
-        found: _Left = {}
-        for group in self._summaries.groups[state]:
-            if not group.endings & endings:
-                continue
-            summary = self._summaries.find(state, group.endings)
-            if summary.succeeds:
-                return None
-            for each, following in summary.found.items():
-                found[each] = found.get(each, 0) | (following & endings if group.stays else following)
-        return found
+        summary = self._summaries.find(state, endings)
+        return None if summary.succeeds else summary.found
 
 
 def _nesting(
