@@ -4,12 +4,19 @@
     python -m benchmarks.grammar.walks python2.lark:file_input --complete
 
 A path is a file in Lark's notation, in GBNF or in EBNF, or a folder, which stands for all that it holds of these,
-however deep. It may name the rule that a text is, else it is ``start``, or ``root`` in GBNF and EBNF. Seconds are the
-processor's. A walk says which bytes came before a slow step, and how many steps were slow.
+however deep. It may name the rule that a text is, else it is ``start``, or ``root`` in GBNF and EBNF. A file in
+Lark's notation whose first comment says ``lexer="basic"``, ``ambiguity="all"`` or ``start="..."`` is read so, whatever
+else is asked for. Seconds are the processor's. A walk says which bytes came before a slow step, and how many steps were
+slow.
+
+Python's garbage collector rests within walks: a full collection takes 0.1 s once the kernels are loaded, and falls on
+whichever step is the next, of any grammar. Servers freeze what they loaded (docs/guide/memory.md).
 """
 
 from __future__ import annotations
 
+import gc
+import re
 import tempfile
 import time
 import warnings
@@ -24,6 +31,7 @@ from rich.table import Table
 import structgen as sg
 from structgen import api
 from structgen.runtime import ids_of
+from structgen.system import garbage
 from structgen.system.visible import visible
 
 from .. import run, vocabularies
@@ -70,9 +78,10 @@ def main(
     columns = "grammar", "lexer", "compile, s", "first mask, s", "slowest step, ms", "slow", "behind"
     table = Table(*columns, title=named.name)
     for path, rule in _files(paths):
-        for lexer in lexers.split(",") if path.suffix == ".lark" else [""]:
+        said = _said(path)
+        for lexer in [said["lexer"]] if "lexer" in said else lexers.split(",") if path.suffix == ".lark" else [""]:
             try:
-                definition = _definition(path, rule, lexer, dialect)
+                definition = _definition(path, rule or said.get("start", ""), lexer, dialect, said.get("ambiguity"))
                 compiled, first, slow, worst = _timed(
                     definition, vocabulary, sg.Budget(seconds=seconds), complete, walks, tokens
                 )
@@ -98,14 +107,22 @@ def _files(paths: list[str]) -> Iterator[tuple[Path, str]]:
         yield from ((each, rule) for each in found)
 
 
-def _definition(path: Path, rule: str, lexer: str, dialect: str = "transformers-cfg") -> sg.Definition:
+def _said(path: Path) -> dict[str, str]:
+    """The options that a grammar of Lark's says it is read with, in the comment at its beginning."""
+    begin = re.match(r"(\s*//.*\n)*", path.read_text() if path.suffix == ".lark" else "")
+    return dict(re.findall(r'\b(lexer|ambiguity|start)="(\w+)"', begin[0])) if begin else {}
+
+
+def _definition(
+    path: Path, rule: str, lexer: str, dialect: str = "transformers-cfg", ambiguity: str | None = None
+) -> sg.Definition:
     if path.suffix == ".gbnf":
         return sg.Gbnf(path, start=rule or "root")
     if path.suffix == ".ebnf":
         return sg.Ebnf(path, start=rule or "root", dialect=dialect)
     text, start = path.read_text(), rule or "start"
     if "%declare _INDENT" not in text:
-        return sg.Grammar(path, start=start, lexer=lexer)
+        return sg.Grammar(path, start=start, lexer=lexer, ambiguity=ambiguity or "resolve")
     layout = sg.Indentation() if "_NEWLINE" in text else sg.Indentation(newline="_NL")
     return sg.Grammar(path, start=start, lexer=lexer, postlex=layout)
 
@@ -119,21 +136,29 @@ def _timed(
     compiled = time.process_time()
     sg.Guide(index).bitmask()
     asked = time.process_time()
-    rng, first, steps = np.random.default_rng(0), first_bytes(vocabulary), [Step(0.0, b"")]
+    rng, steps = np.random.default_rng(0), [Step(0.0, b"")]
     for _ in range(walks):
-        guide, text = sg.Guide(index), b""
-        for _ in range(tokens):
-            before = time.process_time()
-            mask = guide.bitmask()
-            steps.append(Step(time.process_time() - before, text))
-            token = draw(ids_of(mask), first, rng)
-            if first[token] == NO_BYTE:
-                break
-            before = time.process_time()
-            guide.advance(token)
-            steps.append(Step(time.process_time() - before, text))
-            text += vocabulary.token(token) or b""
+        gc.collect()
+        with garbage.paused():
+            steps += _walk(sg.Guide(index), tokens, rng)
     return compiled - begun, asked - compiled, sum(step.seconds > _SLOW for step in steps), max(steps)
+
+
+def _walk(guide: sg.Guide, tokens: int, rng: np.random.Generator) -> Iterator[Step]:
+    """The steps of a walk over random tokens: masks and moves."""
+    vocabulary, text = guide.index.vocabulary, b""
+    first = first_bytes(vocabulary)
+    for _ in range(tokens):
+        before = time.process_time()
+        mask = guide.bitmask()
+        yield Step(time.process_time() - before, text)
+        token = draw(ids_of(mask), first, rng)
+        if first[token] == NO_BYTE:
+            break
+        before = time.process_time()
+        guide.advance(token)
+        yield Step(time.process_time() - before, text)
+        text += vocabulary.token(token) or b""
 
 
 if __name__ == "__main__":

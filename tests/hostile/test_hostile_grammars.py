@@ -213,7 +213,9 @@ def test_files_that_are_imported_are_looked_at_as_well(tmp_path: Path) -> None:
             sg.compile(sg.Grammar(f"%import {name}.x\nstart: x", import_paths=(str(tmp_path),)), BYTES)
 
 
-@pytest.mark.parametrize("name", ["python3", "c", "sql", "json", "markdown", "jsonc", "graphql", "toml", "go"])
+@pytest.mark.parametrize(
+    "name", ["python3", "c", "sql", "json", "markdown", "jsonc", "graphql", "toml", "go", "java"]
+)
 def test_what_is_reckoned_of_structgens_own_grammars_leaves_room(name: str) -> None:
     """A budget for requests must not refuse a programming language for what Lark might take with it."""
 
@@ -223,7 +225,9 @@ def test_what_is_reckoned_of_structgens_own_grammars_leaves_room(name: str) -> N
 
     start = {"python3": "file_input", "c": "translation_unit"}.get(name, "start")
     postlex = sg.Indentation() if name == "python3" else None
-    definition = sg.Grammar(FOLDER / f"{name}.lark", start=start, postlex=postlex)
+    ambiguity = "all" if name == "java" else "resolve"
+    lexer = "basic" if name == "java" else "contextual"
+    definition = sg.Grammar(FOLDER / f"{name}.lark", start=start, lexer=lexer, ambiguity=ambiguity, postlex=postlex)
     compile_grammar(definition, Reckoning(Budget(seconds=200)))
 
 

@@ -96,7 +96,7 @@ def test_verdicts_of_javac() -> None:
 
 def test_in_tokens_of_any_length() -> None:
     random = Random(3)
-    for text, verdict in [*((text, True) for text in TEXTS), *random.sample(CASES["changed"], 30)]:
+    for text, verdict in [*((text, True) for text in TEXTS), *random.sample(CASES["changed"], 15)]:
         assert spelled(wide(), text.encode(), random) == verdict, text
 
 
@@ -288,19 +288,19 @@ def test_javac_still_says_so(javac: Judge) -> None:
 def test_as_javac_reads_it(javac: Judge) -> None:
     """Nothing is wrongly accepted; the few texts that javac takes besides are of what the grammar's file names."""
     random = Random(7)
-    texts = [changed(random.choice(TEXTS), random) for _ in range(600)]
+    texts = [changed(random.choice(TEXTS), random) for _ in range(200)]
     found = Counter(zip(javac(texts), (index().match(text.encode()).accepted for text in texts), strict=True))
     assert not found[False, True], found
-    assert found[True, False] < 20, found
-    assert min(found[True, True], found[False, False]) > 50, found
+    assert found[True, False] < 10, found
+    assert min(found[True, True], found[False, False]) > 20, found
 
 
 def test_javac_takes_what_the_rules_derive(javac: Judge) -> None:
     """With ``ambiguity="all"`` guides know no way to an end, so texts are derived from the rules themselves."""
-    texts = list(_derived(Random(8), 400))
+    texts = list(_derived(Random(8), 150))
     assert all(index().match(text.encode()).accepted for text in texts)
     assert not [text for text, verdict in zip(texts, javac(texts), strict=True) if verdict is False]
-    assert len({text for text in texts if len(text) > 40}) > 100
+    assert len({text for text in texts if len(text) > 40}) > 40
 
 
 #: Lexemes of the terminals that are no strings. Nothing is put between one that ends with "\b" and the next.
@@ -352,7 +352,7 @@ def test_files_of_the_jdk_itself(javac: Judge) -> None:
         pytest.skip("needs javac 25 or later")
     with zipfile.ZipFile(source) as archive:
         names = [each.filename for each in archive.infolist() if 0 < each.file_size < 9_000]
-        chosen = Random(9).sample(sorted(name for name in names if name.endswith(".java")), 30)
+        chosen = Random(9).sample(sorted(name for name in names if name.endswith(".java")), 12)
         texts = [archive.read(name).decode() for name in chosen]
     for name, text, verdict in zip(chosen, texts, javac(texts), strict=True):
         assert index().match(text.encode()).accepted == verdict, name

@@ -16,7 +16,6 @@ from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from ....system.memo import Memo
-from ...core.digraph import bits
 from ...core.lazy_table import LazyTable
 from ..embedded import Embedded
 from ..indentation import Level
