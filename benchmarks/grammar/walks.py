@@ -5,9 +5,9 @@
 
 A path is a file in Lark's notation, in GBNF or in EBNF, or a folder, which stands for all that it holds of these,
 however deep. It may name the rule that a text is, else it is ``start``, or ``root`` in GBNF and EBNF. A file in
-Lark's notation whose first comment says ``lexer="basic"``, ``ambiguity="all"`` or ``start="..."`` is read so, whatever
-else is asked for. Seconds are the processor's. A walk says which bytes came before a slow step, and how many steps were
-slow.
+Lark's notation whose first comment says ``lexer="basic"``, ``ambiguity="all"`` or ``start="..."`` is read so,
+whatever else is asked for. Seconds are the processor's. A walk says which bytes came before a slow step, and how many
+steps were slow.
 
 Python's garbage collector rests within walks: a full collection takes 0.1 s once the kernels are loaded, and falls on
 whichever step is the next, of any grammar. Servers freeze what they loaded (docs/guide/memory.md).

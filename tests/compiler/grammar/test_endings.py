@@ -20,6 +20,7 @@ from structgen import grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
 from structgen.compiler.grammar.completion.pop_summaries import find_completions
+from structgen.runtime import ids_of
 from structgen.runtime.core.digraph import bits
 from structgen.runtime.grammar.completability import pop_summaries as outcomes
 from structgen.runtime.grammar.completability.boundaries import Boundaries
@@ -223,6 +224,36 @@ def test_masks_and_moves_agree(seed: int) -> None:
             continue
         depth_read += 1
         check_walk(index, random)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_masks_and_moves_agree_where_all_ways_are_followed(seed: int) -> None:
+    """Masks ask for all endings at once, moves for one; what masks remember holds for the stacks of other walks."""
+    random, left = Random(seed), 5
+    while left:
+        try:
+            definition = sg.Grammar(random_grammar(random), lexer="basic", ambiguity="all")
+            index = sg.compile(definition, tokens_of("abc ", random), eager=False)
+        except sg.errors.DefinitionError:
+            continue
+        machine = index.machine
+        assert isinstance(machine, GrammarMachine)
+        if machine.tables.endings.is_unconstrained or machine.tables.is_deterministic:
+            continue
+        left -= 1
+        for _ in range(3):
+            check_walk(index, random, 5)
+
+
+def test_masks_of_all_ways_remember_how_far_down_they_looked() -> None:
+    """Of two `a+` in a row the first takes all. Whether one comes behind it the lowest state of the stack tells."""
+    text = 'start: "x" f A | "y" f B\nf: "(" f | h | k\nh: A | "c"\nk: A\nA: /a+/\nB: "b"'
+    index = sg.compile(sg.Grammar(text, lexer="basic", ambiguity="all"), sg.Vocabulary.bytewise(), eager=False)
+    for first, expected in zip("xyxy", ["(c", "(ac"] * 2, strict=True):
+        for depth in range(5):
+            guide = sg.Guide(index)
+            assert all(map(guide.advance, f"{first}{'(' * depth}".encode()))
+            assert bytes(ids_of(guide.bitmask()).tolist()).decode() == expected
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -100,3 +100,9 @@ def test_summaries_are_the_least_solution(seed: int) -> None:
                     if group.stays:
                         found = {(a, k, f) for a, k, f in found if f == ending}
                     assert found == summaries[state, ending]
+        several = {e for e in range(len(moves.terminal)) if rng.random() < 0.5}
+        both = known.find(state, sum(1 << e for e in several))
+        assert both.succeeds == any((state, e) in succeeding for e in several)
+        if not both.succeeds:
+            found = {(a, k, f) for (a, k), there in both.found.items() for f in bits(there)}
+            assert found == set[tuple[int, int, int]]().union(*(summaries[state, e] for e in several))
