@@ -109,6 +109,9 @@ class Completions:
         self.is_exact = tables.layout is None or self._indented is not None
         self._moves = self._indented or Plain(tables, parser, self.reading)
         self._summaries = PopSummaries(self._moves, pause)
+        #: Whether summaries are of just the endings that are asked for: where conflicts are kept they come again and
+        #: again, and have few that do the same. Elsewhere, above all with a layout, those of groups are put together.
+        self._in_sets = not tables.is_deterministic and tables.layout is None
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
         self._places: Memo[_Place, Completion] = Memo(_MOST_PLACES)
         #: By state: what is shifted, see `_find_shifts`.
@@ -282,8 +285,19 @@ class Completions:
         return known
 
     def _find_left(self, state: int, endings: int) -> _Left | None:
-        summary = self._summaries.find(state, endings)
-        return None if summary.succeeds else summary.found
+        if self._in_sets:
+            summary = self._summaries.find(state, endings)
+            return None if summary.succeeds else summary.found
+        found: _Left = {}
+        for group in self._summaries.groups[state]:
+            if not group.endings & endings:
+                continue
+            summary = self._summaries.find(state, group.endings)
+            if summary.succeeds:
+                return None
+            for each, following in summary.found.items():
+                found[each] = found.get(each, 0) | (following & endings if group.stays else following)
+        return found
 
 
 def _nesting(
