@@ -255,12 +255,12 @@ class _Run:
                 self._send_vocabulary(batch, future.result().process)
             else:
                 self._tried_alone = None
-                made = map(_without_vocabulary, batch) if done is None else done
-                left = deque(batch)
-                for each in made:
-                    self._settle(left.popleft(), each)
+                done = [*map(_without_vocabulary, batch)] if done is None else done
+                for task, each in zip(batch, done, strict=False):
+                    self._settle(task, each)
                 # What the worker had no time for: it may take as long as what held it up.
-                self._waiting.extend([task] for task in left)
+                begun = len(done)
+                self._waiting.extend(batch[place : place + begun] for place in range(begun, len(batch), begun))
 
     def _send_vocabulary(self, batch: Batch, process: str) -> None:
         """Have tasks done again whose worker lacked the vocabulary, which goes to each process once.
