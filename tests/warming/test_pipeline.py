@@ -238,7 +238,9 @@ def test_what_waits_to_be_written_has_a_bound(
         (first,) = cache.take()
         assert not first.done()
         cache.put(KEYS[1], bytes(11))
-        assert first.done()
+        has_waited = first.done()
+        goes_on.set()
+    assert has_waited
 
 
 def test_without_threads_a_worker_writes_itself(
