@@ -201,6 +201,14 @@ class Workload:
             yield batch
 
 
+def left_of(batch: Batch, begun: int) -> list[Batch]:
+    """What a worker had no time for, by as many as it had time for: it may take as long as what held it up.
+
+    One by one, where it had time for several, they would be looked for and written one by one.
+    """
+    return [batch[place : place + begun] for place in range(begun, len(batch), begun)]
+
+
 def weight(definition: Definition) -> float:
     """What stands for the time that a definition takes, larger for more; nothing is lowered for that."""
     return _weight(definition.canonical())

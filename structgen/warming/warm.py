@@ -26,7 +26,7 @@ from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .lanes import Lane
 from .options import WarmOptions
-from .plan import Batch, Task, Workload, plan
+from .plan import Batch, Task, Workload, left_of, plan
 from .values import Outcome, Report
 from .worker import Done, Reply, crashed, present
 
@@ -258,9 +258,7 @@ class _Run:
                 done = [*map(_without_vocabulary, batch)] if done is None else done
                 for task, each in zip(batch, done, strict=False):
                     self._settle(task, each)
-                # What the worker had no time for: it may take as long as what held it up.
-                begun = len(done)
-                self._waiting.extend(batch[place : place + begun] for place in range(begun, len(batch), begun))
+                self._waiting.extend(left_of(batch, len(done)))
 
     def _send_vocabulary(self, batch: Batch, process: str) -> None:
         """Have tasks done again whose worker lacked the vocabulary, which goes to each process once.
