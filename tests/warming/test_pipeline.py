@@ -20,7 +20,7 @@ from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_word
 
 import structgen as sg
 from structgen.warming import pipeline, worker
-from structgen.warming.plan import Workload
+from structgen.warming.plan import Task, Workload
 from structgen.warming.watch import Watch
 from structgen.warming.worker import CacheAddress
 
@@ -169,12 +169,20 @@ class Hasty(Executor):
         return future
 
 
-@pytest.mark.parametrize(("time_for", "sent"), [(1, [8] + 7 * [1]), (3, [8, 3, 2])])
+@pytest.mark.parametrize(
+    ("time_for", "left", "sent"), [(1, 1e9, [8] + 7 * [1]), (3, 1e9, [8, 3, 2]), (3, 0.0, [8] + 5 * [1])]
+)
 def test_what_comes_back_is_handed_out_by_as_many_as_there_was_time_for(
-    time_for: int, sent: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    time_for: int, left: float, sent: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One by one they would be asked for one by one, and written so."""
-    monkeypatch.setattr(Workload, "batches", lambda _, tasks, at_a_time: iter([list(tasks)]))
+
+    def all_at_once(workload: Workload, tasks: Iterable[Task], _: int) -> Iterator[list[Task]]:
+        batch = list(tasks)
+        workload.left = left
+        yield batch
+
+    monkeypatch.setattr(Workload, "batches", all_at_once)
     hasty = Hasty(time_for)
     report = sg.warm(DEFINITIONS[:8], VOCABULARY, sg.Cache(tmp_path), executor=hasty)
     assert [each.status for each in report] == ["compiled"] * 8
