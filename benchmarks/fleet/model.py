@@ -144,7 +144,7 @@ class Fleet:
         self._now = max(self._now, done.end) + self._costs.settle * done.begun
         for task in done.batch[: done.begun]:
             task.of.seconds = self._takes[task.of]
-        self._left.extend([task] for task in done.batch[done.begun :])
+        self._left.extend(self._planned.left_of(done.batch, done.begun, self._at_a_time))
 
     def _hand_out(self, batch: plan.Batch) -> None:
         costs, vocabulary = self._costs, batch[0].vocabulary.fingerprint

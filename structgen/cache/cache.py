@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -178,7 +179,8 @@ class Cache:
 
         missing = [key for key in dict.fromkeys(keys) if check_key(key) not in self]
         if self.remote is not None and missing:
-            with ThreadPoolExecutor(_PREFETCHED_AT_ONCE) as pool:
+            # Where there are no more threads they stay missing: each is asked for when it is needed.
+            with suppress(RuntimeError), ThreadPoolExecutor(_PREFETCHED_AT_ONCE) as pool:
                 list(pool.map(bring, missing))
         return [key for key in missing if key not in self]
 

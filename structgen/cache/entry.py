@@ -26,6 +26,9 @@ _KEY = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _LONGEST_LABEL = 200
 _LONGEST_TAG = 4096
 
+#: The kinds of entries that belong to many indexes.
+SHARED_KINDS = ("shared", "tables")
+
 #: A time in the year 5138, which every calendar can show.
 _LATEST = 1e11
 

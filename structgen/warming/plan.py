@@ -200,6 +200,15 @@ class Workload:
         if batch:
             yield batch
 
+    def left_of(self, batch: Batch, begun: int, at_a_time: int) -> list[Batch]:
+        """What a worker had no time for, by as many as it had time for: it may take as long as what held it up.
+
+        One by one they would be looked for and written one by one. Towards the end they are, for others rest then.
+        """
+        are_others = self.left > at_a_time / 2 * sum(each.weight for each in batch)
+        size = begun if are_others else 1
+        return [batch[place : place + size] for place in range(begun, len(batch), size)]
+
 
 def weight(definition: Definition) -> float:
     """What stands for the time that a definition takes, larger for more; nothing is lowered for that."""

@@ -185,6 +185,7 @@ class _Run:
         options: WarmOptions,
     ) -> None:  # fmt: skip
         self._lane, self._cache, self._ledger, self._options = lane, cache, ledger, options
+        self._workload = planned
         # Threads are handed one at a time: they share what others would be sent.
         self._planned = ([task] for task in missing) if lane.is_here else planned.batches(missing, lane.at_a_time)
         self._waiting: deque[Batch] = deque()  # what was under way before
@@ -255,12 +256,10 @@ class _Run:
                 self._send_vocabulary(batch, future.result().process)
             else:
                 self._tried_alone = None
-                made = map(_without_vocabulary, batch) if done is None else done
-                left = deque(batch)
-                for each in made:
-                    self._settle(left.popleft(), each)
-                # What the worker had no time for: it may take as long as what held it up.
-                self._waiting.extend([task] for task in left)
+                done = [*map(_without_vocabulary, batch)] if done is None else done
+                for task, each in zip(batch, done, strict=False):
+                    self._settle(task, each)
+                self._waiting.extend(self._workload.left_of(batch, len(done), self._lane.at_a_time))
 
     def _send_vocabulary(self, batch: Batch, process: str) -> None:
         """Have tasks done again whose worker lacked the vocabulary, which goes to each process once.

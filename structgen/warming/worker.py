@@ -180,7 +180,7 @@ class _Worker:
     def __init__(self) -> None:
         self._vocabularies: Memo[str, Vocabulary] = Memo(_MOST_VOCABULARIES)
         self._of_thread = threading.local()  # values that are handed back go with the definition they are of
-        self._opened: tuple[CacheAddress, PipelinedCache] | None = None
+        self._opened: tuple[CacheAddress, str, PipelinedCache] | None = None
         self._watch = Watch()
 
     def answer(self, request: Request) -> list[Done] | None:
@@ -190,12 +190,15 @@ class _Worker:
         """
         # The caller's own process, which is a worker of some executors, is not to end.
         patience = None if request.caller == this_process() else request.options.patience
-        cache = None if request.address is None else self._open(request.address)
-        vocabulary = self._vocabulary(request, cache)
+        with self._watch.limit(patience):
+            cache = None if request.address is None else self._open(request.address)
+            vocabulary = self._vocabulary(request, cache)
+            if vocabulary is not None and cache is not None and cache.remote is not None:
+                cache.prefetch([item.key for item in request.items], patient=False)
         if vocabulary is None:
             return None
         begun = []
-        with cache.pipeline([item.key for item in request.items]) if cache else nullcontext():
+        with cache.pipeline() if cache else nullcontext():
             until = time.monotonic() + LONGEST_BATCH
             for item in request.items:
                 with self._watch.limit(patience):
@@ -236,10 +239,10 @@ class _Worker:
         return memory
 
     def _open(self, address: CacheAddress) -> PipelinedCache:
-        opened = self._opened
-        if opened is None or opened[0] != address:
-            opened = self._opened = address, address.open()
-        return opened[1]
+        opened, here = self._opened, this_process()  # nobody goes on with what a parent's threads were at
+        if opened is None or opened[:2] != (address, here):
+            opened = self._opened = address, here, address.open()
+        return opened[2]
 
 
 def read_vocabulary(buffer: bytes | memoryview, fingerprint: str) -> Vocabulary:

@@ -14,15 +14,12 @@ from typing import TypeVar
 from ...errors import CacheError, FormatError, StoreError
 from ..audit import check_value
 from ..cache import Cache
-from ..entry import Entry, Tag
+from ..entry import SHARED_KINDS, Entry, Tag
 from .objects import FOLDER, key_of_name, name_of
 from .remote import Remote
 
 K = TypeVar("K")
 T = TypeVar("T")
-
-#: The kinds of entries that belong to many indexes.
-_SHARED = ("shared", "tables")
 
 #: Requests on their way together.
 _AT_ONCE = 8
@@ -120,7 +117,7 @@ def unreachable(cache: Cache, objects: Iterable[StoredObject], keys: Collection[
     """
     remote = _remote(cache)
     unknown = [each.key for each in objects if each.key not in keys]
-    stays = _all(lambda key: remote.kind_of(key) in _SHARED, unknown)
+    stays = _all(lambda key: remote.kind_of(key) in SHARED_KINDS, unknown)
     return {key for key, each in zip(unknown, stays, strict=True) if not each}
 
 
