@@ -150,3 +150,26 @@ def test_what_takes_too_many_walks_is_left_to_first_touch(monkeypatch: pytest.Mo
     assert index.machine.rows.long_walks == 4
     check_walk(index, Random(7), steps=6)
     check_walk(sg.Index.from_buffer(index.to_bytes()), Random(8), steps=6)
+
+
+def test_states_that_agree_may_both_have_too_many_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What told no counts of the first one is no answer for the second."""
+    monkeypatch.setattr(partial_masks, "_WIDE", 0)
+    monkeypatch.setattr(walker, "_SHORT", 0)
+    monkeypatch.setattr(partial_masks, "_MANY", 1)
+    monkeypatch.setattr(partial_masks, "_FEWEST", 1)
+    monkeypatch.setattr(walker.StackWalker, "counted", lambda *_: None)
+    asked: Counter[bool] = Counter()
+    agree = walker.StackWalker.agree
+
+    def counted(own: walker.StackWalker, state: int, other: int) -> bool:
+        found = agree(own, state, other)
+        asked[found] += 1
+        return found
+
+    monkeypatch.setattr(walker.StackWalker, "agree", counted)
+    for pattern in ("^(?:[^ ]+ +){0,9}[^ ]+$", "^(?:ab|b){3,30}$", "^[ab]{1,40}[bc]{2,30}$"):
+        definition = sg.JsonSchema({"type": "string", "pattern": pattern, "maxLength": 60})
+        index = sg.compile(definition, small_vocabulary((b"ab ab ",)), threads=1, base_rows=False)
+        check_walk(index, Random(pattern), steps=6)
+    assert asked[True]
