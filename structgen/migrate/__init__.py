@@ -1,0 +1,27 @@
+"""Definitions from what other engines take, with a report of what changed on the way.
+
+Each function takes what its engine's own calls take, as text or as the engine's object, and imports no engine. What
+an engine honours and structgen does not is refused by name, here or when the definition is compiled; what means
+something else here is among the `changes`.
+"""
+
+from __future__ import annotations
+
+from .llama_cpp import from_llama_cpp
+from .llguidance import from_guidance, from_llguidance
+from .lm_format_enforcer import from_lm_format_enforcer
+from .migrated import Migrated
+from .outlines import from_outlines
+from .syncode import from_syncode
+from .xgrammar import from_xgrammar
+
+__all__ = [
+    "Migrated",
+    "from_guidance",
+    "from_llama_cpp",
+    "from_llguidance",
+    "from_lm_format_enforcer",
+    "from_outlines",
+    "from_syncode",
+    "from_xgrammar",
+]

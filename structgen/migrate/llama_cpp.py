@@ -1,0 +1,43 @@
+"""Grammars and schemas of llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..definitions import Gbnf, JsonSchema
+from ..errors import DefinitionError
+from ..system.types import Foreign
+from .migrated import ANY_ESCAPE, Migrated, corrected
+
+_NO_END = "No space stands behind the whole text."
+
+
+def from_llama_cpp(grammar: object) -> Migrated:
+    """What llama-cpp-python takes: the text of a grammar, also in UTF-8, a ``LlamaGrammar``, a ``response_format``.
+
+    Raises `DefinitionError` for anything else.
+    """
+    if isinstance(grammar, Mapping):
+        if grammar.get("type") != "json_object":
+            raise DefinitionError("the response_format is none of llama.cpp's", remedy='Its type is "json_object".')
+        schema = grammar.get("schema") or {"type": "object"}  # {} is any object, too
+        schema, changes = corrected(schema, _same_items, "A prefixItems that is no array is items.")
+        closed = JsonSchema(schema, escapes="any", additional_properties=False)
+        return Migrated(closed, (ANY_ESCAPE, "Objects that list properties have no others.", _NO_END, *changes))
+    text = getattr(grammar, "_grammar", grammar)
+    if isinstance(text, bytes):
+        try:
+            text = text.decode()
+        except UnicodeDecodeError as error:
+            raise DefinitionError(f"the grammar is not UTF-8: {error}", remedy="Pass its text.") from error
+    if not isinstance(text, str):
+        raise DefinitionError(f"a {type(grammar).__name__} is no grammar", remedy="Pass its text.")
+    return Migrated(Gbnf(text, start=getattr(grammar, "_root", "root")))
+
+
+def _same_items(schema: dict[str, Foreign]) -> bool:
+    """Name a schema ``items`` that llama.cpp takes for such."""
+    if isinstance(schema.get("prefixItems", []), list):
+        return False
+    schema.setdefault("items", schema.pop("prefixItems"))
+    return True

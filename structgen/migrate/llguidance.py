@@ -1,0 +1,134 @@
+"""Definitions of llguidance and guidance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from ..definitions import Definition, Gbnf, JsonSchema, Regex
+from ..definitions.grammar_marks import REGEX
+from ..definitions.guidance_options import LETTERS, json_spaces, optional_whitespace, with_general
+from ..definitions.json_text import dumps, loads
+from ..errors import DefinitionError, UnsupportedError
+from ..system.types import Foreign
+from .lark import lark_grammar
+from .migrated import Migrated
+
+#: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it.
+_ONE_REGEX = re.compile(
+    rf"\s*(?:%llguidance\s*\{{\s*\}})?\s*start\s*:\s*(?:(?P<name>[A-Z_]+)\s*\n\s*(?P=name)\s*:\s*)?(?P<regex>{REGEX})\s*"
+)
+
+
+def _llguidance_lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
+    """A grammar in Lark's syntax; one that is a regex has all its texts, not those that a lexer prefers."""
+    found = _ONE_REGEX.fullmatch(text)
+    if found is None:
+        return lark_grammar(text, named)
+    regex, _, flags = found["regex"][1:].rpartition("/")
+    return Migrated(Regex(f"(?{flags}){regex}" if flags else regex, dialect="rust"))
+
+
+def _rules(text: str) -> Migrated:
+    return Migrated(Gbnf(text)) if "::=" in text else _llguidance_lark(text)
+
+
+def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> Migrated:
+    """What ``llguidance.LLMatcher`` takes, or ``llguidance.grammar_from(format, text)``.
+
+    Parameters
+    ----------
+    grammar:
+        Lark's syntax, a schema, a regex, a list of choices, or what ``LLMatcher.grammar_from_...`` returned.
+    format:
+        A format of ``grammar_from``; left out, a JSON object is llguidance's own, and all else Lark's syntax.
+
+    Raises `DefinitionError`, and `UnsupportedError` for options of schemas and for grammars within grammars.
+    """
+    if not isinstance(grammar, str | Mapping):
+        raise DefinitionError(f"a {type(grammar).__name__} is no grammar of llguidance's", remedy="Pass its text.")
+    text = grammar if isinstance(grammar, str) else dumps(dict(grammar))
+    format = format or ("llguidance" if text.lstrip().startswith("{") else "lark")
+    if format not in _LLGUIDANCE:
+        raise DefinitionError(f"llguidance has no format {format!r}", remedy=f"Use one of {', '.join(_LLGUIDANCE)}.")
+    return _LLGUIDANCE[format](text)
+
+
+def _llguidance(text: str) -> Migrated:
+    whole: Foreign = loads(text)
+    grammars = whole.get("grammars") if isinstance(whole, dict) else None
+    if not isinstance(grammars, list) or not grammars or not all(isinstance(each, dict) for each in grammars):
+        raise DefinitionError("this is no grammar of llguidance's", remedy='It is {"grammars": [{...}]}.')
+    if whole.get("max_tokens") is not None:
+        raise UnsupportedError("max_tokens of a grammar is not read", remedy="Use sg.Guide(max_tokens=...).")
+    if isinstance(lark := grammars[0].get("lark_grammar"), str):
+        if grammars[0].get("json_schema") is not None:
+            what = "a grammar of llguidance's is both a schema and Lark's syntax"
+            raise DefinitionError(what, where="/grammars/0", remedy="Leave one out.")
+        return _llguidance_lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
+    return _llguidance_schema(dumps(grammars[0].get("json_schema")))
+
+
+def _named(grammar: Mapping[str, Foreign]) -> Definition | str:
+    lark = grammar.get("lark_grammar")
+    return lark if isinstance(lark, str) else _llguidance_schema(dumps(grammar.get("json_schema"))).definition
+
+
+def _llguidance_schema(text: str) -> Migrated:
+    schema = loads(text)
+    given = schema.pop("x-guidance", {}) if isinstance(schema, dict) else {}
+    if not isinstance(given, dict):
+        raise DefinitionError("x-guidance is no object", where="/x-guidance", remedy="Write its options into one.")
+    given = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": None, "escapes": LETTERS}
+    if not given.pop("whitespace_flexible", True):
+        options |= {"whitespace": "compact"}
+    if "whitespace_pattern" in given:
+        pattern = given.pop("whitespace_pattern")
+        options["whitespace"] = optional_whitespace(pattern) if isinstance(pattern, str) else pattern
+    options["lenient"] = bool(given.pop("lenient", False))
+    changes = []
+    if given.pop("coerce_one_of", False):
+        changes.append("oneOf means exactly one of them, not any.")
+    for name in ("item_separator", "key_separator"):
+        if name in given:
+            separator = given.pop(name)
+            options[name] = json_spaces(separator) if isinstance(separator, str) else separator
+    if "json_allowed_escapes" in given:
+        options["escapes"] = given.pop("json_allowed_escapes")
+    if given.pop("json_allow_general_unicode_escapes", False) and isinstance(options["escapes"], str):
+        options["escapes"] = with_general(options["escapes"])
+    if given:
+        what = f"the option {min(given)} of x-guidance is not read"
+        raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
+    return Migrated(JsonSchema(schema, **options), tuple(changes))
+
+
+def _choice(text: str) -> Migrated:
+    words: Foreign = loads(text)
+    if not isinstance(words, list):
+        raise DefinitionError("a choice of llguidance's is no list of strings", remedy='Write ["yes", "no"].')
+    return Migrated(Regex.choice(words))
+
+
+_LLGUIDANCE: dict[str, Callable[[str], Migrated]] = {
+    "lark": _llguidance_lark,
+    **dict.fromkeys(("gbnf", "ebnf", "cfg", "grammar"), _rules),
+    **dict.fromkeys(("json_schema", "json"), _llguidance_schema),
+    "regex": lambda text: Migrated(Regex(text, dialect="rust")),
+    "choice": _choice,
+    "llguidance": _llguidance,
+}
+
+
+def from_guidance(grammar: object) -> Migrated:
+    """What guidance has a model generate: a grammar of its functions, which writes itself down for llguidance.
+
+    Raises as `from_llguidance`, and `DefinitionError` for what is no grammar of guidance's.
+    """
+    for name in ("ll_grammar", "ll_serialize"):
+        if callable(write := getattr(grammar, name, None)):
+            return from_llguidance(write())
+    if isinstance(grammar, str):
+        return Migrated(Regex(re.escape(grammar)))
+    raise DefinitionError(f"a {type(grammar).__name__} is no grammar of guidance's", remedy="Pass what you append.")

@@ -1,0 +1,26 @@
+"""Grammars of syncode."""
+
+from __future__ import annotations
+
+import re
+
+from ..definitions import Grammar, Indentation
+from ..errors import DefinitionError
+from .migrated import Migrated
+
+
+def from_syncode(grammar: object) -> Migrated:
+    """What syncode takes: a grammar in Lark's syntax, as text or as a ``syncode`` grammar with its ``ebnf``.
+
+    Lark reads it there with the basic lexer. Where it declares ``_INDENT`` and ``_DEDENT``, indents are made as in
+    syncode's Python: behind ``_NL``, or ``_NEWLINE``, with tabs of four columns.
+
+    Raises `DefinitionError` for anything else.
+    """
+    text = getattr(grammar, "ebnf", grammar)
+    if not isinstance(text, str):
+        raise DefinitionError(f"a {type(grammar).__name__} is no grammar of syncode's", remedy="Pass its text.")
+    if re.search(r"^\s*%declare\b[^\n]*\b_INDENT\b", text, re.MULTILINE) is None:
+        return Migrated(Grammar(text, lexer="basic"))
+    newline = "_NL" if re.search(r"^\s*_NL\b[^:\n]*:", text, re.MULTILINE) else "_NEWLINE"
+    return Migrated(Grammar(text, lexer="basic", postlex=Indentation(newline, tab=4)))
