@@ -64,9 +64,10 @@ def _json_schema(canonical: str) -> JsonSchema:
 def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     """The options of a `JsonSchema` from what its canonical text says of them."""
     gap, indent, order, escapes, additional, lenient, *more = options
-    unique_names = more[-1:] == ["unique_names"] and bool(more.pop())
-    max_items = more.pop() if more and isinstance(more[-1], int) else None
-    item, key = more or (None, None)
+    # Separators are two texts, perhaps "unique_names"; the option's name stands alone, or behind a number or them.
+    item, key = (more.pop(0), more.pop(0)) if len(more) > 1 and isinstance(more[0], str) else (None, None)
+    max_items = next((each for each in more if isinstance(each, int)), None)
+    unique_names = "unique_names" in more
     bounded = _ANY_BOUNDED.fullmatch(gap) if gap is not None else None
     words = {pattern: word for word, pattern in WHITESPACE.items()}
     whitespace = indent if gap is None else words.get(gap, gap)

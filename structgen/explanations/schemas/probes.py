@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -168,9 +169,17 @@ class SchemaProbes:
         return known
 
     def written(self, data: bytes, *, whole: bool, deepest: int, option: str = "") -> bool:
-        """Whether a text, or its beginning, is written as the options have it, whatever value it is."""
+        """Whether a text, or its beginning, is written as the options have it, whatever value it is.
+
+        False where that can't be told of another value of the option: what else is written has no room for it.
+        """
         probes = _of_any_value(with_options(self.definition, text="true", additional_properties=True))
-        return probes.alive(frozenset(), data, whole=whole, deepest=deepest, option=option)
+        found = probes.alive(frozenset(), data, whole=whole, deepest=deepest, option=option)
+        return found and not (option and probes.is_untold(option))
+
+    def is_untold(self, option: str) -> bool:
+        """Whether it can't be told what is written with another value of an option."""
+        return self._machines.get((frozenset(), option, 0)) is True
 
     def revived(self, removed: frozenset[Atom], data: bytes, *, whole: bool, option: str = "") -> bool:
         """Whether the whole schema takes a text when some keywords are taken out of it."""
@@ -310,7 +319,8 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
 def with_options(definition: JsonSchema, **options: object) -> JsonSchema:
     """The definition with other options, its text not read again."""
     copy = object.__new__(JsonSchema)
-    for name, value in {**vars(definition), **options}.items():
+    own = {each.name: getattr(definition, each.name) for each in fields(definition)}  # and nothing worked out of them
+    for name, value in {**own, **options}.items():
         object.__setattr__(copy, name, value)
     return copy
 

@@ -478,7 +478,7 @@ class StateMasks:
         """The segments of a state that is found to decide the same; this one is to be walked where there is none."""
         model = self._model(_OWN, state)
         if model is not None and self._walk().agree(state, model[0]):
-            return self.segments[model[0]]
+            return self.segments.get(model[0])  # of which there may be too many
         self._note(_OWN, state)
         self.long_walks += self.is_wide(state)
         return None

@@ -330,7 +330,7 @@ class SharedMaskStore:
         if automaton is None:
             return None
         digest, loop = automaton
-        bounds = [kind, self._reach]
+        bounds = [kind, self._reach] if kind == PLAIN else [kind, *self._bounds(kind)]
         if kind == PLAIN and loop >= 0:
             bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[loop].tolist()]
         return _name(digest, bounds)
@@ -342,8 +342,11 @@ class SharedMaskStore:
         return self._far[state, zone]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
-        """Bounds between which a state counts as in any loop: `MID` up to the maximum, `LOW` up to the minimum."""
-        return (1, self._reach + 1) if kind == MID else (self._reach + 1, 3 * self._reach + 3)
+        """Bounds between which a state counts as in any loop: `MID` up to the maximum, `LOW` up to the minimum.
+
+        The longest token does not come to them from the first count, which stands for all that are further away.
+        """
+        return (1, self._reach + 2) if kind == MID else (self._reach + 2, 3 * self._reach + 4)
 
     # -- finding them ----------------------------------------------------------------------------------
 

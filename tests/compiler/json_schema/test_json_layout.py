@@ -295,7 +295,9 @@ def test_canonical_texts() -> None:
         sg.JsonSchema({}), sg.JsonSchema({}, item_separator=", "), sg.JsonSchema({}, key_separator=": "),
         sg.JsonSchema({}, escapes="nu"), sg.JsonSchema({}, whitespace=2, item_separator=", "),
         sg.JsonSchema({}, max_items=0), sg.JsonSchema({}, item_separator=", ", max_items=3),
-        sg.JsonSchema({}, max_items=3, excludes=("x",)),
+        sg.JsonSchema({}, max_items=3, excludes=("x",)), sg.JsonSchema({}, unique_names=True, max_items=3),
+        *(sg.JsonSchema({}, item_separator="unique_names", key_separator=key, unique_names=each, max_items=most)
+          for key in (None, "unique_names") for each in (False, True) for most in (None, 3)),
     ]  # fmt: skip
     texts = [each.canonical() for each in definitions]
     assert len(set(texts)) == len(texts)
@@ -311,8 +313,10 @@ def test_canonical_texts() -> None:
         ({"item_separator": ", "}, "[1,  2]", "whitespace"),
         ({"key_separator": ": "}, '{"a":1}', "key_separator"),
         ({"escapes": '"'}, r'["\n"]', "escapes"),
+        ({"item_separator": " ?; ?"}, "[1,2]", "item_separator"),  # which leaves no room for whitespace
+        ({"item_separator": " ?; ?", "escapes": '"'}, r'["\n"]', "escapes"),
     ],
-    ids=range(4),
+    ids=range(6),
 )
 def test_reasons(options: dict[str, Any], text: str, option: str) -> None:
     found = sg.explain(compiled({}, whitespace="compact", **options), text.encode())
