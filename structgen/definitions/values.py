@@ -15,7 +15,7 @@ from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
-from ..errors import DefinitionError, UnsupportedError
+from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.properties import cached_property
 from ..system.types import Foreign
 
@@ -36,6 +36,9 @@ DIALECT_FLAGS = {
 
 #: The widest column that an `Indentation` can be asked to tell apart.
 MOST_COLUMNS = 1 << 10
+
+#: Levels of grammars within grammars, and characters of what is within one: texts in texts double their quotes.
+_MOST_LEVELS, _MOST_CHARACTERS = 16, 1 << 24
 
 
 @runtime_checkable
@@ -518,7 +521,7 @@ class Grammar(Composable):
     DefinitionError
         For a file that cannot be read, or an option without meaning. The grammar itself is parsed by `compile`.
     BudgetExceededError
-        For imports of thousands of files.
+        For imports of thousands of files, and for more than 16 grammars within each other.
     UnsupportedError
         For an `Indenter` that does something of its own.
     """
@@ -552,9 +555,15 @@ class Grammar(Composable):
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
         _check_choice("matches", self.matches, ("preferred", "longest"))
         object.__setattr__(self, "definitions", _named_definitions(self.definitions))
+        check_levels(self.levels)
         if self.postlex is not None:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
         _check_start(self.start)
+
+    @cached_property
+    def levels(self) -> int:
+        """Of grammars: this one, those in its definitions, and so on."""
+        return 1 + max((each.levels for _, each in self.definitions if isinstance(each, Grammar)), default=0)
 
     @cached_property
     def marked(self) -> MarkedText:
@@ -574,6 +583,9 @@ class Grammar(Composable):
         options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
         options += [self.matches] if self.matches != "preferred" else []
         inner = [[name, definition.canonical()] for name, definition in self.definitions]
+        if sum(len(text) for _, text in inner) > _MOST_CHARACTERS:
+            what = f"the definitions in a grammar have more than {_MOST_CHARACTERS:,} characters"
+            raise BudgetExceededError(what, remedy="Have fewer levels of grammars, or write them into one.")
         return json.dumps(["grammar", options, self.text, self.imports.digests(), inner], separators=(",", ":"))
 
 
@@ -829,6 +841,13 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
             )
         found.append((name, definition))
     return tuple(found)
+
+
+def check_levels(levels: int) -> None:
+    """Raise `BudgetExceededError` for grammars within grammars that are too many."""
+    if levels > _MOST_LEVELS:
+        what = f"grammars are within each other, {_MOST_LEVELS} deep"
+        raise BudgetExceededError(what, remedy="Write the rules of inner ones into one grammar.")
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:

@@ -13,7 +13,8 @@ from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
 from ...definitions.structured_regexes import is_long
-from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
+from ...definitions.values import check_levels
+from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
@@ -47,9 +48,6 @@ from .unlexed import not_lexed, unlexed
 
 #: Places in rules, and in the parser's states, of which names are kept.
 _MOST_NAMED = 1 << 17
-
-#: Levels of grammars within grammars.
-_MOST_LEVELS = 16
 
 
 def compile_rules(
@@ -255,9 +253,7 @@ def read_rules(definition: Grammar, meter: Meter, levels: int = 0) -> ContextFre
     What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see
     `structgen.definitions.grammar_marks`. Raises the errors of `load`, and `BudgetExceededError`.
     """
-    if levels == _MOST_LEVELS:
-        what = f"grammars are within each other, {_MOST_LEVELS} deep"
-        raise BudgetExceededError(what, remedy="Write the rules of inner ones into one grammar.")
+    check_levels(levels + 1)
     indentation = definition.postlex
     marked = definition.marked
     names = [name for name, _ in definition.definitions]

@@ -330,6 +330,11 @@ def test_more_than_the_search_for_growth_looks_through() -> None:
 def test_rules_that_are_nothing_but_themselves_have_no_text() -> None:
     with pytest.raises(sg.errors.EmptyLanguageError, match="no text can ever complete the rule start"):
         compiled('start: a\na: b\nb: a | b "x"')
+    with pytest.raises(sg.errors.EmptyLanguageError, match="no text can ever complete the rule start"):
+        compiled("start: a\na: b\nb: a")
+    index = compiled('start: "b" | a "c"\na: b | b a\nb: a')
+    assert index.match(b"b").accepted
+    assert not index.match(b"bc").accepted
 
 
 @pytest.mark.parametrize("name", ENDING)

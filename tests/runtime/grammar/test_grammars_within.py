@@ -174,10 +174,32 @@ def test_inner_grammars_hold_definitions() -> None:
 
 def test_inner_grammars_that_hold_too_much_are_refused() -> None:
     grammar = sg.Grammar('start: "a"')
-    for _ in range(18):
+    for _ in range(15):
         grammar = sg.Grammar('start: "a" X | "b"', definitions={"X": grammar})
     with pytest.raises(BudgetExceededError, match="16 deep"):
-        sg.compile(grammar, BYTES, eager=False)
+        sg.Grammar("start: X", definitions={"X": grammar})
+    with pytest.raises(BudgetExceededError, match="16 deep"):
+        sg.compile(sg.Grammar('start: "a" X | "b"', definitions={"X": braces(15)}), BYTES, eager=False)
+    assert sg.compile(grammar, BYTES, eager=False).match(b"aab").accepted
+    assert sg.compile(braces(15), BYTES, eager=False).match(b"aab").accepted
+
+
+def braces(levels: int) -> sg.Grammar:
+    text = 'start: "b"'
+    for _ in range(levels):
+        text = f'start: "a" %lark {{\n{text}\n}} | "b"'
+    return sg.Grammar(text)
+
+
+def test_inner_grammars_that_hold_each_other_in_too_many_ways_are_refused() -> None:
+    grammar = sg.Grammar('start: "a"')
+    for _ in range(12):
+        grammar = sg.Grammar("start: X Y Z", definitions=dict.fromkeys("XYZ", grammar))
+    with pytest.raises(BudgetExceededError, match="more than 16,777,216 characters"):
+        grammar.canonical()
+
+
+def test_what_else_inner_grammars_refuse() -> None:
     for inner, says in (
         (sg.Grammar('start: "a"', definitions={"X": {}}), "no rule has the terminal X"),
         (sg.Grammar('start: "a" X', definitions={"X": sg.Regex("a*")}), "the definition X has the empty text"),

@@ -76,7 +76,11 @@ def without_cycles(grammar: ContextFreeGrammar, meter: Meter) -> ContextFreeGram
         expansion = tuple(called.get(name, name) for name in rule.expansion)
         if expansion != (origin,):
             rules.setdefault((origin, expansion), replace(rule, origin=origin, expansion=expansion))
-    return replace(grammar, start=called.get(grammar.start, grammar.start), rules=tuple(rules.values()))
+    kept = with_texts(list(rules.values()), {terminal.name for terminal in grammar.terminals})
+    start = called.get(grammar.start, grammar.start)
+    if all(rule.origin != start for rule in kept):  # without a text: its parser says so
+        return grammar
+    return replace(grammar, start=start, rules=tuple(kept))
 
 
 def _expansions(
