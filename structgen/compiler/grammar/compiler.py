@@ -153,6 +153,11 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
     if ambiguity == "all":
         if conflicts.comes_to_itself(table.symbols):
+            if meter.budget.bounded_steps:
+                raise BudgetExceededError(
+                    "a rule comes to itself without having read anything, so that steps may look for any amount",
+                    remedy="Have no rule be just itself, nor begin with itself behind something that may be empty.",
+                )
             grammar = without_cycles(grammar, meter)
             table = lalr.build(grammar, meter, resolve=False)
     else:
