@@ -14,7 +14,7 @@ from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
 from ...definitions.structured_regexes import is_long
 from ...definitions.values import check_levels
-from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
+from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
