@@ -7,7 +7,7 @@ that stay the same (the buffer, its address, its size) are prepared outside the 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -246,9 +246,9 @@ ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Path | None], Engine]]] =
 }
 
 
-def available() -> list[str]:
-    """The names of the engines that are installed."""
-    return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
+def available(engines: Mapping[str, tuple[str, object]] = ENGINES) -> list[str]:
+    """The names of the engines that are installed, of a table like `ENGINES`."""
+    return [name for name, (module, _) in engines.items() if find_spec(module) is not None]
 
 
 def make(name: str, vocabulary: sg.Vocabulary, tokenizer_json: Path | None = None) -> Engine:

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from rich.console import Console
 from . import machine
 
 ROOT = Path(__file__).resolve().parents[1]
+
+#: Characters of a line in what `written` makes.
+_WIDTH = 118
 
 #: MaskBench's schemas; beside the repository, not in it.
 MASKBENCH = Path(
@@ -43,8 +47,24 @@ def end(shown: Console, kept: dict[str, Any], path: Path | None) -> None:
     kept["load at the end"] = machine.load()
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(kept, indent=1, default=str) + "\n")
+        path.write_text(written(kept) + "\n")
         shown.print(f"written to {path.resolve()}")
+
+
+def written(value: object, depth: int = 0) -> str:
+    """JSON in which a line holds what fits into one; numbers fill lines."""
+    line = json.dumps(value, default=str)
+    if depth + len(line) <= _WIDTH or not isinstance(value, dict | list | tuple):
+        return line
+    margin = "\n" + " " * (depth + 1)
+    if isinstance(value, dict):
+        inner = [f"{json.dumps(str(name))}: {written(each, depth + 1)}" for name, each in value.items()]
+    elif all(isinstance(each, int | float) for each in value):
+        inner = [margin.join(textwrap.wrap(line[1:-1], _WIDTH - depth - 1))]
+    else:
+        inner = [written(each, depth + 1) for each in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}{margin}{f',{margin}'.join(inner)}{margin[:-1]}{closing}"
 
 
 def results(kept: Mapping[str, Any], name: str, folder: Path | None, *, complete: bool) -> Path:

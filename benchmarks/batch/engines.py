@@ -8,13 +8,14 @@ many threads as asked for. XGrammar: `BatchGrammarMatcher`. All write into the s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 import structgen as sg
 
+from .. import engines as peers
 from ..json_schema import engines
 from ..json_schema.engines import Schema, Setting
 
@@ -190,13 +191,9 @@ ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Setting, int], BatchEngin
     "xgrammar": ("xgrammar", XGrammar),
 }
 
-
-def available() -> list[str]:
-    """The names of the engines that are installed."""
-    return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
+available = partial(peers.available, ENGINES)
 
 
 def make(name: str, vocabulary: sg.Vocabulary, setting: Setting, threads: int) -> BatchEngine:
     """An engine that is ready to compile."""
     return ENGINES[name][1](vocabulary, setting, threads)
-

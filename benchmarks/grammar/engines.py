@@ -7,7 +7,7 @@ nothing. llguidance knows no such difference.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -114,7 +114,4 @@ ENGINES: dict[str, tuple[str, _Maker]] = {
     ),
 }  # fmt: skip
 
-
-def available() -> list[str]:
-    """The names of the engines that are installed."""
-    return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
+available = partial(peers.available, ENGINES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -178,7 +178,4 @@ ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Setting], SchemaEngine]]]
 #: Engines in whose processes garbage is collected between calls only (`benchmarks.worker.Process`).
 UNCOLLECTED = frozenset({"structgen, lazy, collector off"})
 
-
-def available() -> list[str]:
-    """The names of the engines that are installed."""
-    return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
+available = partial(peers.available, ENGINES)

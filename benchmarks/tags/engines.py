@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,4 @@ ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Path | None], Any]]] = {
     "llguidance": ("llguidance", LLGuidance),
 }
 
-
-def available() -> list[str]:
-    """The names of the engines that are installed."""
-    return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
+available = partial(peers.available, ENGINES)
