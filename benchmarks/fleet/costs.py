@@ -41,7 +41,7 @@ _kept: Any = None  # the cluster that a process has
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of a processor that does nothing else, but for the last three."""
+    """Seconds of a processor that does nothing else, but for requests, latency and rate."""
 
     plan: float
     """The caller's for each definition: reading it, its weight, the order."""
@@ -65,6 +65,8 @@ class Costs:
     """Of the store for one request: what the aim is said for."""
     rate: float = 3500.0
     """Writes that the store takes in a second, beside as many reads: S3's documented rate for one prefix."""
+    base_rows: float = 0.0
+    """The caller's for each vocabulary, in pieces; 0 where the cache has its base rows."""
 
 
 def measure(schemas: Sequence[object], paths: Sequence[Path], folder: Path) -> Costs:
@@ -77,6 +79,7 @@ def measure(schemas: Sequence[object], paths: Sequence[Path], folder: Path) -> C
         *_planning(definitions, many[0], sg.Cache(folder / "planned")),
         *_handing_out(definitions, many[0], sg.Cache(folder / "handed")),
         publish, begin, unpack, _requests(definitions[:64], many[0], folder),
+        base_rows=_making_base_rows(paths, folder / "base rows"),
     )  # fmt: skip
 
 
@@ -95,6 +98,22 @@ def _publishing(vocabulary: sg.Vocabulary, cache: sg.Cache) -> float:
     began = time.process_time()
     lanes.Lane(None, cache, WarmOptions())._publish(vocabulary)
     return time.process_time() - began
+
+
+def _making_base_rows(paths: Sequence[Path], folder: Path) -> float:
+    """In the mean of vocabularies, in a process that has none of them, nor rows."""
+    with _process() as process:
+        return process.submit(_make_base_rows, [*paths], folder).result()
+
+
+def _make_base_rows(paths: Sequence[Path], folder: Path) -> float:
+    ready_kernels(sg.JsonSchema({}))
+    cache = sg.Cache(folder)
+    many = [vocabularies.read(path) for path in paths]
+    began = time.process_time()
+    for vocabulary in many:
+        sg.compile_base_rows(vocabulary, cache=cache)
+    return (time.process_time() - began) / len(paths)
 
 
 def _beginning(paths: Sequence[Path], folder: Path) -> tuple[float, float]:

@@ -4,15 +4,16 @@ Run ``python -m benchmarks.fleet.model CALIBRATION``, a file that ``benchmarks.f
 definitions take is drawn from what was measured there, together with that by which they are ordered.
 
 *The simulation.* One process plans, looks into the store as long as that has most, and cuts the tasks into batches,
-by structgen's own code, which learns meanwhile what took long; it hands them out one after another, no more of them
-at a time than are in flight, and takes what comes back; so does the scheduler. A worker loads structgen's kernels
+by structgen's own code, which learns meanwhile what took long, or is late; it hands them out one after another, no
+more of them at a time than are in flight, and takes what comes back; so does the scheduler. In between it makes base
+rows of each vocabulary, if the cache lacks them, one sample after another. A worker loads structgen's kernels
 before its first batch, and each vocabulary and its base rows, two requests, before the first of that. Then it asks
 the store for all tasks of the batch, some at a time, and compiles one after another; what it made is on its way to
 the store meanwhile, and the batch is done when all of that is there. What it has no time for goes back. The store
 takes so many writes a second in all, and more reads. What each takes was measured beside the definitions (`costs`).
 
-A fleet is simulated twice: as it is when all begins; and where its workers are up, as those of Dask stay, before a
-store that takes whatever comes.
+A fleet is simulated twice: as it is when all begins; and where its workers are up, as those of Dask stay, and base
+rows are in the cache, before a store that takes whatever comes.
 
 *On paper.* No schedule ends before any of these: all work divided by the workers; the longest task; what is handed
 out one after another; all requests at the store's rate. The sum of planning, beginning and the largest of them is the
@@ -24,7 +25,7 @@ from __future__ import annotations
 import heapq
 import json
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,14 +36,18 @@ from rich.console import Console
 from rich.table import Table
 
 import structgen as sg
+from structgen.base_rows import samples
 from structgen.cache.cache import _PREFETCHED_AT_ONCE
 from structgen.warming import plan
 from structgen.warming.pipeline import WRITTEN_AT_ONCE
-from structgen.warming.warm import _LOOKED_AT
+from structgen.warming.warm import _LOOKED_AT, _MISSING_BEFORE_BASE_ROWS
 from structgen.warming.worker import LONGEST_BATCH
 
 from .. import run
 from .costs import Costs
+
+#: Pieces in which base rows are made.
+_SAMPLES = len(samples())
 
 WORKERS = (1, 4, 16, 64, 128, 256, 512, 1000)
 
@@ -54,6 +59,7 @@ WITHOUT: dict[str, Callable[[Costs], Costs]] = {
     "the scheduler": lambda costs: replace(costs, schedule=0.0),
     "the store's rate": lambda costs: replace(costs, rate=float("inf")),
     "the store's latency": lambda costs: replace(costs, latency=0.0),
+    "base rows": lambda costs: replace(costs, base_rows=0.0),
     "workers' beginning": lambda costs: replace(costs, begin=0.0, unpack=0.0),
 }
 
@@ -119,24 +125,32 @@ class Fleet:
         self._left: deque[plan.Batch] = deque()  # what workers had no time for
         self._free = [(0.0, number) for number in range(workers)]  # workers, by when they can take a batch
         self._has: list[set[str]] = [set() for _ in range(workers)]
-        self._published: set[str] = set()
+        self._handed: Counter[str] = Counter()  # tasks, by vocabulary
         self._underway: list[Underway] = []
         looks = _LOOKED_AT / _PREFETCHED_AT_ONCE * costs.latency
         self._now = self._scheduler = self._store = costs.plan * len(tasks.definitions) + looks
         self.handed_out = 0
+        self._samples, self._seen = 0, 0.0  # of base rows, that are to be made; and when the caller last looked
 
     def run(self) -> float:
         """The seconds until all is done."""
         while True:
-            while self._underway and (len(self._underway) >= self._at_a_time or self._underway[0].end <= self._now):
+            while self._underway and self._underway[0].end <= (self._seen if self._samples else self._now):
                 self._take()
-            batch = self._left.popleft() if self._left else next(self._fresh, None)
+            batch = self._next() if len(self._underway) < self._at_a_time else None
             if batch is not None:
                 self._hand_out(batch)
+            elif self._samples:
+                self._samples -= 1
+                self._now += self._costs.base_rows / _SAMPLES
+                self._seen = self._now
             elif self._underway:
                 self._take()
             else:
                 return self._now
+
+    def _next(self) -> plan.Batch | None:
+        return self._left.popleft() if self._left else next(self._fresh, None)
 
     def _take(self) -> None:
         """The caller learns what became of a batch."""
@@ -144,13 +158,17 @@ class Fleet:
         self._now = max(self._now, done.end) + self._costs.settle * done.begun
         for task in done.batch[: done.begun]:
             task.of.seconds = self._takes[task.of]
-        self._left.extend(self._planned.left_of(done.batch, done.begun, self._at_a_time))
+        self._left.extend(self._planned.take_back(done.batch, done.begun, self._at_a_time, self._now))
 
     def _hand_out(self, batch: plan.Batch) -> None:
         costs, vocabulary = self._costs, batch[0].vocabulary.fingerprint
-        if vocabulary not in self._published:
-            self._published.add(vocabulary)
+        before, self._handed[vocabulary] = self._handed[vocabulary], self._handed[vocabulary] + len(batch)
+        if not before:
             self._now += costs.publish + costs.latency
+        if before < _MISSING_BEFORE_BASE_ROWS <= self._handed[vocabulary] and costs.base_rows:
+            self._samples += _SAMPLES
+            self._seen = self._now
+        self._planned.hand_out(batch, self._now)
         self.handed_out += 1
         self._now += costs.hand_out + costs.key * len(batch)
         self._scheduler = max(self._scheduler, self._now) + costs.schedule
@@ -192,6 +210,7 @@ def on_paper(tasks: Tasks, workers: int, costs: Costs) -> float:
     around = min(2.0, costs.requests) * costs.latency  # looking before the first, writing after the last
     work = max(sum(tasks.seconds) / workers, max(tasks.seconds)) + costs.unpack + 2 * costs.latency + around
     handed = max(costs.schedule * batches, costs.hand_out * batches + (costs.key + costs.settle) * len(tasks))
+    handed += costs.base_rows * len(tasks.vocabularies)
     rate = costs.requests / 2 * len(tasks) / costs.rate
     return costs.plan * len(tasks.definitions) + costs.begin + max(work, handed - costs.begin, rate)
 
@@ -224,7 +243,7 @@ def main(
         typer.Option(help="For a definition; 22 on six workers without base rows.", show_default="measured"),
     ] = None,
     rate: Annotated[
-        float, typer.Option(help="Writes a second; S3 takes 3,500 of a prefix, and 5,500 reads.")
+        float, typer.Option(help="Writes a second; S3 takes 3,500 for each partition, and 5,500 reads.")
     ] = 3500.0,
     seed: Annotated[int, typer.Option(help="Draws the definitions.")] = 0,
 ) -> None:
@@ -237,8 +256,8 @@ def main(
     console.print(costs)
     console.print(f"In all they take {sum(tasks.seconds):,.0f} s, the longest {max(tasks.seconds):.1f} s.")
     show(console, f"Workers that begin; a store that takes {rate:,.0f} writes a second", tasks, costs)
-    up = replace(costs, begin=0.0, rate=float("inf"))
-    show(console, "Workers that are up; a store that takes whatever comes", tasks, up)
+    up = replace(costs, begin=0.0, base_rows=0.0, rate=float("inf"))
+    show(console, "Workers that are up, with base rows; a store that takes whatever comes", tasks, up)
 
 
 def show(console: Console, title: str, tasks: Tasks, costs: Costs) -> None:

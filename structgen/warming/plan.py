@@ -4,7 +4,8 @@ Vocabularies one after another: whoever works has few of them at a time, and the
 vocabulary, are in the cache when the second one comes. Within one the largest definitions first, so that none of
 those is left at the end, when all others rest. How large one is is guessed by its keywords (`weight`): the length of
 a schema says more of its descriptions than of the time that it takes. For the second vocabulary it is known: what
-took longest for the first one is begun first, and for all of them before the rest of any.
+took longest for the first one is begun first, and for all of them before the rest of any. What is not back long after
+it was handed out takes long, and is begun for the others at once.
 
 Keys are worked out as tasks are asked for: workers are busy meanwhile.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,8 +31,9 @@ _NAME = 60
 
 #: What a schema has for each value, and what takes longer to lower than a value does, by how much. (Of 220 MaskBench
 #: schemas the rank correlation with seconds is 0.82, that of the length 0.72; 2,000 draws of these on 64 workers take
-#: 1.03 times what is needed at least, in order of the length 1.25 times.)
-_WEIGHTS = {'"type"': 1, '"$ref"': 1, '"format"': 4, '"pattern"': 4}
+#: 1.03 times what is needed at least, in order of the length 1.25 times. Patterns have the longest among theirs, so
+#: they weigh more than they take in the mean, which is 4.6: 256 workers take 6.6 s instead of 6.9, simulated.)
+_WEIGHTS = {'"type"': 1, '"$ref"': 1, '"format"': 4, '"pattern"': 8}
 
 #: Bounds of repetitions, in any pattern: each time weighs as much as a value does, up to so many. (Of 996 MaskBench
 #: schemas 103 have some; the two that take longest are the 81st and the 43rd in order, and the 356th and the 161st
@@ -51,6 +54,13 @@ _MOST, _HEAVIEST = 16, 500.0
 #: What a batch weighs at least, for each worker: to hand one out takes the caller about a millisecond, which of 256
 #: workers each waits for in turn.
 _LIGHTEST = 0.4
+
+#: Times the mean time until batches are back after which one is late. (256 workers take 6.6 s in the mean of three
+#: simulations, 6.7 to 6.9 s with 1.5 to 2.5, and 9.7 s without this.)
+_LATE = 3.0
+
+#: The share of the last batch in that mean.
+_LAST = 0.05
 
 #: Times that the rest of a vocabulary's definitions is put in order by what is known of them by then, and how many
 #: are taken of them at least in between.
@@ -74,6 +84,8 @@ class Task:
     weight: float
     key: str = ""
     attempts: int = 0
+    since: float = 0.0
+    """When it was handed out; 0 where nobody has it."""
 
     @property
     def definition(self) -> Definition:
@@ -130,31 +142,36 @@ class Workload:
         failed: list[Outcome],
     ) -> None:  # fmt: skip
         part, parts = shard
-        self._distinct, self._vocabularies = distinct, vocabularies
+        self._distinct = distinct
         numbers = range(part - 1, len(distinct) * len(vocabularies), parts)
-        self._places: list[list[int]] = [[] for _ in vocabularies]  # of definitions, by vocabulary
+        #: What was not begun yet, in order.
+        self._rest: list[tuple[Vocabulary, dict[DistinctDefinition, None]]] = [(each, {}) for each in vocabularies]
         for of_vocabulary, place in (divmod(number, len(distinct)) for number in numbers):
-            self._places[of_vocabulary].append(place)
+            self._rest[of_vocabulary][1][distinct[place]] = None
+        self._many = len(numbers)
+        self._out: deque[tuple[float, Task]] = deque()  # what was handed out, and when
+        self._late: deque[DistinctDefinition] = deque()
+        self._around = float("inf")  # seconds until a batch is back, in the mean
         self.failed = failed if part == 1 else []
+        #: Whose base rows are to be made while others are at the first tasks.
+        self.without_base_rows: deque[Vocabulary] = deque()
         #: What tasks weigh that were not asked for yet.
         self.left = sum(each.weight for each in distinct) * len(vocabularies) / parts
 
     def __len__(self) -> int:
-        return sum(map(len, self._places))
+        return self._many
 
     def __iter__(self) -> Iterator[Task]:
-        places = zip(self._vocabularies, self._places, strict=True)
-        rest = [(vocabulary, [self._distinct[place] for place in some]) for vocabulary, some in places]
-        for vocabulary, some in rest[:1]:
+        for vocabulary, some in self._rest[:1]:
             yield from self._begin(vocabulary, some)
         # What is known by then to take long is begun for all of them, or the last one's would be left at the end.
-        for vocabulary, some in rest[1:]:
+        for vocabulary, some in self._rest[1:]:
             yield from self._begin(vocabulary, some, _HEAVIEST)
-        for vocabulary, some in rest[1:]:
+        for vocabulary, some in self._rest[1:]:
             yield from self._begin(vocabulary, some)
 
     def _begin(
-        self, vocabulary: Vocabulary, some: list[DistinctDefinition], past: float = float("-inf")
+        self, vocabulary: Vocabulary, some: dict[DistinctDefinition, None], past: float = float("-inf")
     ) -> Iterator[Task]:
         """Tasks of those that weigh more than ``past``, the heaviest first; they are taken off the list."""
         count = max(_SORTED_ONCE, -(-len(some) // _SORTED))
@@ -162,11 +179,27 @@ class Workload:
         while some and are_left:
             in_order = sorted(zip(self._weights(some), some, strict=True), key=lambda pair: -pair[0])
             taken = [pair for pair in in_order[:count] if pair[0] > past]
-            some[:] = [each for _, each in in_order[len(taken) :]]
             are_left = len(taken) == count
             for weight, each in taken:
-                self.left -= each.weight
-                yield Task(each, vocabulary, weight)
+                if each in some:  # or it was late, and is begun
+                    yield self._take_off(each, vocabulary, some, weight)
+                yield from self._begin_late()
+
+    def _begin_late(self) -> Iterator[Task]:
+        """Tasks of what takes long as it seems, for all vocabularies for which it was not begun."""
+        while self._late:
+            late, self._late = self._late, deque()
+            for vocabulary, some in self._rest:
+                for weight, each in zip(self._weights(late), late, strict=True):
+                    if each in some:
+                        yield self._take_off(each, vocabulary, some, weight)
+
+    def _take_off(
+        self, each: DistinctDefinition, vocabulary: Vocabulary, some: dict[DistinctDefinition, None], weight: float
+    ) -> Task:
+        del some[each]
+        self.left -= each.weight
+        return Task(each, vocabulary, weight)
 
     def _weights(self, some: Iterable[DistinctDefinition]) -> Iterator[float]:
         """What definitions weigh: by the seconds that they took, where they were compiled before, else as guessed."""
@@ -200,11 +233,27 @@ class Workload:
         if batch:
             yield batch
 
-    def left_of(self, batch: Batch, begun: int, at_a_time: int) -> list[Batch]:
+    def hand_out(self, batch: Batch, now: float) -> None:
+        """Learn that a batch is handed out, at a time in seconds: what was long before, and is not back, is late."""
+        for task in batch:
+            task.since = now
+            if task.of.seconds is None:
+                self._out.append((now, task))
+        while self._out and now - self._out[0][0] > _LATE * self._around:
+            since, task = self._out.popleft()
+            if task.of.seconds is None and task.since == since:
+                task.of.seconds = now - since  # at least, which is what is known of it for now
+                self._late.append(task.of)
+
+    def take_back(self, batch: Batch, begun: int, at_a_time: int, now: float) -> list[Batch]:
         """What a worker had no time for, by as many as it had time for: it may take as long as what held it up.
 
         One by one they would be looked for and written one by one. Towards the end they are, for others rest then.
         """
+        around = now - batch[0].since
+        self._around = around if self._around == float("inf") else (1 - _LAST) * self._around + _LAST * around
+        for task in batch:
+            task.since = 0.0
         are_others = self.left > at_a_time / 2 * sum(each.weight for each in batch)
         size = begun if are_others else 1
         return [batch[place : place + size] for place in range(begun, len(batch), size)]

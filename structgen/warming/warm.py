@@ -17,13 +17,14 @@ from itertools import chain, islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..api import compile_base_rows
-from ..base_rows import are_worthwhile, has_strings
+from ..api import check_cache, ready_kernels
+from ..base_rows import are_worthwhile, has_strings, make_now
 from ..cache.audit import check_value
-from ..errors import FormatError, StructgenError
+from ..definitions import Definition, JsonSchema
+from ..errors import ArgumentError, FormatError, StructgenError
 from ..index_store import cache_key, read
 from ..progress import Progress, silent
-from ..vocabulary.vocabulary import Vocabulary
+from ..vocabulary.vocabulary import Vocabulary, check_vocabulary
 from .lanes import Lane
 from .options import WarmOptions
 from .plan import Batch, Task, Workload, plan
@@ -74,10 +75,17 @@ def warm(
         Called in this thread as ``progress(text, done, total)`` after each definition, with what became of it.
     options:
         How definitions are compiled, which part of them, and what is asked of workers; None: the defaults.
+
+    Raises `ArgumentError` for a vocabulary or a cache that is none, and for one definition in the place of several.
     """
+    if isinstance(definitions, str | Definition):
+        raise ArgumentError(f"definitions are several, got {type(definitions).__name__}", remedy="Pass a list.")
+    check_cache(cache)
     began = time.perf_counter()
     options = options or WarmOptions()
     given = [vocabularies] if isinstance(vocabularies, Vocabulary) else vocabularies
+    for each in (given := [*given] if isinstance(given, Iterable) else [given]):
+        check_vocabulary(each)
     by_fingerprint = {vocabulary.fingerprint: vocabulary for vocabulary in given}
     planned = plan(list(definitions), list(by_fingerprint.values()), options.shard)
     report = _Ledger(planned.failed, len(planned), progress or silent)
@@ -88,7 +96,7 @@ def warm(
         tasks: Iterable[Task] = chain([first], missing)
         are_many = len(planned) > _MOST_WITHOUT_BASE_ROWS * len(by_fingerprint)
         if are_many and not lane.is_here and not options.hand_back:
-            tasks = _with_base_rows(tasks, cache)
+            tasks = _seeking_base_rows(tasks, planned)
         _Run(lane, planned, tasks, cache, report, options).work()
     order = {fingerprint: number for number, fingerprint in enumerate(by_fingerprint)}
     outcomes = sorted(report.outcomes, key=lambda each: (order[each.vocabulary], each.position))
@@ -153,17 +161,17 @@ def _is_there(task: Task, cache: Cache, eager: bool, ledger: _Ledger) -> bool:
     return True
 
 
-def _with_base_rows(tasks: Iterable[Task], cache: Cache) -> Iterator[Task]:
-    """Tasks; when some that may have strings were missing, the cache has their vocabulary's base rows for the rest.
+def _seeking_base_rows(tasks: Iterable[Task], planned: Workload) -> Iterator[Task]:
+    """Tasks; of those of a vocabulary of which some that may have strings were missing, base rows are to be made.
 
-    Other processes make none: each would make all of them. Those that were handed out before are at work meanwhile.
+    Other processes make none: each would make all of them.
     """
     missing: Counter[Vocabulary] = Counter()
     for task in tasks:
         if has_strings(task.definition):
             missing[task.vocabulary] += 1
             if missing[task.vocabulary] == _MISSING_BEFORE_BASE_ROWS and are_worthwhile(task.vocabulary):
-                compile_base_rows(task.vocabulary, cache=cache)
+                planned.without_base_rows.append(task.vocabulary)
         yield task
 
 
@@ -201,7 +209,9 @@ class _Run:
         try:
             self._hand_out()
             while self._running or self._broken is not None:
-                if self._running:
+                if self._workload.without_base_rows:
+                    self._make_base_rows(self._workload.without_base_rows.popleft())
+                elif self._running:
                     self._take(self._ended.get())
                 elif self._broken is not None:
                     self._renew(self._broken)
@@ -212,6 +222,20 @@ class _Run:
             self._lane.abandon()
             raise
         self._lane.close()
+
+    def _make_base_rows(self, vocabulary: Vocabulary) -> None:
+        """Have the cache hold base rows, for those who begin later; the others are kept at work meanwhile.
+
+        No thread does that: of what it holds a process that is forked then would wait for for ever.
+        """
+
+        def serve(stage: str, done: int, total: int) -> None:
+            for _ in range(self._ended.qsize()):
+                self._take(self._ended.get())
+                self._hand_out()
+
+        ready_kernels(JsonSchema({}))
+        make_now(vocabulary, self._cache, serve)
 
     def _hand_out(self) -> None:
         while self._broken is None and self._tried_alone is None:
@@ -230,6 +254,7 @@ class _Run:
 
     def _submit(self, batch: Batch, *, with_vocabulary: bool = False, meant_for: str = "") -> None:
         underway = _Underway(batch, time.monotonic(), with_vocabulary, meant_for)
+        self._workload.hand_out(batch, underway.since)
         try:
             future = self._lane.submit(batch, with_vocabulary=with_vocabulary)
         except Exception as error:  # it broke meanwhile, or was shut down
@@ -259,7 +284,9 @@ class _Run:
                 done = [*map(_without_vocabulary, batch)] if done is None else done
                 for task, each in zip(batch, done, strict=False):
                     self._settle(task, each)
-                self._waiting.extend(self._workload.left_of(batch, len(done), self._lane.at_a_time))
+                self._waiting.extend(
+                    self._workload.take_back(batch, len(done), self._lane.at_a_time, time.monotonic())
+                )
 
     def _send_vocabulary(self, batch: Batch, process: str) -> None:
         """Have tasks done again whose worker lacked the vocabulary, which goes to each process once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import warnings
 from collections.abc import Iterable, Iterator
@@ -313,3 +314,14 @@ def test_looks_count_as_time_that_a_worker_has(
     (done,) = worker._Worker().answer(request) or []
     assert done.made.status == "compiled"
     assert looked == [77.0]
+
+
+@pytest.mark.parametrize("is_caller", [False, True])
+def test_the_end_of_a_worker_collects_no_garbage(is_caller: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[object] = []
+    caller = worker.this_process() if is_caller else "another process"
+    monkeypatch.setattr("atexit.register", registered.append)
+    request = worker.Request("", 0, caller, (), VOCABULARY.fingerprint, sg.WarmOptions(), None, VOCABULARY.to_bytes())
+    process = worker._Worker()
+    assert process.answer(request) == process.answer(request) == []
+    assert registered == ([] if is_caller else [gc.freeze])

@@ -6,10 +6,11 @@ import json
 import multiprocessing
 import random
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as XML
 
 import pytest
@@ -22,7 +23,7 @@ from structgen.cache.entry import Tag
 from structgen.definitions.loading import NamedDefinition
 from structgen.errors import ArgumentError
 from structgen.index_store import vocabulary_key
-from structgen.progress import silent
+from structgen.progress import Progress, silent
 from structgen.warming import warm as warming
 from structgen.warming.plan import plan, weight
 from structgen.warming.values import Outcome, Status
@@ -108,6 +109,40 @@ def test_many_schemas_have_their_base_rows_first(
                 first, second = (guide.bitmask() for guide in guides)
                 assert (first == second).all()
                 assert all(guide.advance(byte) for guide in guides)
+
+
+class AtOnce(Executor):
+    """Is done with a request when it is asked; says what has been asked by then."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.asked.append(len(args[0].items))
+        future: Future[Any] = Future()
+        future.set_result(fn(*args))
+        return future
+
+
+def test_workers_are_kept_at_work_while_base_rows_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came back is taken, and as much handed out, between two samples."""
+    executor, asked = AtOnce(), list[int]()
+
+    def make(vocabulary: sg.Vocabulary, cache: sg.Cache, progress: Progress) -> None:
+        for number in range(2):
+            progress("base rows", number, 2)
+            asked.append(len(executor.asked))
+
+    monkeypatch.setattr(warming, "are_worthwhile", lambda _: True)
+    monkeypatch.setattr(warming, "has_strings", lambda _: True)
+    monkeypatch.setattr(warming, "_MOST_WITHOUT_BASE_ROWS", 2)
+    monkeypatch.setattr(warming, "make_now", make)
+    options = sg.WarmOptions(in_flight=3)
+    report = sg.warm(MANY, VOCABULARY, sg.Cache(tmp_path), executor=executor, options=options)
+    assert statuses(report) == ["compiled"] * len(MANY)
+    assert asked == [6, 9]
+    assert len(executor.asked) > 9
+    assert sum(executor.asked) >= len(MANY)
 
 
 def test_what_is_there_in_part_is_finished(tmp_path: Path) -> None:
@@ -218,6 +253,26 @@ def test_what_takes_long_is_begun_for_all_vocabularies_before_the_rest() -> None
         *((vocabulary, position) for vocabulary in (OTHER, third) for position in (5, 2)),
         *((vocabulary, position) for vocabulary in (OTHER, third) for position in rest),
     ]
+
+
+def test_what_is_late_is_begun_for_all_vocabularies_at_once() -> None:
+    given = [sg.Regex(f"[ab]{{{count}}}" * count) for count in range(1, 9)]
+    planned = plan(given, [VOCABULARY, OTHER], (1, 1))
+    tasks = iter(planned)
+    handed = [[task] for task in islice(tasks, 6)]
+    for now, batch in enumerate(handed):
+        planned.hand_out(batch, float(now))
+    assert planned.take_back(handed[1], 1, 8, 2.0) == []  # after a second
+    handed[1][0].of.seconds = 0.5
+    assert planned.take_back([*handed[2], *handed[3]], 1, 8, 3.0) == [handed[3]]  # nobody is at the second one of it
+    rest = next(tasks)
+    planned.hand_out([rest], 6.0)
+    assert [task.of.seconds for (task,) in handed] == [6.0, 0.5, None, None, None, None]
+    left = list(tasks)
+    assert [(task.vocabulary, task.of) for task in left[:1]] == [(OTHER, handed[0][0].of)]
+    assert left[0].weight > max(task.weight for task in left[2:])
+    assert len({(task.vocabulary, task.of) for task in (*(task for (task,) in handed), rest, *left)}) == 16
+    assert planned.left == pytest.approx(0.0)
 
 
 def test_seconds_are_kept_of_what_is_compiled(tmp_path: Path) -> None:
