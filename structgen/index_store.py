@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Whatever is read by another version is not looked for.
+_VERSIONS = str(FORMAT_VERSION), __version__
+
+#: Definitions that may name special tokens. (A union is made anew at each call.)
+_NAMING = JsonSchema, StructuralTag, Gbnf
+
 #: Indexes that wait to be written: each holds a machine.
 MOST_WAITING = 16
 
@@ -34,19 +40,19 @@ MOST_WAITING = 16
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
     named: Sequence[tuple[str, int | None]] = []
-    if isinstance(definition, JsonSchema | StructuralTag | Gbnf):
+    if isinstance(definition, _NAMING):
         named = definition.special_names(vocabulary)
     elif isinstance(definition, Grammar):
         from .definitions.token_sets import special_names
 
         named = special_names(definition.marked.tokens.values(), vocabulary)
-    parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
+    parts = definition.canonical(), vocabulary.fingerprint, *_VERSIONS, str(named)
     return key_of("structgen-index", *parts)
 
 
 def vocabulary_key(fingerprint: str) -> str:
     """The key of a vocabulary, which a cache has for those who compile for it elsewhere."""
-    return key_of("structgen-vocab", fingerprint, str(FORMAT_VERSION), __version__)
+    return key_of("structgen-vocab", fingerprint, *_VERSIONS)
 
 
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:
@@ -147,7 +153,7 @@ class _SharedRows:
         self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")
 
     def _key(self, name: bytes) -> str:
-        return key_of("structgen-shared", self.vocabulary.fingerprint, name, str(FORMAT_VERSION), __version__)
+        return key_of("structgen-shared", self.vocabulary.fingerprint, name, *_VERSIONS)
 
 
 class _NamedRows(_SharedRows):
@@ -162,7 +168,7 @@ class _NamedRows(_SharedRows):
 
 
 def _base_key(vocabulary: Vocabulary) -> str:
-    return key_of("structgen-base", vocabulary.fingerprint, str(FORMAT_VERSION), __version__)
+    return key_of("structgen-base", vocabulary.fingerprint, *_VERSIONS)
 
 
 def _base_place(cache: Cache | None) -> str:

@@ -19,6 +19,7 @@ from operator import lt
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
@@ -43,8 +44,9 @@ _LARGEST = {dtype: int(np.iinfo(dtype).max) for dtypes in _DTYPES.values() for d
 _TOPS = 0, (1 << 8) - 1, (1 << 16) - 1, 0, (1 << 32) - 1
 
 # Sections are short, and the methods of arrays take longer than the work. Each function of NumPy's that a process has
-# not used for a while takes as long as twenty calls, so these few do for all.
-_largest, _count = np.maximum.reduce, np.count_nonzero
+# not used for a while takes as long as twenty calls, so these few do for all; and one that has no other use is not
+# called where Python's own do it.
+_largest = np.maximum.reduce
 
 _REBUILD = "Delete the file and compile it again."
 
@@ -293,9 +295,14 @@ def _are_within(starting: list[Array], bounded: list[tuple[Total | None, Array]]
         return True
     # What is below 0 in an int32 has become so by a cast, and is a large number again.
     numbers = np.concatenate(arrays, None, dtype=np.uint32, casting="unsafe")
-    if end and _count(numbers[1:end] < numbers[: end - 1]) != falls:
+    if end and count_set(numbers[1:end] < numbers[: end - 1]) != falls:
         return False
     return not bounds or all(map(lt, np.maximum.reduceat(numbers, begins).tolist(), bounds))
+
+
+def count_set(mask: NDArray[np.bool_]) -> int:
+    """How many of a mask are set."""
+    return mask.tobytes().count(1)
 
 
 def _check(column: Column, array: Array, sizes: Sizes, others: Sections) -> None:
@@ -384,7 +391,7 @@ def _check_members(column: Column, sets: Array, sizes: Sizes) -> None:
 
 
 def _check_starts(column: Column, starts: Array) -> None:
-    if column.order != "rises" and _count(starts[1:] < starts[:-1]):
+    if column.order != "rises" and count_set(starts[1:] < starts[:-1]):
         raise _Wrong("falls, must never fall")
     if column.widest and len(starts) > 1 and starts[-1] > column.widest:
         widest = int(_largest(starts[1:] - starts[:-1]))
@@ -399,15 +406,16 @@ def _check_order(column: Column, keys: Array, others: Sections) -> None:
         wrong[begins[1:] - 1] = False
         if column.first and (first := int(_largest(keys[begins]))) >= column.first:
             raise _Wrong(f"has the value {first} at the beginning of a part, must be below {column.first}")
-    if _count(wrong):
+    if count_set(wrong):
         at = int(wrong.argmax())
         raise _Wrong(f"has the value {keys[at + 1]} behind {keys[at]}: it {column.order}")
 
 
 def _check_gaps(gaps: Array, starts: Array, below: int) -> None:
-    """Check that no list comes to an id out of bounds. (Sums of 2**32 gaps are below 2**48.)"""
+    """Check that no list comes to an id out of bounds. (Sums of 2**16 gaps are below 2**32, of 2**32 below 2**48.)"""
     begins = starts[: bisect_left(starts.data, len(gaps))]  # of an empty list one gap of the next is looked at
-    if (top := int(_largest(np.add.reduceat(gaps, begins, dtype=np.int64), None))) >= below:
+    sums = np.add.reduceat(gaps, begins, dtype=np.uint32 if len(gaps) <= 1 << 16 else np.int64)
+    if (top := max(sums.tolist())) >= below:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 

@@ -94,9 +94,11 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], 
     view = memoryview(buffer).cast("B").toreadonly()
     if len(view) <= _MOST_COPIED:
         view = memoryview(bytearray(view))
-    if len(view) < _HEADER.size or view[:8] != MAGIC:
+    magic, version, order, length, count, checksum = (
+        _HEADER.unpack_from(view) if len(view) >= _HEADER.size else (b"", 0, 0, 0, 0, 0)
+    )
+    if magic != MAGIC:
         raise FormatError("not a structgen file: the magic number is missing", where=where)
-    _, version, order, length, count, checksum = _HEADER.unpack_from(view)
     if order != BYTE_ORDER:
         raise FormatError(
             f"byte order word is {order:#010x}, expected {BYTE_ORDER:#010x}", where=where, remedy=_REBUILD

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import LONG_GAP, Column, Sizes
+from ...storage.columns import LONG_GAP, Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, RowParts, Sections
@@ -457,14 +457,14 @@ _LONGEST_CHAIN = 64
 
 def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
-    users = (row_base > bases + shared).nonzero()[0]
-    before = row_base[users] - (1 + bases + shared) if len(users) else users
-    if np.count_nonzero(before >= users):
+    first = 1 + bases + shared  # stands for row 0
+    if count_set(row_base >= np.arange(first, first + len(row_base), dtype=np.uint32)):
         return False
-    if len(users) < _LONGEST_CHAIN:
+    is_user = row_base >= first
+    if count_set(is_user) < _LONGEST_CHAIN:
         return True  # each row of a chain but the first is a user
-    rows = row_base.astype(np.int64) - (1 + bases + shared)
-    chained = before.astype(np.int64)
+    rows = row_base.astype(np.int64) - first
+    chained = rows[is_user]
     for _ in range(_LONGEST_CHAIN):
         if not len(chained):
             return True
