@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 from .errors import ArgumentError, BudgetExceededError
 from .system import garbage
 
 _Item = TypeVar("_Item")
+_Arguments = ParamSpec("_Arguments")
 
 #: Seconds for each object that a compile makes, to look through it and to free it: the collector of garbage rests
 #: meanwhile (see `structgen.system.garbage`), and sets to work when the compile ends.
@@ -23,6 +25,9 @@ _BYTES_OF_OBJECT = 140
 
 #: Items of a loop between two looks at the meter.
 _ITEMS = 16
+
+#: Units of work of one step: less than a second. One that was made before takes none.
+MOST_STEP_WORK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,35 @@ class Meter:
     def let_go(self, nbytes: int) -> None:
         """Bytes that `hold` counted are free again."""
         self._held -= nbytes
+
+
+class StepMeter(threading.local):
+    """Counts the work of one step over a machine, so that no text of a stranger's definition keeps a server busy.
+
+    Only what is `measured` is bounded; each thread counts its own. A unit is a microsecond or less: a stack that a
+    reduction goes through, a thread that is moved over a byte.
+    """
+
+    _left = 1 << 62
+
+    def measured(
+        self, find: Callable[_Arguments, _Item], *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Item:
+        """What a step finds: a token, a byte, a mask, or a piece of a text. Raises `BudgetExceededError`."""
+        before, self._left = self._left, MOST_STEP_WORK
+        try:
+            return find(*args, **kwargs)
+        finally:
+            self._left = before
+
+    def spend(self, work: int) -> None:
+        """Count units of work. Raises `BudgetExceededError` when the step has none left."""
+        self._left -= work
+        if self._left < 0:
+            raise BudgetExceededError(
+                f"the text can be read in so many ways that a step takes more than {MOST_STEP_WORK:,} units of work",
+                remedy="Have the definition's alternatives differ in how they begin, or keep texts shorter.",
+            )
 
 
 def _written(number: int) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .cache.cache import Cache
     from .compiler.programs.program import Program
     from .compiler.structural_tags.marks import Marks
+    from .runtime.pushdown.token_edges import AnyStackMachine
 
 #: Warnings for one grammar.
 _MOST_NOTES = 5
@@ -61,12 +62,7 @@ def build(
         What the author of a grammar may not expect; it points to where the caller of `build` was called.
     """
     if isinstance(definition, JsonSchema):
-        from .runtime.pushdown.distinct.machine import distinct
-
-        machine, relaxations = stack_machine(
-            definition, vocabulary, meter, on_demand=on_demand, keeps_sets=_is_spelled(vocabulary)
-        )
-        return distinct(machine), relaxations
+        return schema_machine(definition, vocabulary, meter, on_demand=on_demand)
     if isinstance(definition, Gbnf):
         return stack_machine(definition, vocabulary, meter, on_demand=on_demand)
     if isinstance(definition, StructuralTag):
@@ -74,6 +70,18 @@ def build(
     if isinstance(definition, Grammar):
         return _grammar_machine(definition, vocabulary, meter, cache)
     return _automaton_machine(definition, vocabulary, meter), ()
+
+
+def schema_machine(
+    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool = False
+) -> tuple[AnyStackMachine, tuple[str, ...]]:
+    """`build` for a schema."""
+    from .runtime.pushdown.distinct.machine import distinct
+
+    machine, relaxations = stack_machine(
+        definition, vocabulary, meter, on_demand=on_demand, keeps_sets=_is_spelled(vocabulary)
+    )
+    return distinct(machine), relaxations
 
 
 def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
@@ -161,8 +169,6 @@ def _tag_machine(
         tables = growing.tables()
     else:
         program, relaxations = whole_program(definition, vocabulary, meter, keeps_sets=keeps_sets)
-        if program.distinct and (program.reads_tokens or program.counts_tokens):  # which takes another machine
-            program, relaxations = whole_program(definition, vocabulary, meter)
         tables = to_tables(program, meter)
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
@@ -176,15 +182,20 @@ def _is_spelled(vocabulary: Vocabulary) -> bool:
 
 def marked_tag_machine(
     definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
-) -> tuple[PushdownMachine, Marks]:
+) -> tuple[AnyStackMachine, Marks]:
     """A structural tag's machine that takes marks around the texts of formats with labels, lowered on demand."""
-    from .compiler.structural_tags.linker import begin_program
+    from .compiler.programs.tables import to_tables
+    from .compiler.structural_tags.linker import begin_program, whole_program
     from .compiler.structural_tags.marks import Marks
+    from .runtime.pushdown.distinct.machine import distinct
 
+    marks, keeps_sets = Marks(vocabulary), _is_spelled(vocabulary)
+    growing, _ = begin_program(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
+    if growing is not None:
+        return PushdownMachine(growing.tables(), marks.vocabulary), marks
     marks = Marks(vocabulary)
-    growing, _ = begin_program(definition, vocabulary, meter, marks)
-    assert growing is not None  # no sets are kept
-    return PushdownMachine(growing.tables(), marks.vocabulary), marks
+    program, _ = whole_program(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
+    return distinct(PushdownMachine(to_tables(program, meter), marks.vocabulary)), marks
 
 
 def _program(
@@ -208,7 +219,7 @@ def _program(
         relaxed: dict[str, None] = {}
 
         def compile_inner(each: JsonSchema | Gbnf | Regex | Grammar) -> Program:
-            program, relaxations = _program(each, None, meter, keeps_sets=False)
+            program, relaxations = _program(each, None, meter, keeps_sets=keeps_sets)
             relaxed.update(dict.fromkeys(relaxations))
             return program
 
@@ -274,26 +285,28 @@ def _embedded(
     """What a grammar holds besides terminals that are lexed, what was relaxed in it, and notes on it."""
     from .compiler.grammar.substrings import substrings
     from .compiler.grammar.token_budgets import budgeted_lexemes
+    from .runtime.pushdown.distinct.definition import within_grammar
 
     marked = definition.marked
     number = {name: t for t, name in enumerate(tables.terminals)}
     for name, _ in definition.definitions:
         if name not in number or name in marked.schemas or name in marked.tokens or name in marked.grammars:
             raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
-    machines: dict[str, InnerMachine] = {}
+    definitions: dict[str, PushdownMachine] = {}
     relaxed: list[str] = []
     notes: list[str] = []
     for name, each in _within(definition, number).items():
-        program, relaxations = _program(each, None, meter, keeps_sets=False)
+        program, relaxations = _program(each, None, meter, keeps_sets=_is_spelled(vocabulary))
         # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
         if program.returns[program.start] and not (isinstance(each, Grammar) and program.leave_out_empty()):
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
             )
-        machines[name] = _machine_of(program, each, vocabulary, meter)
+        definitions[name] = _machine_of(program, each, vocabulary, meter)
         notes += program.notes
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
-    machines |= budgeted_lexemes(definition, machines, vocabulary, meter)
+    machines: dict[str, InnerMachine] = {name: within_grammar(each) for name, each in definitions.items()}
+    machines |= budgeted_lexemes(definition, definitions, vocabulary, meter)
     machines |= substrings(definition, vocabulary, meter)
     tokens: list[TokenRange] = []
     for name, mark in marked.tokens.items():
@@ -302,5 +315,5 @@ def _embedded(
         # Sets have none of these: it is one by its name, or by its id alone.
         if any(each[0] in vocabulary.eos_ids for each in ranges):
             notes.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
-    definitions = tuple((number[name], machine) for name, machine in machines.items())
-    return Embedded(definitions, tuple(tokens)), tuple(relaxed), notes
+    numbered = tuple((number[name], machine) for name, machine in machines.items())
+    return Embedded(numbered, tuple(tokens)), tuple(relaxed), notes

@@ -3,17 +3,21 @@
 Engines speak of accepting tokens (or refusing them, which changes nothing), rolling back, filling a row of a batch's
 bitmask, and having terminated, which is when a token that ends the text was accepted. Their draft tokens, and the ids
 of padded logits, are any numbers at all: a token that is not in the vocabulary is refused like another.
+
+An error from a step would end the requests beside it, too. So where one takes too much work
+(`structgen.budget.StepMeter`), the text ends, which the log says, as it does at an engine's own limit of tokens.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BitmaskError, RollbackError, TokenIdError
+from ..errors import BitmaskError, BudgetExceededError, RollbackError, TokenIdError
 from ..runtime.guide.forced import whole_characters
 from ..runtime.guide.guide import Guide
 from ..system.arguments import integer
@@ -23,6 +27,8 @@ from .refusals import RefusedTokenError
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
     from ..vocabulary.vocabulary import Vocabulary
+
+_log = logging.getLogger(__name__)
 
 
 class Matcher:
@@ -51,7 +57,8 @@ class Matcher:
     ) -> None:
         self._guide = Guide(index, max_rollback=max_rollback, max_tokens=max_tokens)
         self._stop_ids = _silent_ids(index.vocabulary, stop_ids)
-        self._stopped = False  # by one of them
+        #: How many tokens ended the text, if it has: one of these ids, or none where a step takes too much work.
+        self._stopped: int | None = None
 
     @property
     def index(self) -> Index:
@@ -65,10 +72,14 @@ class Matcher:
         token_id = integer(token_id, "a token id", TokenIdError)
         if self.is_terminated() or not 0 <= token_id < self.index.vocabulary.size:
             return False
-        if self._guide.advance(token_id):
-            return True
-        self._stopped = token_id in self._stop_ids and self._guide.is_accepting()
-        return self._stopped
+        try:
+            if self._guide.advance(token_id):
+                return True
+            if token_id in self._stop_ids and self._guide.is_accepting():
+                self._stopped = 1
+        except BudgetExceededError as error:
+            self._end(1, error)
+        return self._stopped is not None
 
     def require(self, token_id: int, where: str = "") -> None:
         """Append a token that has to be allowed. Raises `TokenIdError`, which says where, and why not, otherwise."""
@@ -93,9 +104,9 @@ class Matcher:
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens that were accepted. Raises `RollbackError` where there are not so many."""
-        if integer(n, "a number of tokens", RollbackError) > 0 and self._stopped:
-            self._guide.rollback(n - 1)
-            self._stopped = False
+        if integer(n, "a number of tokens", RollbackError) > 0 and self._stopped is not None:
+            self._guide.rollback(n - self._stopped)
+            self._stopped = None
         else:
             self._guide.rollback(n)
 
@@ -120,7 +131,7 @@ class Matcher:
     def reset(self) -> None:
         """Go back to the beginning."""
         self._guide.reset()
-        self._stopped = False
+        self._stopped = None
 
     def fork(self) -> Matcher:
         """An independent matcher at the same place."""
@@ -138,13 +149,17 @@ class Matcher:
 
     def is_terminated(self) -> bool:
         """Whether a token that ends the text was accepted."""
-        return self._stopped or self._guide.is_finished()
+        return self._stopped is not None or self._guide.is_finished()
 
     def row(self) -> NDArray[np.int32]:
         """The allowed tokens as a read-only ``int32[words]``; after the end, those that end a text."""
-        row: NDArray[np.int32] = self.index.eos_row if self._stopped else self._guide.bitmask()
-        if not self._stop_ids or not self._guide.is_accepting():
-            return row
+        try:
+            row: NDArray[np.int32] = self._guide.bitmask() if self._stopped is None else self.index.eos_row
+            if not self._stop_ids or not (self._stopped == 0 or self._guide.is_accepting()):
+                return row
+        except BudgetExceededError as error:
+            self._end(0, error)
+            return self.row()
         row = row.copy()
         bits = row.view(np.uint32)
         for token in self._stop_ids:
@@ -173,12 +188,19 @@ class Matcher:
         if len(shape) != 2 or not 0 <= row < shape[0]:
             raise BitmaskError(f"a bitmask is int32[batch, words], got {list(shape)}", where=f"row {row}")
         try:
-            self._guide.fill_bitmask(bitmask[row])  # checks it
-            if self._stop_ids:
-                allowed = self.row()
-                np.asarray(bitmask[row])[: len(allowed)] = allowed
+            if self._stopped != 0:
+                self._guide.fill_bitmask(bitmask[row])  # checks it
+        except BudgetExceededError as error:
+            self._end(0, error)
         except BitmaskError as error:
             raise BitmaskError(error.what, where=f"row {row}", remedy=error.remedy) from error
+        if self._stop_ids or self._stopped == 0:
+            allowed, mask = self.row(), np.asarray(bitmask[row])
+            mask[: len(allowed)], mask[len(allowed) :] = allowed, 0
+
+    def _end(self, tokens: int, error: BudgetExceededError) -> None:
+        _log.error("structgen: a text ends before its definition says so: %s", error)
+        self._stopped = tokens
 
     def forced_text(self) -> str:
         """The characters that must follow, whole ones; empty where there are none, or one has only begun."""

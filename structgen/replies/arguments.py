@@ -22,9 +22,8 @@ from ..compiler.json_schema.layout.styles import (
     Style,
 )
 from ..errors import InternalError
-from ..runtime.core.interned_machine import Configuration
-from ..runtime.pushdown.machine import PushdownMachine
-from ..runtime.pushdown.stacks import Thread
+from ..runtime.core.interned_machine import AnyConfiguration
+from ..runtime.pushdown.token_edges import AnyStackMachine
 
 #: What whitespace may stand around a padded value.
 BLANK = " \t\n\r"
@@ -97,7 +96,7 @@ class _Way(NamedTuple):
     """
 
     text: str
-    config: Configuration[Thread]
+    config: AnyConfiguration
     open: str
 
 
@@ -117,7 +116,7 @@ class TaggedArguments(Arguments):
         Makes the machine of the same schema's JSON, in any layout.
     """
 
-    def __init__(self, style: Style, schema: Callable[[], PushdownMachine]) -> None:
+    def __init__(self, style: Style, schema: Callable[[], AnyStackMachine]) -> None:
         self._style = style
         self._schema = schema
         self._tags = _tags(style)
@@ -233,7 +232,7 @@ class TaggedArguments(Arguments):
 
     def _take(self, choices: Callable[[_Way], _Choices]) -> None:
         """Go on with one of some texts, the first ones first."""
-        found: dict[tuple[Configuration[Thread], str], _Way] = {}
+        found: dict[tuple[AnyConfiguration, str], _Way] = {}
         for way in self._ways:
             for text, brackets in choices(way):
                 there = self._followed(way.config, text)
@@ -243,9 +242,9 @@ class TaggedArguments(Arguments):
             raise _refused()
         self._ways = [*found.values()]
 
-    def _followed(self, config: Configuration[Thread], text: str) -> Configuration[Thread] | None:
+    def _followed(self, config: AnyConfiguration, text: str) -> AnyConfiguration | None:
         machine = self._schema()
-        there: Configuration[Thread] | None = config
+        there: AnyConfiguration | None = config
         for byte in text.encode():
             if there is None:
                 return None

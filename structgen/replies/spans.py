@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 from ..compiler.structural_tags.marks import Label, Marks
 from ..compiler.structural_tags.tokens import token_text
 from ..errors import BudgetExceededError, ReplyTextError
-from ..runtime.core.interned_machine import Configuration
-from ..runtime.pushdown.machine import PushdownMachine
-from ..runtime.pushdown.stacks import Thread
+from ..runtime.core.interned_machine import AnyConfiguration
+from ..runtime.pushdown.token_edges import AnyStackMachine
 
 #: Readings of one text that are followed.
 _MOST_READINGS = 1 << 8
@@ -24,7 +23,7 @@ _MOST_READINGS = 1 << 8
 _Taken: TypeAlias = "tuple[tuple[int, int], ...]"
 
 #: By configuration, of which the first reading that came to it stays.
-_Readings: TypeAlias = "dict[Configuration[Thread], _Taken]"
+_Readings: TypeAlias = "dict[AnyConfiguration, _Taken]"
 
 #: What comes of a text: bytes, the label of what begins, or None where that ends.
 Piece: TypeAlias = "bytes | Label | None"
@@ -43,7 +42,7 @@ class Place(NamedTuple):
         Bytes of the text so far.
     """
 
-    readings: tuple[tuple[_Taken, Configuration[Thread]], ...]
+    readings: tuple[tuple[_Taken, AnyConfiguration], ...]
     text: bytes = b""
     offset: int = 0
 
@@ -58,7 +57,7 @@ class Opened(NamedTuple):
 class Spans:
     """Reads texts with a machine that takes marks. It never changes."""
 
-    def __init__(self, machine: PushdownMachine, marks: Marks) -> None:
+    def __init__(self, machine: AnyStackMachine, marks: Marks) -> None:
         self._machine = machine
         self._marks = marks
         self.start = Place((((), machine.start),))
@@ -84,7 +83,7 @@ class Spans:
         found = self._with_marks(place.readings, len(place.text))
         return any(self._is_whole(config, token_id) for _, config in found)
 
-    def _is_whole(self, config: Configuration[Thread], token_id: int) -> bool:
+    def _is_whole(self, config: AnyConfiguration, token_id: int) -> bool:
         return any((token_id in ids) != others for ids, others in self._machine.token_sets(config))
 
     def _over_bytes(self, place: Place, data: bytes) -> _Readings:
@@ -109,8 +108,8 @@ class Spans:
         return self._settled(Place(pairs, place.text + text, place.offset + len(text)))
 
     def _over_forced(
-        self, taken: _Taken, config: Configuration[Thread], at: int
-    ) -> tuple[_Taken, Configuration[Thread]]:
+        self, taken: _Taken, config: AnyConfiguration, at: int
+    ) -> tuple[_Taken, AnyConfiguration]:
         """A reading behind the marks that must come next, so that what has ended is known to."""
         machine = self._machine
         while not machine.is_accepting(config) and len(marks := self._marks_at(config)) == 1:
@@ -122,7 +121,7 @@ class Spans:
             taken, config = (*taken, (at, mark)), there
         return taken, config
 
-    def _marks_at(self, config: Configuration[Thread]) -> set[int]:
+    def _marks_at(self, config: AnyConfiguration) -> set[int]:
         """The marks that may stand there."""
         sets = self._machine.token_sets(config)
         return {token for ids, is_others in sets if not is_others for token in ids if token in self._marks.ids}
@@ -171,8 +170,8 @@ class Spans:
         return self._settled(place._replace(readings=place.readings[:1]))[1]
 
     def _with_marks(
-        self, readings: tuple[tuple[_Taken, Configuration[Thread]], ...], at: int
-    ) -> Iterator[tuple[_Taken, Configuration[Thread]]]:
+        self, readings: tuple[tuple[_Taken, AnyConfiguration], ...], at: int
+    ) -> Iterator[tuple[_Taken, AnyConfiguration]]:
         """Readings, and those that take marks next."""
         machine = self._machine
         seen = {config for _, config in readings}

@@ -14,7 +14,7 @@ import torch
 from judges.guides import EACH_BYTE
 
 import structgen as sg
-from structgen import errors
+from structgen import budget, errors
 from structgen.integrations import requests as requests_module
 from structgen.integrations.matcher import Matcher
 from structgen.integrations.requests import Indexes, Named, check_definition, read_engine_request, read_request
@@ -53,6 +53,35 @@ def test_tokens_are_accepted_or_refused() -> None:
     assert matcher.is_terminated()
     assert not matcher.accept(EOS)
     assert ids_of(matcher.row()).tolist() == [EOS]
+
+
+@pytest.mark.parametrize("stop_ids", [(), (EOM,)])
+def test_a_step_of_too_much_work_ends_the_text(
+    stop_ids: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error would end the requests beside it."""
+    ends = sg.Grammar('start: s\ns: "a" s | "a" s "b" s | "a" s "b" s "b" s | "c"', lexer="basic", ambiguity="all")
+    for is_asked in (True, False):  # whether the mask takes too much, or the move
+        index = sg.compile(ends, VOCABULARY, eager=False)
+        matcher, mask = Matcher(index, stop_ids=stop_ids), np.full((1, VOCABULARY.words + 1), -1, np.int32)
+        for token in b"a" * 20 + (b"c" if is_asked else b""):
+            assert matcher.accept(token)
+        with monkeypatch.context() as bounded:
+            bounded.setattr(budget, "MOST_STEP_WORK", 0)
+            if is_asked:
+                matcher.fill(mask, 0)
+                matcher.fill(mask, 0)
+                assert ids_of(mask[0]).tolist() == ids_of(matcher.row()).tolist() == [EOS, *stop_ids]
+            else:
+                assert matcher.accept(ord("c"))
+            assert matcher.is_terminated()
+            assert not matcher.accept(ord("b"))
+        assert "units of work" in caplog.text
+        matcher.rollback(1)  # the one after 20
+        assert not matcher.is_terminated()
+        assert matcher.accept(ord("c"))
+        assert matcher.accept(ord("b"))
+        caplog.clear()
 
 
 def test_a_token_that_has_to_fit_is_named() -> None:
@@ -353,6 +382,8 @@ def test_named_indexes_are_the_operators(tmp_path: Path) -> None:
     index = indexes.of(Named("person"))
     assert index.definition == INDEX.definition
     assert indexes.of(Named("person")) is index
+    INDEX.save(tmp_path / "shipped.sgx")
+    assert indexes.of(Named("shipped")).definition == INDEX.definition
     with pytest.raises(errors.VocabularyMismatchError, match="other") as mismatch:
         indexes.of(Named("other"))
     assert str(tmp_path) not in str(mismatch.value)

@@ -111,6 +111,25 @@ def test_arguments_are_what_the_schema_allows(style: str) -> None:
         assert texts == [call["function"] for call in accumulated(events)["tool_calls"]]
 
 
+def test_items_and_names_that_must_differ_do_so_within_tags() -> None:
+    properties = {"s": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "o": {"type": "object"}}
+    parameters = {"type": "object", "properties": properties, "required": ["s", "o"], "additionalProperties": False}
+    tools = [{"name": "f", "parameters": parameters}]
+    tag = sg.tool_calls(tools, "qwen_3_coder", tool_choice="required", reasoning=False)
+    index = sg.compile(tag, VOCABULARY, eager=False)
+    for items, is_taken in (('["a", "b"]', True), ('["a", "a"]', False), ('["a", "\\u0061"]', False)):
+        reader = sg.ToolCallReader(tag)
+        parts = f"<parameter=s>\n{items}\n</parameter>", '<parameter=o>\n{"a": 1}\n</parameter>'
+        text = "<tool_call>\n<function=f>\n{}\n{}\n</function>\n</tool_call>".format(*parts)
+        assert index.match(text.encode()).accepted is is_taken
+        if is_taken:
+            reader.feed(text)
+            assert calls_of(reader.message()) == [["f", {"s": ["a", "b"], "o": {"a": 1}}]]
+        else:
+            with pytest.raises(sg.errors.ReplyTextError):
+                reader.feed(text)
+
+
 def test_gemma_arguments_are_json() -> None:
     properties = {"a": {"type": "array", "items": {"type": "string"}}, "b": {"type": "number"}}
     tools = [{"name": "f", "parameters": {"type": "object", "properties": properties, "required": ["a"]}}]

@@ -2,7 +2,8 @@
 
 Such a lexeme is not lexed. As a definition in the grammar it may end wherever its text is complete, and what it
 counts is no part of the automaton (`structgen.runtime.grammar.embedded.BudgetedLexeme`). A definition becomes
-such a lexeme where it nests to a bounded depth: its configurations are the states.
+such a lexeme where its configurations are few: they are the states. One that nests, or has more of them, keeps its
+automaton with a stack (`structgen.runtime.pushdown.distances.budgeted`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from ...errors import UnsupportedError
 from ...runtime.automaton.distances import NEVER, AutomatonDistances
 from ...runtime.core.bitsets import set_at, sets_of, words_of
 from ...runtime.grammar.completability.obligations import Watched
-from ...runtime.grammar.embedded import BudgetedLexeme, Embedded, InnerMachine
+from ...runtime.grammar.embedded import BudgetedLexeme, Embedded, Inner, InnerMachine
 from ...runtime.grammar.tables import GrammarTables
+from ...runtime.pushdown.distances.budgeted import BudgetedDefinition
+from ...runtime.pushdown.machine import PushdownMachine
+from ...runtime.pushdown.stacks import Fork
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.dfa import Dfa, minimize, to_tables, trim
 from ..patterns.empty_texts import without_empty
@@ -46,8 +50,8 @@ _BYTES_OF_PLACE = 300
 
 
 def budgeted_lexemes(
-    definition: Grammar, inner: Mapping[str, InnerMachine], vocabulary: Vocabulary, meter: Meter
-) -> dict[str, BudgetedLexeme]:
+    definition: Grammar, inner: Mapping[str, PushdownMachine], vocabulary: Vocabulary, meter: Meter
+) -> dict[str, BudgetedLexeme | BudgetedDefinition]:
     """By name of a terminal: the lexemes of a grammar that have a budget of tokens, definitions among them.
 
     The ``inner`` machines are those of all definitions in the grammar.
@@ -55,22 +59,58 @@ def budgeted_lexemes(
     Raises
     ------
     UnsupportedError
-        Where a lexeme looks ahead, or takes more tokens than it may have; where a definition nests without bound.
+        Where a lexeme looks ahead, or takes more tokens than it may have; where the members of objects that nest
+        come in any order; where items or names must differ.
     BudgetExceededError, DefinitionError
         As `structgen.compiler.grammar.compiler.compile_grammar`.
     """
     if "max_tokens" not in definition.text:
         return {}
-    found = {}
+    found: dict[str, BudgetedLexeme | BudgetedDefinition] = {}
     for each in read_rules(definition, meter).terminals:
-        if each.max_tokens is not None:
-            whole = replace(each, automaton=_flat(each.name, inner[each.name], meter)) if each.name in inner else each
+        if each.max_tokens is None:
+            continue
+        machine = inner.get(each.name)
+        if machine is not None and len(machine.tables.distinct):
+            raise UnsupportedError(
+                "max_tokens is not supported for a definition of items or names that must differ",
+                where=f"terminal {each.name}", remedy="Leave uniqueItems and unique_names out, or max_tokens.",
+            )  # fmt: skip
+        flat = _flat(machine, meter) if machine is not None else None
+        if machine is None or flat is not None:
+            whole = each if flat is None else replace(each, automaton=flat)
             found[each.name] = _lexeme(whole, each.max_tokens, vocabulary, meter)
+        else:
+            found[each.name] = _definition(each, machine, each.max_tokens, meter)
     return found
 
 
-def _flat(name: str, machine: InnerMachine, meter: Meter) -> Dfa:
-    """The automaton of a definition's texts, whose states are all that its stacks come to."""
+def _definition(terminal: Terminal, machine: PushdownMachine, most: int, meter: Meter) -> BudgetedDefinition:
+    found = BudgetedDefinition(machine, most)
+    if found.check(meter) > most:
+        raise UnsupportedError(
+            f"max_tokens={most}, and the shortest text takes more tokens",
+            where=f"terminal {terminal.name}", remedy="Use a larger number.",
+        )  # fmt: skip
+    return found
+
+
+def _nests(threads: Inner) -> bool:
+    """Whether a state is twice on a stack."""
+    for state, _, stack in threads:
+        seen = {state}
+        while stack is not None and not isinstance(stack, Fork):
+            if stack.state in seen:
+                return True
+            seen.add(stack.state)
+            stack = stack.below
+        if stack is not None:
+            return True
+    return False
+
+
+def _flat(machine: InnerMachine, meter: Meter) -> Dfa | None:
+    """The automaton of a definition's texts, whose states are all that its stacks come to; None where it nests."""
     number = {frozenset(machine.start_threads): 0}
     rows: list[list[int]] = []
     accepting: list[bool] = []
@@ -85,13 +125,8 @@ def _flat(name: str, machine: InnerMachine, meter: Meter) -> Dfa:
                     todo.append(after)
         rows.append(row)
         accepting.append(machine.may_end(threads))
-        if len(todo) > _MOST_FLAT:
-            raise UnsupportedError(
-                f"max_tokens is counted where all that a definition may come to is known, and {name} nests without"
-                f" bound, or may come to more than {_MOST_FLAT:,} configurations",
-                where=f"terminal {name}",
-                remedy="Bound the definition itself, or the whole text, sg.Guide(index, max_tokens=...).",
-            )
+        if len(todo) > _MOST_FLAT or _nests(threads):
+            return None
     table = np.array(rows, np.int32)
     begins = np.append(True, (table[:, 1:] != table[:, :-1]).any(axis=0))
     return minimize(

@@ -459,10 +459,18 @@ def _regex(regex: Regex, meter: Meter) -> _RulesInner:
 
 
 def whole_program(
-    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, *, keeps_sets: bool = False
+    definition: StructuralTag,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    marks: Marks | None = None,
+    *,
+    keeps_sets: bool = False,
 ) -> tuple[Program, tuple[str, ...]]:
-    """The program with all parts lowered, and what was relaxed. Raises the errors of `Linker`."""
-    linker = Linker(definition, vocabulary, meter, keeps_sets=keeps_sets)
+    """The program with all parts lowered, with marks if there are some, and what was relaxed.
+
+    Raises the errors of `Linker`.
+    """
+    linker = Linker(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
     while linker.open:
         linker.go_on(linker.open)
     return linker.program, tuple(dict.fromkeys(linker.relaxations))

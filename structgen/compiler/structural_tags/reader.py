@@ -100,7 +100,7 @@ class _Fields:
         """A field's value. Raises `DefinitionError` where it is missing, or of another type."""
         value = self._left.pop(name, default)
         if value is ...:
-            raise DefinitionError(f"a format has no {name}", where=self.where or "/", remedy=f"Give it a {name}.")
+            raise DefinitionError(f"a format has no {name}", where=self.where or "/", remedy=f"Write its {name}.")
         if value is default or (isinstance(value, kind) and not (isinstance(value, bool) and kind is int)):
             return value
         kinds = kind if isinstance(kind, tuple) else (kind,)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...budget import StepMeter
 from ...system.locks import Lock
 from ...vocabulary.vocabulary import Vocabulary
 from .machine import CompiledMachine, Match, ranges_of
@@ -73,6 +74,10 @@ class Configuration(Generic[T]):
         return self._all or (self._one,)
 
 
+#: One of whatever threads.
+AnyConfiguration: TypeAlias = Configuration[Any]
+
+
 class InternedMachine(CompiledMachine, Generic[T]):
     """A `structgen.runtime.core.machine.CompiledMachine` over threads of type ``T``.
 
@@ -108,6 +113,14 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def start(self) -> Configuration[T]:
         """The initial configuration."""
         return self._start
+
+    @property
+    @abstractmethod
+    def steps(self) -> StepMeter:
+        """Counts the work of steps.
+
+        One that goes over the bound changes nothing, and what it found out is remembered.
+        """
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -147,14 +160,14 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         for alike in self._candidates(byte_state):
-            after = self._follow_byte(byte_state, alike[0])
+            after = self.steps.measured(self._follow_byte, byte_state, alike[0])
             if after:
                 for byte in alike:
                     yield byte, after
 
     def after(self, byte_state: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
         """The byte state after a byte, None where it can't follow."""
-        return self._follow_byte(byte_state, byte) or None
+        return self.steps.measured(self._follow_byte, byte_state, byte) or None
 
     def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
@@ -171,9 +184,11 @@ class InternedMachine(CompiledMachine, Generic[T]):
         if not self._targets % _LOOKS:
             self._make_room()
         if self._sees_tokens:
-            threads = self._over_token(config.threads, token_id, data)
+            threads = self.steps.measured(self._over_token, config.threads, token_id, data)
+        elif data:
+            threads = self.steps.measured(self._follow, config.threads, data)
         else:
-            threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
+            threads = self.steps.measured(self._take, config.threads, token_id)
         target = self._config(threads) if threads else None
         config.targets[config.offset + token_id] = target
         return target
@@ -194,7 +209,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         consumed, size = 0, _BYTES
         while consumed < len(data) and size:
             piece = data[consumed : consumed + size]
-            if after := self._follow(threads, piece):
+            if after := self.steps.measured(self._follow, threads, piece):
                 threads = after
                 consumed += len(piece)
                 self._make_room()
@@ -263,7 +278,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def is_accepting(self, config: Configuration[T]) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
-            config.accepting = self.may_end(config.threads)
+            config.accepting = self.steps.measured(self.may_end, config.threads)
         return config.accepting
 
     def match(self, data: bytes) -> Match:
@@ -297,7 +312,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         told = self._told
         with self._lock:
             known = self.known_rows if told else 0
-            found = find(config)
+            found = self.steps.measured(find, config)
             fresh = told and self.known_rows > known
         if told and fresh:
             told()

@@ -7,6 +7,8 @@ as well, both are followed.
 
 A *lexeme with a budget* is such a definition, too: so many tokens have a byte of it at most. Threads count what is
 left to it. Where a token ends, it must be possible to complete the lexeme by tokens that are left and end no later.
+A definition with a budget is the same (`structgen.runtime.pushdown.distances.budgeted`). The first thread of either
+has as its count how many tokens are left.
 So is a *part of a text* that is too long for the lexer (`structgen.runtime.grammar.substrings`).
 
 A *special token* has no bytes. It is one token, where the parser accepts its terminal and the lexeme before it is
@@ -20,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +46,8 @@ from .storage import from_sections, to_sections
 from .substrings.machine import SubstringMachine
 from .tables import GrammarTables
 
-if TYPE_CHECKING:
-    from ..pushdown.stacks import Thread
-
-#: Where a text is in a definition: all its threads.
-Inner: TypeAlias = "tuple[Thread, ...]"
+#: Where a text is in a definition: all its threads, of whichever kind its machine has them.
+Inner: TypeAlias = tuple[Any, ...]
 
 #: The fields of the meta section.
 FIELDS = (
@@ -360,15 +359,16 @@ class Embedded:
         sizes = {"size": vocabulary.size, "terminals": terminals}
         found = columns.read_meta({"token_ranges": [], **meta}, FIELDS, sizes, where)
         if found["definitions"]:
-            from ..pushdown.machine import PushdownMachine
+            from ..pushdown.distances.budgeted import BudgetedDefinition
+            from ..pushdown.distinct import definition
         machines: list[tuple[int, InnerMachine]] = []
         for number, terminal in enumerate(found["definitions"]):
             name = f"inner_{number}"
             (stored,) = columns.read(sections, (Column(name, "u1", mapped=True),), {}, where).values()
             inner, own = unpack(stored.data, f"{where}, {name}")
-            kind: type[BudgetedLexeme] | type[SubstringMachine] | type[PushdownMachine] = PushdownMachine
-            kind = next((each for each in (BudgetedLexeme, SubstringMachine) if each.is_meta(inner)), kind)
-            machines.append((terminal, kind.from_sections(inner, own, vocabulary, where)))
+            kinds = BudgetedLexeme, BudgetedDefinition, SubstringMachine
+            read = next((each.from_sections for each in kinds if each.is_meta(inner)), definition.from_sections)
+            machines.append((terminal, read(inner, own, vocabulary, where)))
         tokens = [TokenRange(token_id, token_id, terminal) for token_id, terminal in found["tokens"]]
         tokens += [TokenRange(*each) for each in found["token_ranges"]]
         if any(first > last for first, last, _ in tokens) or _meet(tokens):

@@ -178,6 +178,7 @@ class LexerThreads:
                 self._read(thread, byte, found)
         else:
             self._lex(threads, byte, found)
+        self.parses.steps.spend(len(found))
         return tuple(self.parses.few(found)) if len(found) > 1 else tuple(found)
 
     def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
@@ -233,7 +234,7 @@ class LexerThreads:
         longer = (table[watch][c] if watch >= 0 else -1 for _, watch in self._ends[at])
         if target < 0 or not all(state >= 0 and self._beats[state] for state in longer):
             return None
-        sure, _ = self._surely(parse.accepted)
+        sure, _ = self.sure_endings(parse.accepted)
         return (parse, target, ()) if sure & self.futures(target, ()) else None
 
     def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
@@ -316,23 +317,24 @@ class LexerThreads:
         if not self.embedded.budgeted:
             return threads
         found: dict[Thread, None] = {}
-        most: dict[tuple[Parse, int, int, Watched], int] = {}
+        most: dict[tuple[Parse, int, int, Inner, Watched], int] = {}
         for parse, at, watched in threads:
             if isinstance(at, tuple) and at[0] in self.embedded.budgeted:
-                for state, left, _ in self.embedded.definitions[at[0]][1].after_token(at[1]):
-                    key = parse, at[0], state, watched
+                inner = self.embedded.definitions[at[0]][1].after_token(at[1])
+                for state, left, _ in inner[:1]:
+                    key = parse, at[0], state, inner[1:], watched
                     most[key] = max(left, most.get(key, left))
             else:
                 found[parse, at, watched] = None
-        for (parse, number, state, watched), left in most.items():
-            found[parse, (number, ((state, left, None),)), watched] = None
+        for (parse, number, state, rest, watched), left in most.items():
+            found[parse, (number, ((state, left, None), *rest)), watched] = None
         return tuple(found)
 
     def counts_tokens(self, threads: tuple[Thread, ...]) -> bool:
         """Whether some thread is in a lexeme that has tokens of a budget left, or one may begin."""
         budgeted = self.embedded.budgeted
         within = (at for _, at, _ in self.closed(threads) if isinstance(at, tuple)) if budgeted else ()
-        return any(number in budgeted and any(left for _, left, _ in inner) for number, inner in within)
+        return any(number in budgeted and inner[0][1] for number, inner in within)
 
     def _over(self, threads: tuple[Thread, ...], terminals: int) -> tuple[Thread, ...]:
         """All threads over a token that is some terminals."""
@@ -394,7 +396,7 @@ class LexerThreads:
 
     def _find_open_to(self, parse: Parse, wanted: int) -> Accepted:
         accepted = self.parses.accepted(parse)
-        found, depth_read = self._surely(accepted)
+        found, depth_read = self.sure_endings(accepted)
         found, asked = found & wanted, wanted & self._tight
         if self._tables.layout is None:
             asked &= self._endings_of[accepted.terminals & self._lexed]
@@ -412,7 +414,7 @@ class LexerThreads:
 
     def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> Opening:
         """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead."""
-        sure, depth_read = self._surely(self.parses.accepted_in_line(parse))
+        sure, depth_read = self.sure_endings(self.parses.accepted_in_line(parse))
         if sure & wanted:
             return Opening(True, depth_read, True)
         if not self._is_unconstrained:
@@ -485,11 +487,8 @@ class LexerThreads:
         unconstrained = self._tables.endings.unconstrained
         return sum(1 << ending for ending, is_free in enumerate(unconstrained) if not is_free)
 
-    def _surely_open_to(self, parse: Parse) -> Accepted:
+    def sure_endings(self, accepted: Accepted) -> Accepted:
         """The endings that are allowed whatever follows: those that the stack accepts and that are unconstrained."""
-        return self._surely(self.parses.accepted(parse))
-
-    def _surely(self, accepted: Accepted) -> Accepted:
         if self._is_unconstrained:
             return accepted
         return Accepted(self._unconstrained_of[accepted.terminals & self._lexed], accepted.depth_read)

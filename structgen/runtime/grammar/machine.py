@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...budget import Meter
+from ...budget import Meter, StepMeter
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
@@ -235,6 +235,11 @@ class GrammarMachine(InternedMachine[Thread]):
             self._meter = None
 
     @property
+    def steps(self) -> StepMeter:
+        """Counts the work of steps: threads, nodes of stacks, places that partial masks are visited at."""
+        return self._reader.parses.steps
+
+    @property
     def parses(self) -> ParserDriver:
         """The parser."""
         return self._reader.parses
@@ -398,7 +403,7 @@ class GrammarMachine(InternedMachine[Thread]):
         self._fills += 1  # what others find out while this gives way does not make room for itself
         try:
             row_of = self._row_of_thread()
-            rows = [row_of(*thread) for thread in config.threads]
+            rows = [row_of(*thread) for thread in self.parses.together(config.threads, near=True)]
         finally:
             self._fills -= 1
         tokens = self._tokens(config.threads)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...budget import Meter
+from ...budget import Meter, StepMeter
 from ...errors import BudgetExceededError, UnsupportedError
 from ...progress import Progress, silent
 from ...storage import columns
@@ -27,14 +27,14 @@ from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
-from ..core.interned_machine import Configuration, InternedMachine
+from ..core.interned_machine import Configuration
 from ..core.lazy_table import LazyTable
 from ..core.machine import WHOLE, Captured, Productions, SharedRows, Symbol
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
 from .tables import MOST_MEMBERS, Moves, PushdownTables
-from .token_edges import TokenMoves
+from .token_edges import StackMachine, TokenMoves
 
 if TYPE_CHECKING:
     from .distances.token_distances import StackDistances
@@ -81,7 +81,7 @@ def _edges_of(t: PushdownTables) -> _Edges:
     )  # fmt: skip
 
 
-class PushdownMachine(InternedMachine[Thread]):
+class PushdownMachine(StackMachine[Thread]):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads. Python finds the attributes of an object faster while they are fewer than 30.
@@ -130,6 +130,11 @@ class PushdownMachine(InternedMachine[Thread]):
         self.stacks = Stacks(self._returns, tables.labels.temperatures)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled, lock=self.rows.lock)
+
+    @property
+    def steps(self) -> StepMeter:
+        """Counts the work of steps: threads, frames and members of forks that these come by."""
+        return self.stacks.steps
 
     def belong_to(self, lock: Lock) -> None:
         """Be part of another machine, whose lock is held wherever this one's would be, and passed on by walks."""
@@ -283,7 +288,10 @@ class PushdownMachine(InternedMachine[Thread]):
                     self.make(record, sequence, count, frame, found)
             elif move >= 0:
                 found[move, count & keeps[move], frame] = None
-        return self.stacks.united(found) if len(found) > 1 else tuple(found)
+        if len(found) < 2:
+            return tuple(found)
+        self.steps.spend(len(found))
+        return self.stacks.united(found)
 
     def _closed(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
         """`Stacks.closed`; nearly always a state that ends, such as a number, above one that does not return."""
@@ -450,7 +458,7 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def _token_edges(self, threads: tuple[Thread, ...]) -> list[tuple[Thread, int, Moves]]:
         """The token edges of threads, and of those that the next token may be left to: set of tokens, and moves."""
-        if self._token_moves is None:
+        if self._token_moves is None or not threads:
             return []
         closed = self._closed(threads)
         missing = [state for state, _, _ in closed if state in self._edges[-1]]
@@ -470,14 +478,10 @@ class PushdownMachine(InternedMachine[Thread]):
             self.make(record, sequence, count, frame, after)
         return bool(after)
 
-    def token_sets(self, config: Configuration[Thread]) -> list[tuple[frozenset[int], bool]]:
-        """The sets of tokens that are taken whole there: ids, and whether all others are meant."""
+    def token_sets_of(self, threads: tuple[Thread, ...]) -> list[tuple[frozenset[int], bool]]:
+        """The sets of tokens that threads take whole: ids, and whether all others are meant."""
         moves = self._token_moves
-        return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(config.threads)]
-
-    def bytes_after(self, config: Configuration[Thread]) -> Iterator[int]:
-        """A superset of the bytes that can follow, as they are asked for."""
-        return self.candidates(config.threads)
+        return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(threads)]
 
     def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token by a token edge."""
@@ -485,7 +489,13 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
         """The threads behind a token: by its bytes, and by token edges; each counts where it ends."""
-        found = dict.fromkeys(self._follow(threads, data) if data else ())
+        return self.behind_token(threads, token_id, self._follow(threads, data) if data else ())
+
+    def behind_token(
+        self, threads: tuple[Thread, ...], token_id: int, read: tuple[Thread, ...]
+    ) -> tuple[Thread, ...]:
+        """The threads behind a token: by token edges, and those that ``read`` its bytes."""
+        found = dict.fromkeys(read)
         for (_, count, frame), tokens, moves in self._token_edges(threads):
             if self._token_moves is not None and self._token_moves.has(tokens, token_id):
                 for record, sequence in moves:
@@ -748,6 +758,7 @@ class PushdownMachine(InternedMachine[Thread]):
                 row, after = self.rows.decide(here, frame.state, frame.count & self._counted)
                 own.add(row)
                 lower = [(after, frame.below)] if after != NOTHING else []
+            self.steps.spend(len(lower))
             missing = [(after, below) for after, below in lower if below is not None and (after, below) not in known]
             if missing:
                 todo += missing
@@ -774,7 +785,7 @@ class PushdownMachine(InternedMachine[Thread]):
                 row |= self._token_moves.row(-1 - number)
         if accepting:
             row |= self.vocabulary.eos_row
-        row.flags.writeable = False
+        row.setflags(write=False)
         return row
 
     def is_complete(self) -> bool:

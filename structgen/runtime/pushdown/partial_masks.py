@@ -41,7 +41,7 @@ from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .stacks import Thread, laid_out
 from .subautomata import calling_states
 from .tables import PAIR, PushdownTables
-from .walker import BELOW, BETWEEN, StackWalker, stretches
+from .walker import BELOW, BETWEEN, Reached, StackWalker, stretches
 
 __all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
 
@@ -228,7 +228,7 @@ class StateMasks:
             found = self.shared.publish(state, ids, below)
             if found is not None:
                 return found
-        return self._row(ids), self.residuals.add(below)
+        return self.add_row(ids), self.residuals.add(below)
 
     def _by_interior(self, interior: int, behind: int) -> PartialRow:
         """What a state at the bottom decides that does as an interior above the state behind it."""
@@ -250,8 +250,8 @@ class StateMasks:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
         return representative(self.tables.loops[self.tables.live[state]], count, self.vocabulary.longest)
 
-    def _row(self, ids: NDArray[np.int32]) -> int:
-        """A row of these token ids, in any order, which a walk has just written."""
+    def add_row(self, ids: NDArray[np.int32]) -> int:
+        """The row of these token ids, in any order; they are put in order where they are few."""
         if len(ids) <= self.pool.longest_list:
             ids.sort()
             return self.pool.add_ids(ids)
@@ -282,13 +282,13 @@ class StateMasks:
         """
         walk = self._walk()
         laid, cells = laid_out(threads, most, lambda count: walk.word(count & counted))
-        return self._row(walk.whole(laid, cells)) if len(cells) <= most else None
+        return self.add_row(walk.whole(laid, cells)) if len(cells) <= most else None
 
     def reached(
-        self, threads: NDArray[np.int64], cells: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], list[list[list[int]]], NDArray[np.int64]]]:
-        """Where tokens lead from threads whose stacks are known; see `StackWalker.reached`."""
-        return self._walk().reached(threads, cells)
+        self, threads: NDArray[np.int64], cells: NDArray[np.int64], residual: NDArray[np.int32] | None = None
+    ) -> Iterator[Reached]:
+        """Where tokens lead from threads on such cells; see `StackWalker.reached`."""
+        return self._walk().reached(threads, cells, residual)
 
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""

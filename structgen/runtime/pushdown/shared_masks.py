@@ -202,7 +202,7 @@ class SharedMaskStore:
         """Look there for what another process has worked out, and keep there what is worked out afresh."""
         self._cache = cache
         self._kept = set()
-        cache.expect({name for name, *_ in self.uses} - self.stored.keys())
+        cache.expect({name for name, *_ in self.uses if name not in self.stored})
 
     def keep_used(self) -> None:
         """Keep there whatever is used, also what was at hand from another index or another cache."""

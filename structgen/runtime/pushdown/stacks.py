@@ -20,6 +20,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ...budget import StepMeter
+
 #: The state of a text that is complete, with nothing on the stack; and that of a `Fork`, which has none.
 END, FORK = -1, -2
 
@@ -90,6 +92,8 @@ class Stacks:
     """
 
     def __init__(self, returns: bytes | bytearray, telling: Collection[int] = ()) -> None:
+        #: Counts the work of a step.
+        self.steps = StepMeter()
         self._returns = returns
         self._telling = telling
         self._frames: dict[Thread, Frame] = {}
@@ -174,6 +178,7 @@ class Stacks:
                 todo += missing
                 continue
             todo.pop()
+            self.steps.spend(sum(len(each.closed or ()) for each in lower))
             for each in lower:
                 found.update(dict.fromkeys(each.closed or ()))
             here.closed = self._by_top(found)
@@ -219,6 +224,7 @@ class Stacks:
                 members.update(stack.members)
             else:
                 members[stack] = None
+        self.steps.spend(len(members))
         if 1 < len(members) <= _FEW:
             self._thin(members)
         if len(members) == 1:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceededError, FormatError
-from ...storage.columns import MOST, Column, Sizes
+from ...storage.columns import MOST, Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
 from ..core.lazy_table import LazyTable
-from .captures.labels import StateLabels
+from .captures.labels import NO_LABELS, StateLabels
 from .token_edges import TokenTables
 
 #: Members of a set. Where one has no other than so many, kernels keep it in an ``int64``; files have two words of 31
@@ -158,7 +158,7 @@ class PushdownTables:
     tokens: TokenTables | None = None
     interiors: dict[int, tuple[int, int]] = field(default_factory=dict)
     distinct: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    labels: StateLabels = field(default_factory=StateLabels)
+    labels: StateLabels = NO_LABELS
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
@@ -414,7 +414,7 @@ class PushdownTables:
         like = found["like"]
         likes = np.zeros(len(like) + 1, like.dtype)
         likes[1:] = like
-        if np.count_nonzero(likes[like]):
+        if likes.take(like).tobytes().strip(b"\0"):
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
@@ -429,8 +429,8 @@ def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8],
     """Raise `FormatError` unless the ranges of bytes of each state ascend without overlap."""
     overlap = np.zeros(len(low) + 1, np.bool_)
     np.less_equal(low[1:], high[:-1], overlap[1:-1])
-    overlap[start] = False
-    if np.count_nonzero(high < low) or np.count_nonzero(overlap):
+    overlap.put(start, False)
+    if count_set(high < low) or count_set(overlap):
         raise FormatError("sections 'edge_low' and 'edge_high' have ranges of a state that overlap", where=where)
 
 

@@ -82,6 +82,28 @@ _scratch = _Scratch()
 Decided: TypeAlias = "tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16] | None]"
 
 
+class Reached(NamedTuple):
+    """Where tokens lead, part by part.
+
+    Parameters
+    ----------
+    ids, which:
+        Tokens, ``int32[*]``, and for each the number of the set of threads that it leads to.
+    sets:
+        Their threads, each as state, count and cell; at the end of the text where one popped.
+    cells:
+        The cells, ``int64[*, 5]``.
+    below:
+        The nodes at which tokens are left to what is below the cells, in all parts so far.
+    """
+
+    ids: NDArray[np.int32]
+    which: NDArray[np.int64]
+    sets: list[list[list[int]]]
+    cells: NDArray[np.int64]
+    below: NDArray[np.int32]
+
+
 class CountedWalk(NamedTuple):
     """What `kernels.walk_stack_counted` found: ids and nodes for every count, and those with intervals."""
 
@@ -282,17 +304,15 @@ class StackWalker:
         return ids[:n]
 
     def reached(
-        self, threads: NDArray[np.int64], cells: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], list[list[list[int]]], NDArray[np.int64]]]:
-        """The ids of `whole` part by part, with where each leads.
-
-        That is the number of a set of threads; then these sets, a thread as state, count and cell; and the cells.
-        """
+        self, threads: NDArray[np.int64], cells: NDArray[np.int64], residual: NDArray[np.int32] | None = None
+    ) -> Iterator[Reached]:
+        """Where tokens lead from some threads on such cells, entered at residual nodes, at the root if not."""
         ids, below = _scratch.of(*self._sizes)
-        before = 0
-        for sets, n, _ in self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below):
+        before, nodes = 0, np.zeros(1, np.int32) if residual is None else residual
+        for sets, n, m in self._in_slices(nodes, threads, cells, (0, 0, 0), ids, below):
             steps, which = np.unique(sets.steps[before:n], return_inverse=True)
-            yield ids[before:n].copy(), which, [sets.threads_after(step) for step in steps.tolist()], sets.cells
+            after = [sets.threads_after(step) for step in steps.tolist()]
+            yield Reached(ids[before:n].copy(), which, after, sets.cells, below[:m].copy())
             before = n
 
     def _cells(self, config: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

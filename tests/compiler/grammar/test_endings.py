@@ -256,6 +256,42 @@ def test_masks_of_all_ways_remember_how_far_down_they_looked() -> None:
             assert bytes(ids_of(guide.bitmask()).tolist()).decode() == expected
 
 
+#: What a text begins with is told apart at its end. Until then nothing but the lowest states of the stacks differ.
+FAR_BELOW = 'start: h e "x" | k e "y" | m e "x" "z"\nh: A\nk: A\nm: A | "b"\ne: "(" e ")" | "[" e "]" | "c"\nA: "a"'
+
+
+@pytest.mark.parametrize("text", [FAR_BELOW, FAR_BELOW.replace('"c"', "C | C C") + "\nC: /c+/"])
+def test_masks_of_threads_that_differ_far_below(text: str) -> None:
+    """Threads with the same state on top are one for their mask; moves follow each by itself."""
+    random = Random(0)
+    tokens = {"".join(random.choices(")])]xyz", k=random.randint(2, 5))).encode() for _ in range(60)}
+    vocabulary = with_end([*sorted(tokens), b"c))x", b"c])yz", b"a((", b"a([c])x", *EACH_BYTE])
+    index = sg.compile(sg.Grammar(text, lexer="basic", ambiguity="all"), vocabulary, eager=False)
+    machine = index.machine
+    assert isinstance(machine, GrammarMachine)
+    threads = machine._reader.read((machine._reader.start,), b"a([(")
+    assert len([*machine.parses.together(threads)]) == 1 < len(threads)
+    for seed in range(4):
+        check_walk(index, Random(seed), 8)
+
+
+def test_texts_of_what_much_can_follow_prove_more() -> None:
+    """Little can come behind a `>` that stands before another one: for that, nothing but blanks is doubtful."""
+    text = r"""
+        start: (type NAME ";")*
+        type: NAME ("<" type close)?
+        close: TIGHT | ">"
+        TIGHT.1: />(?=>)/
+        NAME: /[ab]/
+        %ignore " "
+    """
+    endings = tables_of(sg.Grammar(text)).endings
+    assert len({*endings.terminal}) == len(endings) == sum(endings.unconstrained) + 2
+    assert agrees(text, lexer="basic", letters="a<>;", longest=4) > 0
+    java = tables_of(TIGHT["java"]).endings
+    assert len(java) - 25 < sum(java.unconstrained) < len(java)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_what_follows_is_known_of_a_complete_index(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its masks are those of a lazy one, and are made without Python."""

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from judges.c_judge import HAS_GCC, complaints, preprocessed, syntax_errors, typedef_names
 from judges.guides import with_bytes
+from judges.lark_judge import parses
 from lark import Lark
-from lark.exceptions import LarkError
 from test_c_grammar import PROGRAM as C_PROGRAM
 
 import structgen as sg
@@ -117,14 +117,6 @@ def judge(*names: str) -> Lark:
     return Lark(grammar(*names), parser="lalr", lexer="basic", import_paths=[str(grammars.FOLDER)])
 
 
-def parses(text: str, *names: str) -> bool:
-    try:
-        judge(*names).parse(text)
-    except LarkError:
-        return False
-    return True
-
-
 def refusal(text: str, *names: str) -> str | None:
     """Where an index ends a text; None where it accepts it."""
     match = index_of(*names).match(text.encode())
@@ -135,10 +127,10 @@ def refusal(text: str, *names: str) -> str | None:
 def test_a_program(program: str) -> None:
     names = ("va", "node", "size")
     assert refusal(program, *names) is None
-    assert parses(program, *names)
+    assert parses(judge(*names), program)
     for broken in (program + "}", program.replace("return ", "return return ", 1), program.replace(";", " ", 3)):
         assert refusal(broken, *names) is not None
-        assert not parses(broken, *names)
+        assert not parses(judge(*names), broken)
 
 
 def test_gcc_takes_the_program() -> None:
@@ -173,14 +165,14 @@ REFUSED = (
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_accepted(text: str) -> None:
     assert refusal(text) is None
-    assert parses(text)
+    assert parses(judge(), text)
     assert not syntax_errors(complaints(text.encode(), "gnu11"))
 
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused(text: str) -> None:
     assert refusal(text) is not None
-    assert not parses(text)
+    assert not parses(judge(), text)
     assert complaints(text.encode() + b"\n;", "gnu11") or not HAS_GCC
 
 
@@ -227,7 +219,7 @@ def test_system_headers() -> None:
 def test_lark_reads_headers_too() -> None:
     text, names = with_headers("stdio", "stdlib", "errno")
     assert refusal(text, *names) is None
-    assert parses(text, *names)
+    assert parses(judge(*names), text)
 
 
 def test_what_guides_write_parses() -> None:

@@ -16,8 +16,8 @@ import lark.lexer
 import numpy as np
 import pytest
 from judges.guides import with_bytes
+from judges.lark_judge import parses
 from lark import Lark
-from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
 
 import structgen as sg
@@ -545,14 +545,6 @@ def judge() -> Iterator[Lark]:
         patch.setattr(lark.lexer, "has_interegular", False)  # it compares all terminals, for minutes
         text = grammars.path("python3").read_text()
         yield Lark(text, parser="lalr", postlex=PythonIndenter(), start="file_input")
-
-
-def parses(judge: Lark, text: str) -> bool:
-    try:
-        judge.parse(text)
-    except LarkError:
-        return False
-    return True
 
 
 def test_it_has_no_conflicts() -> None:

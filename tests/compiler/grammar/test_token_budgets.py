@@ -1,16 +1,18 @@
-"""Lexemes of so many tokens at most: `re` and a count of tokens judge every mask, llguidance whole texts."""
+"""Lexemes of so many tokens at most: `regex` and a count of tokens judge every mask, llguidance whole texts."""
 
 from __future__ import annotations
 
-import re
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+import regex
 from judges.guides import BYTES
 from judges.lexemes import Peer, random_regex
 
@@ -42,7 +44,7 @@ class Part:
 
     @cache  # noqa: B019 - a few hundred short texts
     def is_whole(self, text: str) -> bool:
-        if re.fullmatch(self.pattern, text) is None:
+        if regex.fullmatch(self.pattern, text) is None:
             return False
         return not (self.is_lazy and any(self.is_whole(text[:length]) for length in range(1, len(text))))
 
@@ -92,8 +94,14 @@ class Reader:
 
 
 def random_definition(random: Random) -> tuple[str, str]:
-    """A grammar in the grammar, in two rules and one with itself in it, and the same as a regex."""
+    """A grammar in the grammar with a rule in itself, at an end or in the middle, and the same as a regex."""
     first, second, third = random.sample(LETTERS, 3)
+    if random.random() < 0.6:  # which nests without bound
+        inner, repeat = random.choice([third, third * 2]), random.choice(["", "?", "*", "+"])
+        return (
+            f'%lark {{\nstart: "{first}" start{repeat} "{second}" | "{inner}"\n}}',
+            f"(?P<nested>{first}(?&nested){repeat}{second}|{inner})",
+        )
     two, three = second + random.choice(["", "?", "*", "+"]), third + random.choice(["", "?", "*", "+"])
     rules = f'start: "{first}" start | "{first}" x\nx: "{two[0]}"{two[1:]} "{three[0]}"{three[1:]}'
     return f"%lark {{\n{rules}\n}}", f"{first}+{two}{three}"
@@ -108,7 +116,7 @@ def random_parts(random: Random) -> tuple[str, list[Part]]:
             names.append(f'"{string}"')
             parts.append(Part(string))
         pattern, most = random_regex(random, 2).replace("!xyé", ""), random.randint(1, 3)
-        if random.random() < 0.3:
+        if random.random() < 0.4:
             definition, pattern = random_definition(random)
             names.append(f"p{number}")
             rules.append(f"p{number}[max_tokens={most}]: {definition}")
@@ -145,6 +153,8 @@ def test_masks_are_those_of_all_ways_to_read_tokens(tmp_path: Path) -> None:
             for _ in range(9):
                 expected = [bool(reader.over(places, token)) for token in TOKENS] + [reader.may_end(places)]
                 assert [guide.allows(token) for token in range(len(TOKENS) + 1)] == expected, (grammar, text)
+                mask = np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")
+                assert mask[: len(expected)].tolist() == expected, (grammar, text)
                 some = [token for token in range(len(TOKENS)) if expected[token]]
                 if not some:
                     break
@@ -153,6 +163,87 @@ def test_masks_are_those_of_all_ways_to_read_tokens(tmp_path: Path) -> None:
                 text.append(TOKENS[token])
                 places = reader.over(places, TOKENS[token])
     assert refused < 60
+
+
+#: What tokens of JSON are made of.
+LEAST, MORE = '[]{},:"a1;', '[[ ]] ]]] [] {"a": ": "a ],[ }, ]} 1, [1 ]; };'
+
+
+def random_schema(random: Random, depth: int) -> dict[str, Any]:
+    """A schema that may come to itself, by the name of x."""
+    inner = {"$ref": "#/$defs/x"} if not depth or random.random() < 0.3 else random_schema(random, depth - 1)
+    bounds = random.choice([{}, {}, {"minItems": 1}, {"maxItems": 2}, {"minItems": 1, "maxItems": 3}])
+    members = {"properties": {"a": inner}, "required": random.choice([[], ["a"]]), "additionalProperties": False}
+    return random.choice(
+        [
+            {"type": "array", "items": inner, **bounds},
+            {"type": "object", **members},
+            {"anyOf": [{"type": "array", "items": inner}, {"enum": [1, 11, "a"]}]},
+            {"type": "array"},
+        ]
+    )
+
+
+def test_definitions_that_nest_are_complete_in_time(tmp_path: Path) -> None:
+    """The judge tries all tokens after one another, on the definition by itself."""
+    random, judged, refused = Random(5), 0, 0
+    while judged < 25:
+        base = {"anyOf": [{"enum": [1, []]}, random_schema(random, 2)]}
+        schema = {**random_schema(random, 2), "$defs": {"x": base}}
+        tokens = list(dict.fromkeys([*LEAST, *random.sample(MORE.split(), random.randint(4, 10))]))
+        vocabulary = sg.Vocabulary.from_bytes([*(token.encode() for token in tokens), None], eos_ids=[len(tokens)])
+        most = random.randint(1, 5)
+        machine = sg.compile(sg.JsonSchema(schema), BYTES, eager=False).machine
+
+        @cache
+        def over(place: Any, token: str, machine: Any = machine) -> Any:
+            for byte in token.encode():
+                place = None if place is None else machine.advance(place, byte)
+            return place
+
+        @cache
+        def is_in_time(
+            place: Any, left: int, machine: Any = machine, over: Any = over, tokens: list[str] = tokens
+        ) -> bool:
+            if machine.is_accepting(place) or not left:
+                return bool(machine.is_accepting(place))
+            behind = {over(place, token) for token in tokens} - {None}
+            return any(is_in_time(each, left - 1) for each in behind)
+
+        grammar = f'start: a ";"\na[max_tokens={most}]: %json {json.dumps(schema)}'
+        try:
+            index = sg.compile(sg.Grammar(grammar), vocabulary, eager=judged % 2 == 0)
+        except UnsupportedError:
+            assert not is_in_time(machine.start, most), grammar
+            refused += 1
+            continue
+        assert is_in_time(machine.start, most), grammar
+        if judged % 3 == 0:
+            index.save(tmp_path / "index")
+            index = sg.Index.load(tmp_path / "index", vocabulary)
+        judged += 1
+        for _ in range(3):
+            guide, place, text = sg.Guide(index), machine.start, list[str]()
+            while place is not None:
+                left = most - len(text)
+                behind = {token: over(place, token) for token in tokens if left}
+                some = [token for token, each in behind.items() if each is not None and is_in_time(each, left - 1)]
+                ends = {token for token in tokens if token[-1] == ";" and is_whole(machine, over(place, token[:-1]))}
+                ends = {token for token in ends if left or token == ";"}
+                expected = [token in some or token in ends for token in tokens]
+                mask = np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")
+                assert mask[: len(tokens)].tolist() == expected, (grammar, tokens, text)
+                assert [guide.allows(token) for token in range(len(tokens))] == expected, (grammar, tokens, text)
+                if not some:
+                    break
+                text.append(random.choice(some))
+                place = behind[text[-1]]
+                assert guide.advance(tokens.index(text[-1]))
+    assert refused < 25
+
+
+def is_whole(machine: Any, place: Any) -> bool:
+    return place is not None and bool(machine.is_accepting(place))
 
 
 #: Lexemes that end with any text of theirs.
@@ -263,7 +354,7 @@ def test_tokens_finish_whatever_tokens_begin() -> None:
         ("a[max_tokens=2]: /xxx/", UnsupportedError, "the shortest text takes 3 tokens"),
         ("a[max_tokens=2]: /x(?=y)/", UnsupportedError, "looks ahead"),
         ('a[max_tokens=2]: "x" b\nb: "y" b?', DefinitionError, "b"),
-        ("a[max_tokens=2]: %json {}", UnsupportedError, "nests without bound"),
+        ('a[max_tokens=2]: %json {"type": "array", "minItems": 4}', UnsupportedError, "the shortest text takes more"),
         ('a: b c\nb[max_tokens=2]: %json {"enum": [12]}\nc: "x" %json {"enum": [12]}', UnsupportedError, "several"),
         ('a[max_tokens=1]: %json {"enum": [12]}', UnsupportedError, "the shortest text takes 2 tokens"),
         ("a: /1(e5)?/ b\nb[max_tokens=2]: /.+/", UnsupportedError, "may go on for several bytes"),
@@ -292,7 +383,17 @@ def test_a_part_of_another_definition_has_no_budgets() -> None:
         sg.compile(tag, BYTES, eager=False)
 
 
-def test_large_ones_keep_to_the_budget() -> None:
-    grammar = sg.Grammar("start: a\na[max_tokens=9, max_chars=2000]: /.{1,90000}/")
-    with pytest.raises(BudgetExceededError):
-        sg.compile(grammar, BYTES, budget=Budget.request, eager=False)
+@pytest.mark.parametrize(
+    ("rule", "budget"),
+    [
+        ("a[max_tokens=9, max_chars=2000]: /.{1,90000}/", Budget.request),
+        (
+            'a[max_tokens=9000]: %json {"type": "array", "items": {"$ref": "#"}, "maxItems": 8000}',
+            Budget(memory=17 << 20),
+        ),
+    ],
+    ids=["lexeme", "definition"],
+)
+def test_large_ones_keep_to_the_budget(rule: str, budget: Budget) -> None:
+    with pytest.raises(BudgetExceededError, match=r"spelling out|counting the tokens"):
+        sg.compile(sg.Grammar(f"start: a\n{rule}"), BYTES, budget=budget, eager=False)

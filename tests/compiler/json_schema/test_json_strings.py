@@ -96,16 +96,10 @@ def accepts(dfa: Dfa, text: str) -> bool:
     if not dfa.states:
         return False
     for byte in text.encode():
-        entry = int(dfa.table[state, dfa.classes[byte]])
-        if entry < -1:
-            record = dfa.records[-2 - entry].tolist()
-            low, high = dfa.loops[record[LOOP]].tolist()
-            count = 1 if record[OPERATION] == kernels.SET else count + 1
-            zone = 1 if record[OPERATION] == kernels.SET else 2 if count >= high else 1 if count >= low else 0
-            entry = record[TARGET_LOW + zone]
-        if entry == -1:
+        following = step(dfa, state, count, byte)
+        if following is None:
             return False
-        state = entry
+        state, count = following
     return bool(dfa.accepting[state])
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from judges.grammars import GRAMMARS, JSON, STATEMENTS
 from judges.guides import BYTES, EACH_BYTE, allowed, with_end
+from judges.lark_judge import parses
 from lark import Lark
 from lark.exceptions import LarkError
 
@@ -36,14 +37,6 @@ each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])
 @cache
 def lark(name: str, lexer: str) -> Lark:
     return Lark(GRAMMARS[name][0], parser="lalr", lexer=lexer)
-
-
-def parses(name: str, lexer: str, text: str) -> bool:
-    try:
-        lark(name, lexer).parse(text)
-    except LarkError:
-        return False
-    return True
 
 
 def small_vocabulary(name: str, seed: int) -> sg.Vocabulary:
@@ -85,7 +78,7 @@ def test_masks_and_ends_of_random_walks(name: str, lexer: str, seed: int) -> Non
         for guide, text in walk(index, random, 20):
             assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)], text
             whole = text.decode("utf-8", "ignore")
-            assert guide.is_accepting() == (whole.encode() == text and parses(name, lexer, whole)), text
+            assert guide.is_accepting() == (whole.encode() == text and parses(lark(name, lexer), whole)), text
             assert allowed(guide), f"stuck after {text!r}"
             ended += guide.is_accepting()
     assert ended
@@ -123,7 +116,7 @@ def test_texts_are_judged_as_lark_does(name: str, lexer: str) -> None:
                 at = random.randint(0, len(text))
                 text[at : at + random.randint(0, 1)] = random.choice(["", random.choice(letters)])
             changed = "".join(text)
-            verdict = parses(name, lexer, changed)
+            verdict = parses(lark(name, lexer), changed)
             found = index.match(changed.encode())
             assert found.accepted == verdict, changed
             judged[verdict] += 1
@@ -398,11 +391,7 @@ def test_random_grammars_are_read_as_lark_reads_them(seed: int) -> None:
         compared += index is not None
         for _ in range(60):
             sample = "".join(random.choices(LETTERS, k=random.randint(0, 9)))
-            try:
-                judge.parse(sample)
-                verdict = True
-            except LarkError:
-                verdict = False
+            verdict = parses(judge, sample)
             assert (index is not None and index.match(sample.encode()).accepted) == verdict, (text, lexer, sample)
         if index is None:
             continue
@@ -483,11 +472,7 @@ def test_rules_that_come_to_themselves_where_conflicts_are_decided(text: str) ->
     for length in range(6):
         for letters in itertools.product("nxy", repeat=length):
             sample = "".join(letters)
-            try:
-                parser.parse(sample)
-                verdict = True
-            except LarkError:
-                verdict = False
+            verdict = parses(parser, sample)
             assert index.match(sample.encode()).accepted == verdict, sample
             accepted += verdict
     assert accepted

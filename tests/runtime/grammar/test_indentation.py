@@ -223,7 +223,7 @@ class Choosy(PythonIndenter):
     [
         (Own(), sg.errors.UnsupportedError, "handle_NL of its own"),
         (Choosy(), sg.errors.UnsupportedError, "always_accept of its own"),
-        (object(), sg.errors.DefinitionError, "postlex is a object"),
+        (object(), sg.errors.DefinitionError, "postlex is an object"),
         ("python", sg.errors.DefinitionError, "postlex is a str"),
     ],
 )

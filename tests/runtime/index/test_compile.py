@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from judges.naive import small_vocabulary
 import structgen as sg
 from structgen.index_store import cache_key
 from structgen.runtime.automaton.machine import AutomatonMachine
+from structgen.system.types import Foreign
 
 VOCABULARY = small_vocabulary()
 HERE = Path(__file__).parents[2]
@@ -30,6 +32,63 @@ def walk(index: sg.Index, text: bytes) -> list[bytes]:
         rows.append(guide.bitmask().tobytes())
         assert guide.advance(byte)
     return rows
+
+
+def test_what_is_no_vocabulary_and_no_cache_is_named(tmp_path: Path) -> None:
+    with pytest.raises(sg.errors.ArgumentError, match=r"a Vocabulary was expected, got str\. Read one"):
+        sg.compile(sg.Regex("a"), "a tokenizer")  # type: ignore[arg-type]
+    with pytest.raises(sg.errors.ArgumentError, match=r"a Cache was expected, got \w*Path\. Pass sg\.Cache"):
+        sg.compile(sg.Regex("a"), VOCABULARY, cache=tmp_path)  # type: ignore[arg-type]
+
+
+untyped: Foreign = sg  # type checkers would say it first
+REGEX = sg.Regex("a")
+
+#: Calls with the wrong thing, and what is said of them.
+MISTAKES: dict[str, tuple[Callable[[sg.Cache], object], str]] = {
+    "a guide of a definition": (lambda cache: untyped.Guide(REGEX), "an Index was expected, got Regex. Compile"),
+    "a traced guide of a text": (lambda cache: untyped.TracedGuide("a"), "an Index was expected, got str. Compile"),
+    "a batch of definitions": (
+        lambda cache: untyped.GuideBatch(VOCABULARY, [REGEX]),
+        "an Index was expected, got Regex",
+    ),
+    "a batch of indexes alone": (
+        lambda cache: untyped.GuideBatch([sg.compile(REGEX, VOCABULARY)]),
+        "a Vocabulary was expec",
+    ),
+    "certified definition": (lambda cache: untyped.certify(REGEX), "an Index was expected, got Regex. Compile"),
+    "a number as a budget": (
+        lambda cache: untyped.compile(REGEX, VOCABULARY, budget=5),
+        "a Budget was expected, got int",
+    ),
+    "a cache's folder": (
+        lambda cache: untyped.warm([REGEX], VOCABULARY, cache="folder"),
+        "a Cache was expected, got str",
+    ),
+    "no cache": (lambda cache: untyped.warm([REGEX], VOCABULARY, cache=None), "a Cache was expected, got NoneType"),
+    "a tokenizer's name": (
+        lambda cache: untyped.warm([REGEX], "gpt2", cache=cache),
+        "a Vocabulary was expected, got str",
+    ),
+    "swapped": (lambda cache: untyped.warm(VOCABULARY, [REGEX], cache=cache), "a Vocabulary was expected, got Regex"),
+    "a definition": (
+        lambda cache: untyped.warm(REGEX, VOCABULARY, cache=cache),
+        "are several, got Regex. Pass a list",
+    ),
+    "base rows of a name": (lambda cache: untyped.compile_base_rows("gpt2"), "a Vocabulary was expected, got str"),
+    "base rows' folder": (
+        lambda cache: untyped.compile_base_rows(VOCABULARY, cache="folder"),
+        "a Cache was expected, got str",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "said"), MISTAKES.values(), ids=[*MISTAKES])
+def test_usual_mistakes_are_named(call: Callable[[sg.Cache], object], said: str, tmp_path: Path) -> None:
+    """None of them is an `AttributeError` from somewhere within."""
+    with pytest.raises(sg.errors.ArgumentError) as caught:
+        call(sg.Cache(tmp_path))
+    assert said in str(caught.value)
 
 
 def missing_of(index: sg.Index) -> list[int]:

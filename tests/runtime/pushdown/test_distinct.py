@@ -329,12 +329,6 @@ def test_what_is_refused() -> None:
     index = compiled(array({"type": "string"}))
     with pytest.raises(UnsupportedError, match="max_tokens"):
         sg.Guide(index, max_tokens=20)
-    with pytest.raises(UnsupportedError, match="uniqueItems"):
-        sg.compile(
-            sg.Grammar("start: X\n", definitions={"X": sg.JsonSchema(array({"type": "string"}))}),
-            VOCABULARY,
-            eager=False,
-        )
 
 
 def test_a_set_of_values() -> None:

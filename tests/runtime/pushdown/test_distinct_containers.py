@@ -22,7 +22,6 @@ from judges.guides import allowed, with_bytes
 
 import structgen as sg
 from structgen.correction.endings import shortest_ending
-from structgen.errors import UnsupportedError
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 
 BYTES = with_bytes()
@@ -185,11 +184,47 @@ def test_tags_behind_free_text() -> None:
     assert min(found[True], found[False]) > 20
 
 
-def test_tags_whose_tokens_are_taken_whole_are_refused() -> None:
-    content = part(array({"type": "string"}))
-    for end in ({"type": "token", "token": 65}, {"type": "any_text", "max_tokens": 5}):
-        with pytest.raises(UnsupportedError, match="uniqueItems"):
-            sg.compile(sg.StructuralTag({"type": "sequence", "elements": [content, end]}), BYTES, eager=False)
+#: Formats that take tokens as such, or count them.
+WHOLE_TOKENS = [{"type": "token", "token": 65}, {"type": "any_text", "max_tokens": 2}]
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("end", WHOLE_TOKENS, ids=["id", "any"])
+def test_tags_whose_tokens_are_taken_whole(end: Any, eager: bool) -> None:
+    """Of such strings others can always follow: a text goes on unless one that is over repeats one before."""
+    words = array({"type": "string", "pattern": "^[ab]*$"})
+    vocabulary = with_bytes(b'","', b'a"', b'"]', b'"]A', b'"]zz', b'["a', b'a","a"', b'"a","b"', b"]x", b"[")
+    wanted, without = (
+        sg.compile(
+            sg.StructuralTag({"type": "sequence", "elements": [each, end]}, whitespace="compact"), vocabulary,
+            eager=eager,
+        )
+        for each in (part(words), part(plain(words)))
+    )  # fmt: skip
+    assert isinstance(wanted.machine, DistinctMachine)
+
+    def repeats(text: bytes) -> bool:
+        found = re.findall(rb'"([ab]*)"', text.split(b"]")[0])
+        return len({*found}) < len(found)
+
+    random, refused, ended = Random(str(end)), 0, 0
+    for _ in range(40):
+        guide, plain_guide, text = sg.Guide(wanted), sg.Guide(without), b""
+        for _ in range(14):
+            tokens = allowed(plain_guide)
+            found = [token for token in tokens if not repeats(text + (vocabulary.token(token) or b""))]
+            assert allowed(guide) == found, text
+            refused += len(tokens) - len(found)
+            token = random.choice([token for token in found if token not in {*b" \n\r\t"}])
+            ended += vocabulary.token(token) is None
+            assert guide.advance(token)
+            assert plain_guide.advance(token)
+            text += vocabulary.token(token) or b""
+            again = guide.fork()
+            again.rollback(1)
+            assert allowed(again) == found
+    assert refused
+    assert ended
 
 
 #: Schemas of items without end.

@@ -300,14 +300,15 @@ def test_reasons_and_certificates() -> None:
 
 
 def test_where_no_set_is_kept() -> None:
-    free = {"type": "object"}
-    named_in_grammar = {"X": sg.JsonSchema(free, unique_names=True)}
-    for definition in (
-        sg.JsonSchema(free, unique_names=True, style="qwen_xml"),
-        sg.Grammar('start: "a" X', definitions=named_in_grammar),
-    ):
-        with pytest.raises(UnsupportedError, match="unique_names"):
-            sg.compile(definition, VOCABULARY, eager=False)
+    """Where members are in tags. Of values in them, which are JSON, it is."""
+    free, style = {"type": "object"}, "qwen_xml"
+    with pytest.raises(UnsupportedError, match="unique_names"):
+        sg.compile(sg.JsonSchema(free, unique_names=True, style=style), VOCABULARY, eager=False)
+    schema = {"properties": {"x": free, "y": free}, "additionalProperties": False, "type": "object"}
+    index = sg.compile(sg.JsonSchema(schema, unique_names=True, style=style), VOCABULARY, eager=False)
+    for x, y in ((b'{"a": 1}', b'{"a": 2}'), (b'{"a": 1, "a": 2}', b"{}"), (b"{}", b'{"a": {"b": 1, "b": 1}}')):
+        text = b"<parameter=x>\n%s\n</parameter>\n<parameter=y>\n%s\n</parameter>" % (x, y)
+        assert index.match(text).accepted == (x == b'{"a": 1}')
     with pytest.raises(UnsupportedError, match="max_tokens"):
         sg.Guide(compiled(free), max_tokens=10)
 

@@ -312,14 +312,7 @@ class _Explorer:
         for ending, terminal in enumerate(self._terminal):
             with_terminal[terminal] |= 1 << ending
         unconstrained = self._greatest(reads)
-        # Texts are better of terminals that can be read behind most borders.
-        read_behind: Counter[int] = Counter()
-        for read, count in Counter(reads).items():
-            self._check()
-            for terminal in bits(self._terminals_of(read >> 2)):
-                read_behind[terminal] += count
-        weights = [1 + 8 * (len(reads) - read_behind[terminal]) for terminal in range(self._tables.end + 1)]
-        completing = self._completing(weights)
+        completing = self._completing(self._weights(reads))
         unproved = completing.unproved()
         unsure = self._ignored if unproved else 0
         for _, terminal, target in self._tables.shift.tolist():
@@ -329,6 +322,29 @@ class _Explorer:
         if unconstrained != (1 << len(self._terminal)) - 1:
             unconstrained |= self._planned(reads, unconstrained, with_terminal, completing.ways())
         return [bool(unconstrained >> ending & 1) for ending in range(len(self._terminal))]
+
+    def _weights(self, reads: list[int]) -> list[int]:
+        """By terminal how little it is wanted in texts.
+
+        They are better of such as can be read behind most borders, and behind which most can be read: where one `>`
+        closes brackets and another one is for `>>`, as in Java, the first.
+        """
+        read_behind: Counter[int] = Counter()
+        readable: dict[int, int] = {}  # by what can be read: of how many terminals
+        for read, count in Counter(reads).items():
+            self._check()
+            terminals = self._terminals_of(read >> 2)
+            readable[read] = terminals.bit_count()
+            for terminal in bits(terminals):
+                read_behind[terminal] += count
+        behind: dict[Watched, int] = {}
+        for (_, border), read in zip(self._pairs, reads, strict=True):
+            behind[border] = max(behind.get(border, 0), readable[read])
+        most = [0] * self._tables.members
+        for terminal, border in zip(self._terminal, self._border, strict=True):
+            most[terminal] = max(most[terminal], behind.get(border, 0))
+        lacking = [len(reads) - read_behind[terminal] + max(most) - count for terminal, count in enumerate(most)]
+        return [1 + 8 * each for each in lacking[: self._tables.end + 1]]
 
     def _terminals_of(self, endings: int) -> int:
         return set_of({self._terminal[ending] for ending in bits(endings)})

@@ -126,7 +126,7 @@ class Builder(MemberText):
         #: States that have no edges yet, each with the values that begin there, and their level.
         self.open: dict[State, tuple[Refs, int]] = {}
         self._whole = whole
-        self.keeps_sets = keeps_sets and layout.style is None
+        self._keeps_sets = keeps_sets
         #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.
         self.todo: list[tuple[ArrayShape | ObjectShape, State, Value, int]] = []
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
@@ -144,6 +144,10 @@ class Builder(MemberText):
     def inner(self, level: int) -> int:
         """The level of what stands inside brackets of a level; always 0 where the layout doesn't depend on it."""
         return 0 if self.layout.indent is None or level < 0 else level + 1
+
+    def keeps_sets(self, level: int) -> bool:
+        """Whether who follows a text can keep a set of the items, or names, that are written at a level: as JSON."""
+        return self._keeps_sets and self.text(level) is self
 
     def relax(self, keyword: str, pointer: str, why: str, remedy: str) -> None:
         """Note that a keyword is not honoured; raises `UnsupportedError` where nothing may be relaxed."""

@@ -32,7 +32,7 @@ class ArrayStates:
         #: Whether it is left to who follows a text that items differ.
         self.is_distinct = False
         if shape.unique:
-            shape, self.is_distinct = without_repeats(builder, shape, pointer)
+            shape, self.is_distinct = without_repeats(builder, shape, pointer, level)
         self.shape = shape
         prefix, most = len(shape.prefix), shape.max_items
         if most is not None and most > MAX_COUNT:

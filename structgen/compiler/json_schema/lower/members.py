@@ -98,7 +98,7 @@ class Members:
         """Whether names that differ never run out, or the schema is relaxed."""
         builder, (least, is_exact) = self.builder, _bounds(self.shape)
         why = ""
-        if not builder.keeps_sets:
+        if not builder.keeps_sets(self.level):
             why = "no set of an object's names is kept here"
         elif is_exact and not self._has_several(least):
             why = "it is not seen that the members that must be there can have different names"

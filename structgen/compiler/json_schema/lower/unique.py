@@ -29,7 +29,7 @@ _MAX_VALUES = 256
 _MOST_NESTED = 4
 
 
-def without_repeats(builder: Builder, shape: ArrayShape, pointer: str) -> tuple[ArrayShape, bool]:
+def without_repeats(builder: Builder, shape: ArrayShape, pointer: str, level: int) -> tuple[ArrayShape, bool]:
     """A shape whose options are single values, each with a mark of its own above those of ``contains``.
 
     Where there are too many it is the shape itself, and whether its items are to be told apart when a text is
@@ -50,7 +50,7 @@ def without_repeats(builder: Builder, shape: ArrayShape, pointer: str) -> tuple[
             return shape._replace(prefix=prefix, rest=rest), False
     except _TooManyError:
         pass
-    why = _obstacle(builder, shape)
+    why = _obstacle(builder, shape, level)
     if why:
         builder.relax(
             "uniqueItems", pointer, why,
@@ -63,9 +63,9 @@ class _TooManyError(Exception):
     """The values of an item are not few."""
 
 
-def _obstacle(builder: Builder, shape: ArrayShape) -> str:
+def _obstacle(builder: Builder, shape: ArrayShape, level: int) -> str:
     """Why items can't be told apart when a text is followed; nothing where they can."""
-    if not builder.keeps_sets:
+    if not builder.keeps_sets(level):
         return "the items have too many different values for all sets of them to be told apart"
     if shape.contains:
         return _counted_obstacle(builder, shape)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Answers that are remembered, where several states are watched.
 _MOST_ANSWERS = 1 << 16
+
+#: Lexer states whose live classes are remembered, some kilobyte each.
+_MOST_STATES = 1 << 12
 
 #: Lexer states with a watched one each that are followed at once, some ten milliseconds, and that are remembered.
 _MOST_PAIRS, _MOST_KNOWN = 1 << 14, 1 << 19
@@ -59,6 +63,8 @@ class WatchedFutures:
         self._rows = tables.rows
         self._obligations = tables.obligations
         self._known: Memo[tuple[int, Watched], int] = Memo(_MOST_ANSWERS)
+        #: By lexer state: the items of a row at the classes of bytes that lexemes go on with.
+        self._at_live: Memo[int, Callable[[list[int]], tuple[int, ...]]] = Memo(_MOST_STATES)
         self._pairs = _KnownPairs(1 << 10)
         self._lock = Lock(Rank.LEAF)
 
@@ -145,7 +151,7 @@ class WatchedFutures:
 
     def _positions(self, start: tuple[int, Watched]) -> _Positions:
         """All that a lexeme and its obligations come to together; what is known goes no further."""
-        table, obligations = self._rows, self._obligations
+        obligations = self._obligations
         number, todo = {start: 0}, [start]
         related: list[list[int]] = []
         free: list[list[int]] = []
@@ -154,10 +160,10 @@ class WatchedFutures:
                 self._check(len(todo))
             after: dict[tuple[int, Watched], None] = {}
             is_known = (state, watched) in self._known
-            moves = () if is_known else {*zip(table[state], *map(table.__getitem__, watched), strict=True)}
+            moves = () if is_known else self._moves(state, watched)
             free.append([])
             for target, *others in moves:
-                left = obligations.left(others) if target >= 0 else None
+                left = obligations.left(others)
                 if left:
                     after[target, left] = None
                 elif left is not None:
@@ -168,6 +174,17 @@ class WatchedFutures:
                     todo.append(position)
             related.append([number[position] for position in after])
         return todo, related, free
+
+    def _moves(self, state: int, watched: Watched) -> Iterable[tuple[int, ...]]:
+        """Where bytes that lexemes go on with lead to: the next states of these, and of what is watched."""
+        table, at_live = self._rows, self._at_live.get(state)
+        if at_live is None:
+            live = [c for c, target in enumerate(table[state]) if target >= 0]
+            if not live:
+                return ()
+            # The last one twice: an item alone would be no tuple.
+            at_live = self._at_live[state] = itemgetter(*live, live[-1])
+        return {*zip(at_live(table[state]), *(at_live(table[each]) for each in watched), strict=True)}
 
 
 class _KnownPairs:

@@ -14,14 +14,19 @@ long row of rules that end together each step makes what is new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
+from ....budget import StepMeter
 from ..tables import GrammarTables
 from .stack import After, Parser, Stack
 from .subsumption import Subsumption
 
 #: So many stacks are kept apart at most.
 MOST_APART = 16
+
+#: States below the top within which stacks are to differ, if they are merged though they are few.
+_NEAR = 32
 
 _Key = TypeVar("_Key")
 
@@ -52,9 +57,11 @@ class GraphParser(Parser):
     ----------
     tables:
         The parser.
+    steps:
+        Counts the work of a step, that of comparing stacks included; without it nothing is bounded.
     """
 
-    def __init__(self, tables: GrammarTables) -> None:
+    def __init__(self, tables: GrammarTables, steps: StepMeter | None = None) -> None:
         super().__init__(tables)
         #: By state and what it is on top of: nodes, and what sets come to that have equal states on top.
         self._nodes: dict[tuple[int, frozenset[Stack]], Merge] = {}
@@ -63,6 +70,11 @@ class GraphParser(Parser):
         self.subsumption = Subsumption(self, tables)
         #: Nodes that reductions went through so far: what texts cost.
         self.work = 0
+        self._steps = steps or StepMeter()
+
+    def _count(self, nodes: int) -> None:
+        self.work += nodes
+        self._steps.spend(nodes)
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
@@ -89,7 +101,7 @@ class GraphParser(Parser):
                     for each, stacks in alike.items() if len(stacks) > 1
                 ]  # fmt: skip
                 missing = [key for key in keys if key not in self._merged]
-                self.work += len(here[1])
+                self._count(len(here[1]))
                 if missing:
                     todo += missing
                     continue
@@ -117,16 +129,31 @@ class GraphParser(Parser):
         a node that stands for several others always are.
         """
         stacks = list(stacks)
+        self._steps.spend(len(stacks) * min(len(stacks), MOST_APART))  # pairs that are compared
         merged = {(stack.state, key) for stack, key in stacks if len(stack.belows) > 1}
-        kept, depth_read = self.subsumption.thinned(self._together(stacks, merged) if merged else stacks)
-        if len(kept) > MOST_APART:
-            kept = self._together(kept, {(stack.state, key) for stack, key in kept})
+        thinned, depth_read = self.subsumption.thinned(self._together(stacks, merged) if merged else stacks)
+        kept = self.together(thinned) if len(thinned) > MOST_APART else thinned
+        if len(kept) < len(thinned):
+            return kept, 0  # what is below a state is at several depths from here on
         if len(kept) < len(stacks):
             depth_read = min(depth_read, *(stack.depth - 1 for stack, _ in stacks))
         return kept, depth_read
 
+    def together(self, stacks: list[tuple[Stack, _Key]], *, near: bool = False) -> list[tuple[Stack, _Key]]:
+        """Stacks with those merged that have the same state on top, and the same key.
+
+        ``near``: only where they differ near the top, since merging others takes as long as they are deep.
+        """
+        first: dict[tuple[int, _Key], Stack] = {}
+        for stack, key in stacks:
+            first.setdefault((stack.state, key), stack)
+        far = {
+            (stack.state, key) for stack, key in stacks if near and not _is_near(first[stack.state, key], stack)
+        }
+        return self._together(stacks, first.keys() - far)
+
     def _together(
-        self, stacks: list[tuple[Stack, _Key]], which: set[tuple[int, _Key]]
+        self, stacks: list[tuple[Stack, _Key]], which: AbstractSet[tuple[int, _Key]]
     ) -> list[tuple[Stack, _Key]]:
         """Stacks with those merged that have some states on top, and the same key."""
         found: list[tuple[Stack, _Key]] = []
@@ -150,7 +177,7 @@ class GraphParser(Parser):
             here = here and here.below
         if here is None:
             return self._replaced(stack, length, origin)
-        self.work += length
+        self._count(length)
         target = self._gotos[here.state].get(origin)
         return [] if target is None else [self.push(here, target)]
 
@@ -159,7 +186,7 @@ class GraphParser(Parser):
         level: Iterable[Stack] = (stack,)
         for _ in range(length):
             level = {below: None for node in level for below in node.belows}
-            self.work += len(level)
+            self._count(len(level))
         found: dict[int, list[Stack]] = {}
         for node in level:
             target = self._gotos[node.state].get(origin)
@@ -260,3 +287,13 @@ class GraphParser(Parser):
                 depth_read = min(depth_read, reduced.depth - 1)
                 todo.append(reduced)
         return found, depth_read
+
+
+def _is_near(a: Stack, b: Stack) -> bool:
+    """Whether stacks have different states, or the same stack below them, near the top."""
+    here, other = [a], [b]
+    for _ in range(_NEAR):
+        if here == other or len(here) > 1 or len(other) > 1 or here[0].state != other[0].state:
+            return True
+        here, other = [*here[0].belows], [*other[0].belows]
+    return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
+from ....budget import StepMeter
 from ....errors import FormatError
 from ...core.bitsets import set_at
 from ..indentation import IndentationTerminals, Level
@@ -59,10 +60,19 @@ class ParserDriver:
 
     It leaves out what is ignored and lays lines out, as Lark does behind its lexer (its ``postlex``); it tells which
     terminals may come next, and in which context the lexer reads on.
+
+    Parameters
+    ----------
+    tables:
+        The parser's actions.
+    parser:
+        What makes moves, where that is not one of its own.
     """
 
     def __init__(self, tables: GrammarTables, parser: Parser | None = None) -> None:
-        self.parser = parser or (Parser(tables) if tables.is_deterministic else GraphParser(tables))
+        #: Counts the work of a step.
+        self.steps = StepMeter()
+        self.parser = parser or (Parser(tables) if tables.is_deterministic else GraphParser(tables, self.steps))
         self._layout = tables.layout
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._end = tables.end
@@ -220,6 +230,19 @@ class ParserDriver:
         return [
             (self._parse(stack, context, level), a, b)
             for stack, (context, level, a, b) in self.parser.few(keyed)[0]
+        ]
+
+    def together(
+        self, threads: Iterable[tuple[Parse, _A, _B]], *, near: bool = False
+    ) -> Iterable[tuple[Parse, _A, _B]]:
+        """Threads with those as one that have the same state on top, and differ by what lies below only; see
+        `structgen.runtime.grammar.parser.gss.GraphParser.together`."""
+        if not isinstance(self.parser, GraphParser):
+            return threads
+        keyed = [(parse.stack, (parse.context, parse.level, a, b)) for parse, a, b in threads]
+        return [
+            (self._parse(stack, context, level), a, b)
+            for stack, (context, level, a, b) in self.parser.together(keyed, near=near)
         ]
 
     def _sequence(self, parse: Parse, terminals: tuple[int, ...]) -> tuple[tuple[tuple[Stack, int], ...], int]:

@@ -95,3 +95,7 @@ class StateLabels:
         if any(each.state >= states for each in found.states) or not all(map(is_temperature, said)):
             raise FormatError(f"section {SECTION!r} has what is no state, or no temperature", where=where)
         return found
+
+
+#: Of all automata without any.
+NO_LABELS = StateLabels()

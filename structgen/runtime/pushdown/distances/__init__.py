@@ -1,6 +1,7 @@
-"""How far texts of automata with a stack are from their ends: in bytes exactly, in tokens as bounds.
+"""How far texts of automata with a stack are from their ends: in bytes exactly, in tokens as bounds, or exactly.
 
-Comes in: a machine. Goes out: cheapest texts, and `StackDistances`. Algorithm: cheapest derivations (Knuth 1977).
+Comes in: a machine. Goes out: cheapest texts, and `StackDistances`; `BudgetedDefinition`. Algorithm: cheapest
+derivations (Knuth 1977).
 
-Read `cheapest_texts`, then `token_distances`.
+Read `cheapest_texts`, then `token_distances`; `pop_costs`, then `budgeted`.
 """

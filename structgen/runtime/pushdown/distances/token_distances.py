@@ -259,7 +259,7 @@ class StackDistances:
         found = self._successors.get(config)
         if found is None:
             tokens, far = [], []
-            for ids, which, sets, cells in self._machine.rows.reached(*laid_out(config.threads)):
+            for ids, which, sets, cells, _ in self._machine.rows.reached(*laid_out(config.threads)):
                 stacks: dict[int, Stack] = {-1: None}
                 of_cell = self._machine.stacks.of_cell
                 behind = [

@@ -123,7 +123,11 @@ class ItemTokens:
             texts = ((token, text_of(token) or b"") for token in ids.tolist())
             return np.array([token for token, text in texts if any(each.search(text) for each in wanted)], np.int64)
 
-        named = ids_below(trie.byte == COLON)
+        colons = trie.byte == COLON
+        named = ids_below(colons)
+        #: ``bool[nodes]``: whether there is a comma or a colon on the way to a node; and the tokens with one.
+        self.is_behind_mark = _below(np.flatnonzero(commas | colons), trie.skip)
+        self.marked = ids_below(commas | colons)
         again = np.zeros(0, np.int64), having(named, _NAMED_LATER), having(named, _NAMED)
         #: Within items, in no string and in one: the tokens in which other items begin, and by `Seen.renaming` those
         #: with a name that may have been there.

@@ -20,20 +20,21 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ....budget import Meter
+from ....budget import Meter, StepMeter
 from ....errors import BudgetExceededError, UnsupportedError
 from ....progress import Progress, silent
 from ....system.properties import cached_property
-from ....system.types import JsonMap, Sections
+from ....system.types import Array, JsonMap, Sections
 from ....system.visible import legibility
 from ....vocabulary.vocabulary import Vocabulary
 from ...core.dense_rows import DENSE_ROWS
 from ...core.descent import descent
-from ...core.interned_machine import Configuration, InternedMachine
+from ...core.interned_machine import Configuration
 from ...core.machine import CompiledMachine, Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
+from ..token_edges import StackMachine
 from .containers import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -54,6 +55,9 @@ from .several import SeveralItems
 #: Beginnings of values that are looked at for one that an array does not have yet.
 _MOST_LOOKED = 1 << 20
 
+#: What each of them counts as, of a step's work.
+_UNITS = 16
+
 #: Beginnings that are looked at before it is remembered which they were, which takes longer than most searches.
 _FEW_LOOKED = 16
 
@@ -70,7 +74,7 @@ _MOST_ITEMS, _MOST_NEAR = 1 << 10, 1 << 14
 Place: TypeAlias = "tuple[tuple[Thread, ...], Seen | None]"
 
 
-class DistinctMachine(InternedMachine[Place]):
+class DistinctMachine(StackMachine[Place]):
     """A machine around a `PushdownMachine` whose tables say where items must differ.
 
     Its configurations have a place for each byte at which such arrays began, and at most one outside them.
@@ -95,6 +99,13 @@ class DistinctMachine(InternedMachine[Place]):
         self._own_rows = 0  # that differ from the automaton's
         self.tables = inner.tables
         super().__init__(inner.vocabulary, ((inner.start_threads, None),), filled=False, lock=inner.rows.lock)
+        if inner.names_tokens():
+            self._sees_tokens = True
+
+    @property
+    def steps(self) -> StepMeter:
+        """Counts the work of steps: the automaton's, and beginnings of values that are looked at."""
+        return self.inner.steps
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -111,12 +122,12 @@ class DistinctMachine(InternedMachine[Place]):
     def _all_after(self, places: tuple[Place, ...], byte: int) -> tuple[Place, ...]:
         """The places after a byte: those with sets, in the order of their beginnings, and the one without any."""
         if len(places) == 1 and byte not in self._brackets:
-            after = self.step(places[0], byte)
+            after = self.place_after(places[0], byte)
             return (after,) if after[0] else ()
         found: list[Place] = []
         outside: dict[Thread, None] = {}
         for place in places:
-            threads, seen = self.step(place, byte)
+            threads, seen = self.place_after(place, byte)
             if seen is not None and threads:
                 found.append((threads, seen))
             else:
@@ -133,7 +144,7 @@ class DistinctMachine(InternedMachine[Place]):
             found.append((stacks.united(outside) if len(outside) > 1 else tuple(outside), None))
         return tuple(found)
 
-    def step(self, place: Place, byte: int) -> Place:
+    def place_after(self, place: Place, byte: int) -> Place:
         """The place after a byte, whether or not texts go on from there; without threads, what repeated, if any.
 
         Outside of arrays whose items must differ it is looked elsewhere whether one begins (`_all_after`).
@@ -148,7 +159,7 @@ class DistinctMachine(InternedMachine[Place]):
             if value is None:
                 return (), None
             place = self._ended(threads, seen, value)
-            return self.step(place, byte) if place[0] else place
+            return self.place_after(place, byte) if place[0] else place
         threads = self.inner.step(threads, byte)
         if not threads:
             return threads, None
@@ -205,11 +216,12 @@ class DistinctMachine(InternedMachine[Place]):
         while todo:
             here = todo.pop()
             looked += 1
+            self.steps.spend(_UNITS)
             if looked > _MOST_LOOKED:  # more than any array has items, or what no schema says
                 raise BudgetExceededError("looking for a value that an array does not have yet")
             found: list[Place] = []
             for byte in self._tried(here):
-                after = self.step(here, byte)
+                after = self.place_after(here, byte)
                 if not after[0]:
                     continue
                 if after[1] is None or self._is_free(after):
@@ -245,8 +257,36 @@ class DistinctMachine(InternedMachine[Place]):
             return True
         return not seen.is_object and self._several.follow(threads, seen.item, seen.values)
 
+    # -- whole tokens ----------------------------------------------------------------------------------
+
+    def _over_token(self, threads: tuple[Place, ...], token_id: int, data: bytes) -> tuple[Place, ...]:
+        """The places behind a token. JSON takes no tokens as such and counts none; the place outside is told."""
+        found = self._follow(threads, data) if data else ()
+        outside = self.inner.behind_token(_outside(threads), token_id, _outside(found))
+        within = tuple([place for place in found if place[1] is not None])
+        return (*within, (outside, None)) if outside else within
+
+    def may_stop(self, byte_state: tuple[Place, ...]) -> bool:
+        """Whether something other than a byte may follow: the end of the text, or a token as such."""
+        return super().may_stop(byte_state) or bool(self.token_sets_of(byte_state))
+
+    def names_tokens(self) -> bool:
+        """See `PushdownMachine`."""
+        return self.inner.names_tokens()
+
+    def token_sets_of(self, threads: tuple[Place, ...]) -> list[tuple[frozenset[int], bool]]:
+        """See `PushdownMachine`."""
+        return self.inner.token_sets_of(_outside(threads))
+
+    # -- endings ---------------------------------------------------------------------------------------
+
     def completion(self, config: Configuration[Place]) -> bytes | None:
-        """Few bytes that complete a text: the automaton's ending, with another item where that repeats one."""
+        """Few bytes that complete a text: the automaton's ending, with another item where that repeats one.
+
+        None where tokens are more than their bytes.
+        """
+        if self._sees_tokens:
+            return None
         endings = (self._ending_of(place) for place in config.threads)
         return next((ending for ending in endings if ending is not None), None)
 
@@ -364,9 +404,12 @@ class DistinctMachine(InternedMachine[Place]):
                 doubtful += tokens[is_allowed(tokens, row)].tolist()
             else:
                 repeating.append(tokens)
-        text_of = self.vocabulary.token
-        followed = [token for token in doubtful if not self._follow((place,), text_of(token) or b"")]
+        followed = [token for token in doubtful if not self._leads_on(place, token)]
         return np.concatenate([np.array(followed, np.int64), *repeating])
+
+    def _leads_on(self, place: Place, token: int) -> bool:
+        data = self.vocabulary.token(token) or b""
+        return bool(self._over_token((place,), token, data) if self._sees_tokens else self._follow((place,), data))
 
     def _doubtful(self, seen: Seen | None, row: NDArray[np.int32]) -> list[int]:
         """The tokens of a row with items behind that in progress that may be equal, or lead to no other ones."""
@@ -398,13 +441,13 @@ class DistinctMachine(InternedMachine[Place]):
     def _least_several(self) -> int:
         return self._several.behind_commas(self._endless.due)
 
-    def _repeating_now(self, place: Place) -> Iterator[tuple[int, bool]]:
+    def _repeating_now(self, place: Place, root: int = 0) -> Iterator[tuple[int, bool]]:
         """The nodes of the trie where the scalar in progress, or the next one, can no more be one that was not there.
 
-        With each whether some threads are left, in arrays whose items may be equal.
+        With each whether some threads are left, in arrays whose items may be equal. The place is at node ``root``.
         """
         trie, tokens = self.vocabulary.trie, self._item_tokens
-        todo: list[tuple[int, Place]] = [(0, place)]
+        todo: list[tuple[int, Place]] = [(root, place)]
         skip = trie.skip.data
         while todo:
             node, here = todo.pop()
@@ -422,7 +465,7 @@ class DistinctMachine(InternedMachine[Place]):
                     continue
                 if item is None and byte in SPACES and not tokens.to_item[child]:
                     continue
-                after = self.step(here, byte)
+                after = self.place_after(here, byte)
                 if not after[0] and after[1] is None:
                     continue
                 if not after[0] or not self.can_go_on(after):
@@ -477,12 +520,17 @@ class DistinctMachine(InternedMachine[Place]):
         """What goes into the file's meta section."""
         return self.inner.to_meta()
 
-    def to_sections(self, *, self_contained: bool = False) -> Sections:
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format: the automaton's."""
         return self.inner.to_sections(self_contained=self_contained)
 
 
-def distinct(inner: PushdownMachine) -> CompiledMachine:
+def _outside(places: tuple[Place, ...]) -> tuple[Thread, ...]:
+    """The threads in no array or object of which something is known."""
+    return next((threads for threads, seen in places if seen is None), ())
+
+
+def distinct(inner: PushdownMachine) -> PushdownMachine | DistinctMachine:
     """The machine of an automaton: one around it, where it has arrays whose items must differ."""
     return DistinctMachine(inner) if len(inner.tables.distinct) else inner
 
