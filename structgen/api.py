@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from . import index_store
 from .budget import Budget, Meter
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
-from .errors import MissingIndexError, UnsupportedError
+from .errors import ArgumentError, MissingIndexError, UnsupportedError
 from .progress import Progress, silent
 from .runtime.core.machine import CompiledMachine
 from .runtime.index.index import Index
+from .system.arguments import check_type
 from .system.garbage import paused
 from .system.locks import Lock, Rank
-from .vocabulary.vocabulary import Vocabulary
+from .vocabulary.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
@@ -64,6 +65,8 @@ def compile(
 
     Raises
     ------
+    ArgumentError
+        A vocabulary, a cache or a budget that is none.
     DefinitionError, UnsupportedError, EmptyLanguageError
         A definition that is malformed, can't be honoured exactly, or matches nothing.
     BudgetExceededError
@@ -80,6 +83,10 @@ def compile(
         the grammar, come from the cache.
     """
     definition = as_definition(definition)
+    check_vocabulary(vocabulary)
+    if cache is not None:
+        check_cache(cache)
+    check_type(budget := budget or Budget(), Budget, "Pass sg.Budget(...).")
     report = progress or silent
     index_store.WriteBack.flush_waiting()
     key = index_store.cache_key(definition, vocabulary) if cache is not None else ""
@@ -97,7 +104,7 @@ def compile(
         ready_kernels(definition, report)
         if has_strings(definition):
             provide(vocabulary, cache, base_rows)
-        meter = Meter(budget or Budget())
+        meter = Meter(budget)
         began = time.perf_counter()
         with paused(settles=True):
             if index is None:
@@ -119,6 +126,12 @@ def compile(
     if cache is not None and not index.complete and not cache.is_read_only:
         index.machine.tell(index_store.WriteBack(cache, key, index))
     return index
+
+
+def check_cache(cache: object) -> None:
+    """Raise `ArgumentError` for a folder, or anything else, in the place of a cache; to import that takes time."""
+    if not hasattr(cache, "counters"):
+        raise ArgumentError(f"a Cache was expected, got {type(cache).__name__}", remedy="Pass sg.Cache(folder).")
 
 
 def compile_kernels(progress: Progress | None = None) -> float:
@@ -192,6 +205,9 @@ def compile_base_rows(
     """
     from .base_rows import make_now
 
+    check_vocabulary(vocabulary)
+    if cache is not None:
+        check_cache(cache)
     began = time.perf_counter()
     ready_kernels(JsonSchema({}), progress or silent)
     make_now(vocabulary, cache, progress or silent)

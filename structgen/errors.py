@@ -98,7 +98,7 @@ class TokenIdError(StructgenError, ValueError):
 
 
 class ArgumentError(StructgenError, ValueError):
-    """A number of the wrong type or out of its range, where no other error names what it is a number of."""
+    """An argument of the wrong type or out of its range, where no other error names what it is."""
 
 
 class BitmaskError(StructgenError, ValueError):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..errors import CacheError, FormatError
+from ..system.arguments import check_type
 from ..system.background import WorkQueue
 from . import folder
 from .entry import Entry, Tag, check_key
@@ -373,7 +374,9 @@ class Cache:
         from .remote.remote import Remote
         from .remote.values import ObjectStore
 
-        return Remote(ObjectStore(store) if isinstance(store, str) else store, self.counters)
+        made = ObjectStore(store) if isinstance(store, str) else store
+        check_type(made, ObjectStore, "Pass sg.ObjectStore(url), or its URL.")
+        return Remote(made, self.counters)
 
     def _fetch(
         self, key: str, parse: Callable[[memoryview], T], *, asks: bool = True, is_patient: bool = False

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..budget import Budget, Meter
 from ..errors import ArgumentError, BudgetExceededError
 from ..progress import Progress, silent
-from ..runtime.index.index import Index
+from ..runtime.index.index import Index, check_index
 from ..system.garbage import paused
 from . import parts, texts, tokens
 from .texts import Texts
@@ -55,8 +55,9 @@ def certify(
     progress:
         Called as ``progress(name, done, total)`` before each item.
 
-    Raises `ArgumentError` for names of no item.
+    Raises `ArgumentError` for names of no item, and for an index that is none.
     """
+    check_index(index)
     wanted = list(ITEMS) if items is None else [*items]
     unknown = [name for name in wanted if name not in ITEMS]
     if unknown:

@@ -87,12 +87,11 @@ def structgen(
 ) -> None:
     """Compile definitions into token masks ahead of time.
 
-    [bold]warm[/] fills the cache that servers read, [bold]bundle[/] makes one file of it;
-    [bold]compile[/] writes a single index file;
-    [bold]inspect[/], [bold]check[/] and [bold]view[/] look at one, [bold]explain[/] says
-    why it refuses a text; [bold]certify[/] and [bold]diff[/] look at definitions, [bold]lint[/] at those
-    that were written for other engines;
-    [bold]cache[/] keeps house; [bold]doctor[/] looks at this machine.
+    [bold]warm[/] fills the cache that servers read, [bold]bundle[/] makes one file of it,
+    [bold]cache[/] looks after it. [bold]compile[/] writes a single index file;
+    [bold]inspect[/], [bold]check[/], [bold]explain[/] and [bold]view[/] look at one.
+    [bold]certify[/] and [bold]diff[/] look at definitions, [bold]lint[/] also at
+    those of other engines, [bold]doctor[/] at this machine.
     """
 
 

@@ -17,6 +17,7 @@ from .console import format_bytes, print_table
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
+    from ..cache.entry import Entry
     from ..cache.remote.upkeep import Transfer
 
 StoreOrNone = Annotated[
@@ -56,10 +57,16 @@ def list_entries(
         listed = [dataclasses.asdict(entry) for entry in entries]
         options.print_json({"directory": str(store.directory), "entries": listed})
         return
+    lines: dict[str, list[Entry]] = {}  # rows that indexes share are many, with few labels
+    for entry in entries:
+        lines.setdefault(entry.label if entry.kind == "shared" else entry.key, []).append(entry)
     rows = [
-        (entry.key[:16], entry.kind, _cut(entry.label), format_bytes(entry.nbytes), _when(entry.used))
-        for entry in entries
-    ]
+        (
+            first.key[:16] if not others else _count(1 + len(others)), first.kind, _cut(first.label),
+            format_bytes(first.nbytes + sum(entry.nbytes for entry in others)), _when((others or [first])[-1].used),
+        )
+        for first, *others in lines.values()
+    ]  # fmt: skip
     if rows:
         print_table(("key", "kind", "label", "bytes", "last used"), rows)
     size = format_bytes(sum(entry.nbytes for entry in entries))
@@ -123,7 +130,7 @@ def clear(
 
 @app.command("export")
 def export_entries(
-    file: Annotated[Path, typer.Argument(show_default=False, help="The tar file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The tar file to write.")],
     cache: options.CacheFolder = None,
 ) -> None:
     """Write all entries into one file, to be imported on another machine."""
@@ -132,7 +139,7 @@ def export_entries(
 
 @app.command("import")
 def import_entries(
-    file: Annotated[Path, typer.Argument(show_default=False, help="A file that cache export wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A file that cache export wrote.")],
     cache: options.CacheFolder = None,
 ) -> None:
     """Add the entries of an exported file; each is checked first."""
@@ -182,7 +189,10 @@ def collect(
     store: options.Store,
     manifest: Annotated[
         list[Path] | None,
-        typer.Option(help="Definitions, as warm takes them: indexes of others go. Needs --tokenizer."),
+        typer.Option(
+            metavar="PATH",
+            help="Definitions, as [bold]warm[/] takes them; or several. Indexes of others go. Needs --tokenizer.",
+        ),
     ] = None,
     tokenizer: Annotated[
         list[str] | None,

@@ -28,9 +28,9 @@ def certify(
     paths: Annotated[
         list[Path],
         typer.Argument(
+            metavar="PATHS",
             show_default=False,
-            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them, "
-            "indexes (.sgx), or MODULE:NAME.",
+            help=f"{options.DEFINITION_FILES}, indexes (.sgx), or MODULE:NAME.",
         ),
     ],
     tokenizer: Annotated[
@@ -43,6 +43,7 @@ def certify(
             show_default="each byte is a token",
         ),
     ] = None,
+    dialect: options.Dialect = "",
     item: Annotated[
         list[str] | None,
         typer.Option("--item", metavar="NAME", help="Look at this item; may be repeated.", show_default="all items"),
@@ -76,7 +77,7 @@ def certify(
     budget = options.make_budget(max_states, max_memory, max_seconds)
     with Display() as display:
         display.compile_kernels()
-        found = list(_certified(paths, vocabulary, budget, item))
+        found = list(_certified(paths, dialect, vocabulary, budget, item))
     if not found:
         raise DefinitionError("no definitions found", where=", ".join(map(str, paths)))
     if sarif_file is not None:
@@ -92,7 +93,7 @@ def certify(
 
 
 def _certified(
-    paths: Sequence[Path], vocabulary: Vocabulary | None, budget: Budget, items: list[str] | None
+    paths: Sequence[Path], dialect: str, vocabulary: Vocabulary | None, budget: Budget, items: list[str] | None
 ) -> Iterator[Certified]:
     """What each definition and each index comes to, in the order of the paths."""
     from ..api import compile
@@ -105,7 +106,7 @@ def _certified(
             certificate = certified(Index.load(path), budget=budget, items=items)
             yield Certified(path.stem, str(path), 0, certificate)
             continue
-        reading = read_definitions([path])
+        reading = read_definitions([path], dialect)
         for ignored in reading.ignored:
             typer.echo(f"note: {printable(str(ignored))} is not a definition, skipped", err=True)
         for error in reading.failures:
@@ -157,6 +158,7 @@ _ONE_FILE = "A file that holds one definition, an index (.sgx), or MODULE:NAME."
 def diff(
     first: Annotated[Path, typer.Argument(metavar="A", show_default=False, help=_ONE_FILE)],
     second: Annotated[Path, typer.Argument(metavar="B", show_default=False, help=_ONE_FILE)],
+    dialect: options.Dialect = "",
     max_states: options.MaxStates = None,
     max_memory: options.MaxMemory = None,
     max_seconds: options.MaxSeconds = None,
@@ -175,7 +177,7 @@ def diff(
     from ..certificates.difference import difference
 
     budget = options.make_budget(max_states, max_memory, max_seconds)
-    found = difference(_read(first), _read(second), budget=budget)
+    found = difference(_read(first, dialect), _read(second, dialect), budget=budget)
     if as_json:
         options.print_json(found.to_json())
     else:
@@ -186,12 +188,12 @@ def diff(
         raise typer.Exit(3)
 
 
-def _read(path: Path) -> Definition | Index:
+def _read(path: Path, dialect: str) -> Definition | Index:
     from ..runtime.index.index import Index
 
     if path.suffix == options.INDEX_SUFFIX:
         return Index.load(path)
-    definitions = load_definitions([path])
+    definitions = load_definitions([path], dialect)
     if len(definitions) != 1:
         what = f"expected one definition, found {len(definitions)}"
         raise DefinitionError(what, where=str(path), remedy="Give it a file of its own.")

@@ -16,6 +16,7 @@ from ..certificates.values import printable
 from ..definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.grammar_marks import REGEX, STRING
 from ..definitions.json_text import loads
+from ..definitions.loading import READERS
 from ..definitions.values import DIALECT_FLAGS, EBNF_DIALECTS
 from ..errors import DefinitionError, StructgenError, VocabularyError
 from ..explanations.schemas.json_places import place_at
@@ -50,11 +51,12 @@ _GBNF = WrittenAs("gbnf", "sg.Gbnf(...)", Gbnf)
 _LARK = WrittenAs("lark", "sg.Grammar(...)", Grammar)
 _SCHEMA = WrittenAs("json_schema", "sg.JsonSchema(...)", JsonSchema)
 _TAG = WrittenAs("structural_tag", "sg.StructuralTag(...)", StructuralTag)
+_WORDS = WrittenAs("words", "sg.Regex.choice([...])", lambda text: READERS[".words"](Path(), text))
 _RULES = (_GBNF, *map(_of_ebnf, EBNF_DIALECTS))
 _REGEXES = tuple(map(_of_regex, DIALECT_FLAGS))
 
 #: All notations by name.
-NOTATIONS = {notation.name: notation for notation in (*_REGEXES, *_RULES, _LARK, _SCHEMA, _TAG)}
+NOTATIONS = {notation.name: notation for notation in (*_REGEXES, *_RULES, _LARK, _SCHEMA, _TAG, _WORDS)}
 
 #: What only one notation has; where none of these is, the first that reads a text is named.
 _SIGNS = (
@@ -96,7 +98,9 @@ class Linted:
 
 
 def lint(
-    files: Annotated[list[Path], typer.Argument(show_default=False, help="Files with a definition each.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES", show_default=False, help="Files with a definition each.")
+    ],
     notation: Annotated[
         str | None,
         typer.Option(metavar="NAME", help=f"As which to read: {', '.join(NOTATIONS)}.", show_default="the likeliest"),
@@ -138,6 +142,9 @@ def lint(
 
 
 def _linted(path: Path, name: str | None, budget: Budget) -> Linted:
+    if path.suffix == ".toml":
+        remedy = "Name the files that it names; structgen certify reads manifests."
+        raise DefinitionError("a manifest is no definition", where=str(path), remedy=remedy)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -155,8 +162,8 @@ def _likely(path: Path, text: str, name: str | None) -> tuple[WrittenAs, ...]:
         return (NOTATIONS[name],)
     if path.suffix == ".regex":
         return _REGEXES
-    if path.suffix == ".lark":
-        return (_LARK,)
+    if path.suffix in (".lark", ".words"):
+        return (_LARK if path.suffix == ".lark" else _WORDS,)
     if path.suffix == ".json" or text.lstrip().startswith("{"):
         return (_TAG if path.name.endswith(".tag.json") or _is_tag(text) else _SCHEMA,)
     for sign, names in _SIGNS:

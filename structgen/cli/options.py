@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from ..cache.cache import Cache
     from ..vocabulary.vocabulary import Vocabulary
 
+#: What definitions are read from, in words.
+DEFINITION_FILES = (
+    "Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them"
+)
+
 #: Of the names of index files.
 INDEX_SUFFIX = ".sgx"
 
@@ -115,6 +120,17 @@ def open_store(folder: Path | None, url: str, sign: Path | None = None, verify: 
     private = None if sign is None else sign.read_bytes()
     keys = tuple(path.read_bytes() for path in verify)
     return Cache(folder, store=ObjectStore(url, write="now", sign_key=private, verify_keys=keys))
+
+
+def open_either(
+    folder: Path | None, url: str | None, sign: Path | None = None, verify: Sequence[Path] = ()
+) -> Cache:
+    """The cache in ``folder``, with a store behind it where there is a URL. Raises `typer.BadParameter`."""
+    if url is not None:
+        return open_store(folder, url, sign, verify)
+    if sign is not None or verify:
+        raise typer.BadParameter("Keys are for what a --store holds; name one.")
+    return open_cache(folder)
 
 
 def load_vocabulary(spec: str) -> Vocabulary:

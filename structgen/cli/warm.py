@@ -101,9 +101,7 @@ def warm(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            show_default=False,
-            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them, "
-            "or MODULE:NAME.",
+            metavar="PATHS", show_default=False, help=f"{options.DEFINITION_FILES}, or MODULE:NAME."
         ),
     ],
     tokenizer: options.Tokenizers,
@@ -166,7 +164,7 @@ def warm(
     workers = Workers.parse(executor)
     part = (1, 1) if shard is None else parse_shard(shard)
     reading = _read(paths, dialect)
-    store = options.open_cache(cache) if store_url is None else options.open_store(cache, store_url, sign_key)
+    store = options.open_either(cache, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
     jobs = jobs or core_count()
     report = Report((), 0.0)
@@ -206,10 +204,14 @@ def warm(
 
 
 def bundle(
-    file: Annotated[Path, typer.Argument(show_default=False, help="The file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The file to write.")],
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(show_default="all that is in the cache", help="Definitions, as [bold]warm[/] takes them."),
+        typer.Argument(
+            metavar="PATHS",
+            show_default="all that is in the cache",
+            help="Definitions, as [bold]warm[/] takes them.",
+        ),
     ] = None,
     tokenizer: Annotated[
         list[str] | None, typer.Option("--tokenizer", "-t", metavar="T", help="As for [bold]warm[/]; or several.")
@@ -235,9 +237,7 @@ def bundle(
     """
     if bool(paths) != bool(tokenizer):
         raise typer.BadParameter("Definitions and --tokenizer go together.")
-    opened = options.open_cache(cache)
-    if store_url is not None:
-        opened = options.open_store(cache, store_url, verify=verify_key or ())
+    opened = options.open_either(cache, store_url, verify=verify_key or ())
     keys = _bundled(opened, paths, tokenizer or [], dialect) if paths else None
     count = opened.export(file, keys)
     typer.echo(f"wrote {count} entries, {format_bytes(file.stat().st_size)}, to {file}")

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from ..errors import BudgetExceededError, DefinitionError
 from ..system.garbage import paused
+from ..system.types import with_article
 
 #: Digits up to which a number is read as an int or float; past them `int` is slow or refuses.
 _SHORT = 300
@@ -254,7 +255,7 @@ class _Writer:
             what = f"{item} is not a JSON number"
             raise DefinitionError(what, where=self._pointer(), remedy="Use a finite number.")
         raise DefinitionError(
-            f"a {type(item).__name__} is not a JSON value",
+            f"{with_article(type(item))} is not a JSON value",
             where=self._pointer(),
             remedy="Build the schema of dicts, lists, strings, numbers, bools and None.",
         )

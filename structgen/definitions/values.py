@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.properties import cached_property
-from ..system.types import Foreign
+from ..system.types import Foreign, with_article
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -468,7 +468,7 @@ class Indentation:
             return value
         if not isinstance(value, Indenter):
             raise DefinitionError(
-                f"postlex is a {type(value).__name__}",
+                f"postlex is {with_article(type(value))}",
                 remedy="Use an Indentation, or an instance derived from lark.indenter.Indenter.",
             )
         methods = ("handle_NL", "_process", "process")
@@ -826,7 +826,7 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
         return ()
     if not isinstance(value, Mapping):
         raise DefinitionError(
-            f"definitions is a {type(value).__name__}", remedy="Use a dict, from names of terminals."
+            f"definitions is {with_article(type(value))}", remedy="Use a dict, from names of terminals."
         )
     found = []
     for name, inner in sorted(value.items()):
@@ -835,7 +835,7 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
         definition = as_definition(inner)
         if not isinstance(definition, JsonSchema | Regex | Gbnf | Grammar):
             raise DefinitionError(
-                f"a {type(definition).__name__} cannot stand in a grammar",
+                f"{with_article(type(definition))} cannot stand in a grammar",
                 where=name,
                 remedy="Put the grammar into the structural tag.",
             )
@@ -929,7 +929,7 @@ def as_definition(value: object) -> Definition:
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(
-            f"cannot compile a {type(value).__name__}",
+            f"cannot compile {with_article(type(value))}",
             remedy="Say what it is: Regex(...) for a pattern, JsonSchema(...) for a schema.",
         )
     return JsonSchema(value)
@@ -944,7 +944,7 @@ def tag(begin: str, content: object, end: str | Iterable[str] = "") -> Structura
     ``content``, and all that the other functions put together, is a definition, a str, which stands for itself, or
     what becomes a `JsonSchema`. They raise `DefinitionError` for anything else.
     """
-    ends = end if isinstance(end, str) else list(end)
+    ends = list(end) if isinstance(end, Iterable) and not isinstance(end, str) else end
     return StructuralTag({"type": "tag", "begin": begin, "content": format_of(content), "end": ends})
 
 
@@ -1000,7 +1000,7 @@ def format_of(value: object) -> Foreign:
         own = [f for f in fields(definition) if f.init and f.name != "schema"]
         options = {f.name: value for f in own if (value := getattr(definition, f.name)) != f.default}
         return {"type": "json_schema", "json_schema": loads(definition.text), "options": options}
-    what = f"a {type(definition).__name__} cannot be part of another definition"
+    what = f"{with_article(type(definition))} cannot be part of another definition"
     raise DefinitionError(what, remedy="Write it as a Regex or a Gbnf.")
 
 

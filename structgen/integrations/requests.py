@@ -33,7 +33,7 @@ from ..index_store import cache_key
 from ..runtime.index.index import Index
 from ..system.locks import Lock, Rank
 from ..system.memo import Memo
-from ..system.types import JsonMap
+from ..system.types import JsonMap, with_article
 from ..tools import tool_calls, tool_styles
 from ..vocabulary.vocabulary import Vocabulary
 
@@ -122,8 +122,8 @@ def read_request(request: object) -> Definition | Named:
         return Named(value)
     types, make = KINDS[key]
     if not isinstance(value, types):
-        allowed = " or ".join(each.__name__ for each in types)
-        raise DefinitionError(f"{key} is a {type(value).__name__}", where=key, remedy=f"Make it a {allowed}.")
+        allowed = " or ".join(map(with_article, types))
+        raise DefinitionError(f"{key} is {with_article(type(value))}", where=key, remedy=f"Make it {allowed}.")
     try:
         return make(value, **options)
     except TypeError as error:
@@ -348,7 +348,8 @@ class Indexes:
     budget:
         Of each compile.
     folder:
-        Where the indexes lie that requests may name: ``NAME.idx``, as `Index.save` wrote it. None: there are none.
+        Where the indexes lie that requests may name: ``NAME.idx`` or ``NAME.sgx``, as
+        `Index.save` and ``structgen compile`` write them. None: there are none.
     on_miss:
         ``"compile"`` what is not in the cache, or ``"refuse"`` it.
     """
@@ -432,8 +433,9 @@ class Indexes:
         )  # fmt: skip
 
     def _load(self, named: Named) -> Index:
-        path = None if self._folder is None else self._folder / f"{named.name}.idx"
-        if path is None or not path.is_file():
+        paths = [] if self._folder is None else [self._folder / f"{named.name}{end}" for end in (".idx", ".sgx")]
+        path = next(filter(Path.is_file, paths), None)
+        if path is None:
             raise CacheError(f"there is no index {named.name!r}", remedy="Save one under that name: Index.save.")
         try:
             return Index.load(path, self.vocabulary)

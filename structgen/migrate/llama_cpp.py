@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..definitions import Gbnf, JsonSchema
 from ..errors import DefinitionError
-from ..system.types import Foreign
+from ..system.types import Foreign, with_article
 from .migrated import ANY_ESCAPE, Migrated, corrected
 
 _NO_END = "No space stands behind the whole text."
@@ -31,7 +31,7 @@ def from_llama_cpp(grammar: object) -> Migrated:
         except UnicodeDecodeError as error:
             raise DefinitionError(f"the grammar is not UTF-8: {error}", remedy="Pass its text.") from error
     if not isinstance(text, str):
-        raise DefinitionError(f"a {type(grammar).__name__} is no grammar", remedy="Pass its text.")
+        raise DefinitionError(f"{with_article(type(grammar))} is no grammar", remedy="Pass its text.")
     return Migrated(Gbnf(text, start=getattr(grammar, "_root", "root")))
 
 

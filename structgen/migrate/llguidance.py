@@ -10,7 +10,7 @@ from ..definitions.grammar_marks import REGEX
 from ..definitions.guidance_options import LETTERS, json_spaces, optional_whitespace, with_general
 from ..definitions.json_text import dumps, loads
 from ..errors import DefinitionError, UnsupportedError
-from ..system.types import Foreign
+from ..system.types import Foreign, with_article
 from .lark import lark_grammar
 from .migrated import Migrated
 
@@ -46,7 +46,7 @@ def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> M
     Raises `DefinitionError`, and `UnsupportedError` for options of schemas and for grammars within grammars.
     """
     if not isinstance(grammar, str | Mapping):
-        raise DefinitionError(f"a {type(grammar).__name__} is no grammar of llguidance's", remedy="Pass its text.")
+        raise DefinitionError(f"{with_article(type(grammar))} is no grammar of llguidance's", remedy="Pass its text.")
     text = grammar if isinstance(grammar, str) else dumps(dict(grammar))
     format = format or ("llguidance" if text.lstrip().startswith("{") else "lark")
     if format not in _LLGUIDANCE:
@@ -131,4 +131,5 @@ def from_guidance(grammar: object) -> Migrated:
             return from_llguidance(write())
     if isinstance(grammar, str):
         return Migrated(Regex(re.escape(grammar)))
-    raise DefinitionError(f"a {type(grammar).__name__} is no grammar of guidance's", remedy="Pass what you append.")
+    what = f"{with_article(type(grammar))} is no grammar of guidance's"
+    raise DefinitionError(what, remedy="Pass what you append.")

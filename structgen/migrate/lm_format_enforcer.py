@@ -8,7 +8,7 @@ from typing import Any
 
 from ..definitions import Definition, Fsm, JsonSchema, Regex, one_of, sequence
 from ..errors import DefinitionError, UnsupportedError
-from ..system.types import Foreign
+from ..system.types import Foreign, with_article
 from .migrated import DEEPEST_TERM, Migrated
 
 _ANY_CHARACTER = "Any character of Unicode may stand where those of an alphabet may there."
@@ -44,7 +44,7 @@ def _enforced(parser: Any, changes: dict[str, None], depth: int = 0) -> Definiti
     elif name == "JsonSchemaParser":
         found = _enforced_schema(_plain_schema(parser.context.model_class), parser.config)
     else:
-        what = f"a {name} is no parser of lm-format-enforcer's"
+        what = f"{with_article(type(parser))} is no parser of lm-format-enforcer's"
         raise DefinitionError(what, remedy="Pass a JsonSchemaParser, RegexParser or StringParser, or a schema.")
     changes.update(dict.fromkeys(found.changes))
     return found.definition

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from ..definitions import Definition, JsonSchema, Regex, as_definition
 from ..errors import UnsupportedError
-from ..system.types import Foreign
+from ..system.types import Foreign, with_article
 from .lark import lark_grammar
 from .migrated import DEEPEST_TERM, Migrated, corrected
 
@@ -89,7 +89,7 @@ def _outlines_term(term: Any, depth: int = 0) -> str:
         return "".join(parts) if name == "Sequence" else f"({'|'.join(parts)})"
     if name in _QUANTIFIERS:
         return f"({_outlines_term(term.term, depth + 1)}){_QUANTIFIERS[name](term)}"
-    what = f"a {name} within a term of Outlines' is not read"
+    what = f"{with_article(type(term))} within a term of Outlines' is not read"
     raise UnsupportedError(what, remedy="Put definitions together with sg.sequence and sg.one_of.")
 
 

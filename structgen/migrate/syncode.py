@@ -6,6 +6,7 @@ import re
 
 from ..definitions import Grammar, Indentation
 from ..errors import DefinitionError
+from ..system.types import with_article
 from .migrated import Migrated
 
 
@@ -19,7 +20,7 @@ def from_syncode(grammar: object) -> Migrated:
     """
     text = getattr(grammar, "ebnf", grammar)
     if not isinstance(text, str):
-        raise DefinitionError(f"a {type(grammar).__name__} is no grammar of syncode's", remedy="Pass its text.")
+        raise DefinitionError(f"{with_article(type(grammar))} is no grammar of syncode's", remedy="Pass its text.")
     if re.search(r"^\s*%declare\b[^\n]*\b_INDENT\b", text, re.MULTILINE) is None:
         return Migrated(Grammar(text, lexer="basic"))
     newline = "_NL" if re.search(r"^\s*_NL\b[^:\n]*:", text, re.MULTILINE) else "_NEWLINE"

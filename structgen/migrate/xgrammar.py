@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..definitions import Definition, Ebnf, JsonSchema, Regex, StructuralTag
 from ..definitions.grammar_marks import REGEX, STRING
 from ..errors import DefinitionError, UnsupportedError
-from ..system.types import Foreign
+from ..system.types import Foreign, with_article
 from .lark import lark_grammar
 from .migrated import ANY_ESCAPE, Migrated
 
@@ -133,14 +133,14 @@ def _xgrammar_lark(
 ) -> Migrated:
     named = {} if named_grammars is None else named_grammars
     if not isinstance(named, Mapping):
-        raise DefinitionError(f"named_grammars is a {type(named).__name__}", remedy="Use a dict, by name.")
+        raise DefinitionError(f"named_grammars is {with_article(type(named))}", remedy="Use a dict, by name.")
     held = {name: _plain_lark(each) if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
     return lark_grammar(_plain_lark(text), held)
 
 
 def _xgrammar_regex(pattern: Foreign) -> Migrated:
     if not isinstance(pattern, str):
-        raise DefinitionError(f"a {type(pattern).__name__} is no regex", remedy="Pass its text.")
+        raise DefinitionError(f"{with_article(type(pattern))} is no regex", remedy="Pass its text.")
     changes = (r"\s is all white space of Unicode, as in JavaScript.",) if r"\s" in pattern.lower() else ()
     return Migrated(Regex(pattern, re.DOTALL, "ecma"), changes)
 

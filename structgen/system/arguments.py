@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BatchError, BitmaskError, RollbackError, StructgenError, TokenIdError
-from .types import Array, Foreign
+from ..errors import ArgumentError, BatchError, BitmaskError, RollbackError, StructgenError, TokenIdError
+from .types import Array, Foreign, with_article
 
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
 Integers: TypeAlias = Foreign
@@ -50,6 +50,12 @@ def _index(value: Foreign, name: str, error: type[StructgenError]) -> int:
         return as_int(value)
     except (TypeError, ValueError, RuntimeError) as cause:  # the last is torch's
         raise error(f"{name} is an integer, got {describe(value)}") from cause
+
+
+def check_type(value: object, wanted: type, remedy: str) -> None:
+    """Raise `ArgumentError`, which says what was expected, unless a value is of a class."""
+    if not isinstance(value, wanted):
+        raise ArgumentError(f"{with_article(wanted)} was expected, got {type(value).__name__}", remedy=remedy)
 
 
 def checked_token(token_id: object, size: int) -> int:

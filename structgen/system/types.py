@@ -28,3 +28,8 @@ JsonValue: TypeAlias = Any
 
 #: What is handed over by a package that is not imported here: a tokenizer, an array of another library.
 Foreign: TypeAlias = Any
+
+
+def with_article(kind: type) -> str:
+    """The name of a class, for messages: ``a str``, ``an int``."""
+    return f"{'an' if kind.__name__[0] in 'AEIOaeio' else 'a'} {kind.__name__}"

@@ -15,7 +15,7 @@ from ..errors import FormatError, VocabularyError
 from ..storage import columns
 from ..storage.columns import Column, Field, Sizes
 from ..storage.container import Buffer, pack, unpack
-from ..system.arguments import checked_token, integer
+from ..system.arguments import check_type, checked_token, integer
 from ..system.digest import blake2b
 from ..system.memo import Memo
 from ..system.properties import cached_property
@@ -34,6 +34,9 @@ SECTIONS = (
     Column("token_bytes", "u1", rows="bytes"),
 )
 FIELDS = (Field("eos_ids", list, of=int, below="size"), Field("special_tokens", dict, of=int, below="size"))
+
+#: What to do about anything else in the place of a vocabulary.
+_REMEDY = "Read one from the tokenizer: Vocabulary.from_transformers(tokenizer), .from_pretrained(name)."
 
 _alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
 
@@ -328,6 +331,11 @@ class Vocabulary:
     def alive(fingerprint: str) -> Vocabulary | None:
         """The vocabulary with this fingerprint that this process already holds, if any."""
         return _alive.get(fingerprint)
+
+
+def check_vocabulary(value: object) -> None:
+    """Raise `ArgumentError` for a tokenizer, or anything else, in the place of a vocabulary."""
+    check_type(value, Vocabulary, _REMEDY)
 
 
 def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:

@@ -12,6 +12,7 @@ from typing import Any
 import lark
 import numpy as np
 import pytest
+from judges.lark_judge import parses
 from judges.patterns import patterns
 from lark.indenter import PythonIndenter
 from numpy.typing import NDArray
@@ -125,21 +126,12 @@ def test_tokens_that_no_lexeme_of_a_grammar_has() -> None:
     assert {20, 21, 22} < {*item.facts["ids"]}
     parser, found = lark.Lark(text, parser="lalr"), set[int]()
     short = ("".join(word) for word in itertools.product(letters, repeat=5))
-    accepted = [word for word in short if accepts(parser, word)]
+    accepted = [word for word in short if parses(parser, word)]
     joined = [first + second for first in accepted[:60] for second in ("", *accepted)]
     for word in joined:
         found |= {i for i, token in enumerate(tokens) if token in word}
     assert len(found) > 6
     assert found.isdisjoint(item.facts["ids"])
-
-
-def accepts(parser: lark.Lark, text: str) -> bool:
-    """Whether Lark reads a text."""
-    try:
-        parser.parse(text)
-    except lark.exceptions.UnexpectedInput:
-        return False
-    return True
 
 
 # -- to be looked at -----------------------------------------------------------------------------------------

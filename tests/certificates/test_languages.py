@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from functools import partial
 
 import lark
 import pytest
+from judges.lark_judge import parses
 from judges.patterns import patterns
 
 import structgen as sg
@@ -24,15 +26,7 @@ def judge_of(kind: str, pattern: str) -> Callable[[str], bool]:
         compiled = re.compile(pattern)
         return lambda text: compiled.fullmatch(text) is not None
     parser = lark.Lark(f"start: T\nT: /{pattern}/", parser="lalr")
-
-    def accepts(text: str) -> bool:
-        try:
-            parser.parse(text)
-        except lark.exceptions.UnexpectedInput:
-            return False
-        return True
-
-    return accepts
+    return partial(parses, parser)
 
 
 def texts_of(accepts: Callable[[str], bool]) -> list[bytes]:

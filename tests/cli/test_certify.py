@@ -103,6 +103,14 @@ def test_differences(run: Run, one: str, other: str, code: int, says: str) -> No
     assert (sg.Difference.from_json(as_json.stdout).relation == "equal") == (code == 0)
 
 
+def test_a_dialect(run: Run) -> None:
+    Path("one.regex").write_text("^(?<a>a)$")  # named as JavaScript has it
+    Path("other.regex").write_text("a")
+    ways = (), ("--dialect", "ecma")
+    assert [run("certify", "one.regex", *way).exit_code for way in ways] == [1, 0]
+    assert [run("diff", "one.regex", "other.regex", *way).exit_code for way in ways] == [2, 0]
+
+
 def test_a_difference_that_is_not_decided(run: Run) -> None:
     Path("one.gbnf").write_text('root ::= "(" root ")" | "x"')
     Path("other.lark").write_text('start: "(" start ")" | "x"')

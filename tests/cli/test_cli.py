@@ -163,6 +163,13 @@ class TestWarm:
         assert result.exit_code == code
         assert message in result.stderr
 
+    @pytest.mark.parametrize("command", [("warm", "--sign-key"), ("bundle", "out.sgb", "--verify-key")])
+    def test_keys_without_a_store(self, run: Run, tokenizer: Path, command: tuple[str, ...]) -> None:
+        Path("month.regex").write_text(DATE)
+        result = run(*command[:-1], "month.regex", "-t", tokenizer, "--cache", "kept", command[-1], "key.pem")
+        assert result.exit_code == 2
+        assert "name one" in result.stderr
+
     def test_several_tokenizers_shards_and_a_report_for_ci(self, run: Run, tokenizer: Path, tmp_path: Path) -> None:
         other = shutil.copytree(tokenizer, tmp_path / "other")
         config = json.loads((other / "tokenizer.json").read_text())
@@ -430,6 +437,14 @@ class TestCache:
         text = run("cache", "ls", "--cache", kept).stdout
         assert '"a+"' in text
         assert text.splitlines()[-1].startswith("2 entries, ")
+        for key in ("one", "two", "three"):
+            assert sg.Cache(kept).put(key, bytes(2_000), label="rows of a kind", kind="shared")
+        assert sg.Cache(kept).put("alone", b"x", label="another", kind="shared")
+        lines = run("cache", "ls", "--cache", kept).stdout.splitlines()
+        assert [line.split()[:3] for line in lines if "rows of a kind" in line] == [["3", "entries", "shared"]]
+        assert [line.split()[:2] for line in lines if "another" in line] == [["alone", "shared"]]
+        assert "5.86 KiB" in next(line for line in lines if "rows of a kind" in line)
+        assert lines[-1].startswith("6 entries, ")
 
     def test_ls_of_nothing(self, run: Run) -> None:
         result = run("cache", "ls", "--cache", "absent")

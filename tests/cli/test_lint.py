@@ -40,6 +40,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         ("i.txt", '{"properties": {"a": {"format": "date"}}}', "json_schema: sg.JsonSchema(...)"),
         ("j.json", '{"format": "date"}', "json_schema: sg.JsonSchema(...)"),
         ("k.tag.json", '{"type": "any_text"}', "structural_tag: sg.StructuralTag(...)"),
+        ("m.words", "# yes::=no\nyes\nno\n", "words: sg.Regex.choice([...])"),
         ("l.txt", '{"structures": [{"begin": "<a>", "schema": {}, "end": "</a>"}], "triggers": ["<a"]}',
           "structural_tag: sg.StructuralTag(...)"),
         ("j.json",
@@ -195,4 +196,7 @@ def test_bad_usage(run: Run) -> None:
     Path("a.regex").write_bytes(b"\xff")
     assert run("lint", "a.regex").exit_code == 2
     assert run("lint", "a.regex", "--notation", "perl").exit_code == 2
-    assert {*DIALECT_FLAGS, *EBNF_DIALECTS, "gbnf", "lark", "json_schema", "structural_tag"} == NOTATIONS.keys()
+    Path("a.toml").write_text("[definitions.a]\nregex = 'a'\n")
+    assert run("lint", "a.toml").exit_code == 2
+    others = {"gbnf", "lark", "json_schema", "structural_tag", "words"}
+    assert {*DIALECT_FLAGS, *EBNF_DIALECTS} | others == NOTATIONS.keys()

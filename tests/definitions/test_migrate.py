@@ -525,7 +525,7 @@ def test_what_lm_format_enforcer_does_with_a_schema() -> None:
         parser = type("UnionParser", (SimpleNamespace,), {})(parsers=[parser])
     with pytest.raises(UnsupportedError, match="nested too deeply"):
         migrate.from_lm_format_enforcer(parser)
-    with pytest.raises(DefinitionError, match="a int is no parser"):
+    with pytest.raises(DefinitionError, match="an int is no parser"):
         migrate.from_lm_format_enforcer(3)
 
 
@@ -543,7 +543,7 @@ def test_what_is_none_of_llguidances_is_refused(given: Any, format: str) -> None
 
 
 def test_arguments_of_xgrammar_that_are_none() -> None:
-    with pytest.raises(DefinitionError, match="a int is no regex"):
+    with pytest.raises(DefinitionError, match="an int is no regex"):
         migrate.from_xgrammar(5, "regex")
     as_json = migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=[", ", ": "])
     assert as_json == migrate.from_xgrammar(PERSON, "json_schema", any_whitespace=False, separators=(", ", ": "))

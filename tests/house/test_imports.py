@@ -85,7 +85,7 @@ ROOMS = {
     "compiler.grammar": (
         "compiler.automata compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer"
         " compiler.grammar.load compiler.grammar.parser compiler.patterns definitions grammars runtime.automaton"
-        " runtime.core runtime.grammar vocabulary"
+        " runtime.core runtime.grammar runtime.pushdown vocabulary"
     ),
     "compiler.scannerless": (
         "compiler.gbnf compiler.grammar compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.parser"

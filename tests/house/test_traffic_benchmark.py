@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 from pathlib import Path
 
 import pytest
 from judges.guides import EACH_BYTE, with_end
 from rich.console import Console
 
+from benchmarks.run import written
 from benchmarks.traffic.__main__ import show
 from benchmarks.traffic.recorder import Slow, Times
 from benchmarks.traffic.traffic import Setup, Traffic
@@ -30,6 +32,13 @@ def test_a_second_of_traffic(tmp_path: Path) -> None:
     assert len(found["slow"]) == sum(times["wall"]["count"] for times in found["times"].values())
     assert [indexes for _, indexes, _ in found["memory"]][-1] == 5
     assert len(show(Console(quiet=True), found | {"slow": found["slow"][:20]})) == 3
+
+
+def test_what_is_kept_is_json_in_short_lines() -> None:
+    kept = {"a b": ["x  [1]", None, True], "numbers": [*range(200)], "rows": [[1.5, "[ {\n"] * 20], "none": [[], {}]}
+    assert json.loads(written(kept)) == kept
+    assert max(map(len, written(kept["numbers"]).splitlines())) <= 118
+    assert written(Path("a")) == '"a"'
 
 
 def test_causes() -> None:

@@ -18,10 +18,10 @@ from ... import kernels
 from ...errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
 from ...kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
 from ...system.arguments import Integers, check_range, checked_rollback, checked_tokens, describe, integers
-from ...vocabulary.vocabulary import Vocabulary
+from ...vocabulary.vocabulary import Vocabulary, check_vocabulary
 from ..core.machine import Config
 from ..guide.guide import NO_TOKEN, Guide
-from ..index.index import Index
+from ..index.index import Index, check_index
 from ..rows.row_store import EOS_IDS, RowStore
 from .drafts import Drafts
 from .histories import Histories
@@ -58,6 +58,7 @@ class GuideBatch:
         *,
         max_rollback: int | None = None,
     ) -> None:
+        check_vocabulary(vocabulary)
         max_rollback = checked_rollback(max_rollback)
         self.vocabulary = vocabulary
         #: The masks by number, as `row_ids` gives them.
@@ -98,12 +99,14 @@ class GuideBatch:
 
         Raises
         ------
-        TokenBudgetError, UnsupportedError
+        ArgumentError, TokenBudgetError, UnsupportedError
             As a `Guide` does.
         VocabularyMismatchError
             For an index of another vocabulary; names the row. The batch stays as it is.
         """
         guide, index = (index, index.index) if isinstance(index, Guide) else (None, index)
+        if index is not None:
+            check_index(index)
         if index is not None and index.vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise VocabularyMismatchError(
                 f"the index belongs to {index.vocabulary!r}, the batch to {self.vocabulary!r}",

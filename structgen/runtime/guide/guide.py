@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import BitmaskError, RollbackError, TokenIdError
 from ...system.arguments import array_of, checked_rollback, checked_token, integer
 from ..core.machine import Config, Machine
+from ..index.index import check_index
 from ..index.token_budget import limited
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Guide:
 
     Raises
     ------
+    ArgumentError
+        For an index that is none.
     TokenBudgetError
         Where ``max_tokens`` is less than `Index.shortest`.
     UnsupportedError
@@ -78,6 +81,7 @@ class Guide:
     __slots__ = ("_config", "_given", "_index", "_machine", "_most", "_past", "_room", "_size", "_text", "_words")
 
     def __init__(self, index: Index, *, max_rollback: int | None = None, max_tokens: int | None = None) -> None:
+        check_index(index)
         self._most = max_rollback = checked_rollback(max_rollback)
         self._given = max_tokens
         self._index = index

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, UnsupportedError, VocabularyMismatchError
+from ...errors import ArgumentError, FormatError, UnsupportedError, VocabularyMismatchError
 from ...storage import columns
 from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
@@ -319,6 +319,13 @@ class Index:
                    relaxations=relaxations)  # fmt: skip
 
 
+def check_index(value: object) -> None:
+    """Raise `ArgumentError` for a definition, or anything else, in the place of an index."""
+    if not hasattr(value, "vocabulary") or not hasattr(value, "machine"):
+        remedy = "Compile one: sg.compile(definition, vocabulary)."
+        raise ArgumentError(f"an Index was expected, got {type(value).__name__}", remedy=remedy)
+
+
 def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:
     return Index.from_buffer(data, vocabulary, origin=origin, where="a pickled index")
 
@@ -333,7 +340,7 @@ def _vocabulary_for(
             where=where,
             remedy="Load it with the tokenizer it was compiled for, or compile it again.",
         )
-    vocabulary = given or Vocabulary.alive(fingerprint)
+    vocabulary = given if given is not None else Vocabulary.alive(fingerprint)
     if vocabulary is None:
         if "token_bytes" not in sections:
             raise VocabularyMismatchError(
