@@ -199,7 +199,7 @@ def forgetful() -> Iterator[None]:
     """Within it, optimistic decoding keeps nothing of the cache after a mistake."""
     from transformers.cache_utils import DynamicCache
 
-    from structgen.integrations.transformers import custom_generate
+    from structgen.integrations.transformers import caches, custom_generate
 
     class Forgetful(custom_generate._Reader):
         def __init__(self, model: Any, config: Any, model_kwargs: dict[str, Any], prompt: int) -> None:
@@ -208,7 +208,7 @@ def forgetful() -> Iterator[None]:
 
         def go_back(self, _: Any) -> None:
             self._length, self._kwargs = self._begin[0], dict(self._begin[1])
-            self._kwargs["past_key_values"] = DynamicCache(config=self._model.config)
+            self._kwargs[caches.name()] = DynamicCache(config=self._model.config)
             self._outputs = None
 
     with mock.patch.object(custom_generate, "_Reader", Forgetful):

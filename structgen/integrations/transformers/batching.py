@@ -5,7 +5,7 @@ processor as one ``int32`` for each token that is to be chosen, made on the host
 in a captured graph, `__call__` reads nothing else. Here the number is that of a mask in a pool on the device
 (`structgen.runtime.logits.devices`); the sequences are rows of one `GuideBatch`.
 
-The interface is that of transformers 5.23
+The interface is that of transformers 5.24
 (``transformers/generation/continuous_batching/cb_logits_processors.py``).
 """
 
@@ -298,7 +298,7 @@ def _text(state: Foreign) -> list[int]:
 
 
 def _insert(processor: ContinuousBatchingLogitsProcessor, processors: Foreign) -> None:
-    """Make a processor part of transformers' list, which takes none from outside (5.23)."""
+    """Make a processor part of transformers' list, which takes none from outside (5.24)."""
     from transformers.generation.continuous_batching.cb_logits_processors import (
         ContinuousBatchingLogitsProcessor as Interface,
     )

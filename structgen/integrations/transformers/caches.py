@@ -1,4 +1,4 @@
-"""Going back in a key-value cache of transformers 5.23, exactly: what comes then is what would have come before.
+"""Going back in a key-value cache of transformers 5.24, exactly: what comes then is what would have come before.
 
 | layers | go back by |
 |---|---|
@@ -13,6 +13,7 @@ they are refused.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import TypeAlias
 
@@ -24,6 +25,13 @@ Held: TypeAlias = "list[dict[str, Foreign] | None]"
 
 #: Layers that can't go back, by a part of their names.
 _FIXED = ("StaticSliding", "Indexed", "Linear")
+
+
+@lru_cache(maxsize=1)
+def name() -> str:
+    """What transformers calls the cache among arguments and outputs of models: ``cache`` from 5.24 on."""
+    output: Foreign = import_module("transformers.generation.utils").GenerateDecoderOnlyOutput
+    return "cache" if "cache" in output.__dataclass_fields__ else "past_key_values"
 
 
 def prepare(cache: Foreign) -> None:

@@ -168,7 +168,7 @@ def _optimistic(
 
 
 def _streamer() -> Foreign:
-    """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.23)."""
+    """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.24)."""
     caller: FrameType | None = sys._getframe(1)
     while caller is not None and caller.f_globals.get("__name__", "").startswith(__package__):
         caller = caller.f_back
@@ -329,16 +329,16 @@ class _Reader:
     def check_cache(self) -> None:
         """Have the cache remember what going back takes. Raises `UnsupportedError` where it can't."""
         if self._kwargs["use_cache"]:
-            caches.prepare(self._kwargs.get("past_key_values"))
+            caches.prepare(self._kwargs.get(caches.name()))
 
     def mark(self) -> tuple[int, dict[str, Foreign], caches.Held]:
         """Where the reader is, for `go_back`."""
-        return self._length, dict(self._kwargs), caches.held(getattr(self._outputs, "past_key_values", None))
+        return self._length, dict(self._kwargs), caches.held(getattr(self._outputs, caches.name(), None))
 
     def go_back(self, mark: tuple[int, dict[str, Foreign], caches.Held]) -> None:
         """Forget what was read after a mark."""
         length, self._kwargs, held = mark
-        cache = getattr(self._outputs, "past_key_values", None)
+        cache = getattr(self._outputs, caches.name(), None)
         if cache is not None and length < self._length:
             caches.go_back(cache, self._length - length, held)
         self._length = length
@@ -348,4 +348,4 @@ class _Reader:
         outputs: Foreign = import_module("transformers.generation.utils")
         encodes = self._model.config.is_encoder_decoder
         kind = outputs.GenerateEncoderDecoderOutput if encodes else outputs.GenerateDecoderOnlyOutput
-        return kind(sequences=ids, past_key_values=getattr(self._outputs, "past_key_values", None))
+        return kind(sequences=ids, **{caches.name(): getattr(self._outputs, caches.name(), None)})

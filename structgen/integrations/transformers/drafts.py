@@ -20,7 +20,7 @@ from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..local.draft import MOST_TOKENS, LocalDraft
 from ..local.reader import known
-from .caches import go_back, held, prepare, reaches
+from . import caches
 
 
 class TransformersDraft(LocalDraft):
@@ -77,7 +77,7 @@ class CausalReader:
             count = self._go_back(ids)
             self._ids = []  # should the model raise, nothing is known to be there
             new = torch.tensor([list(ids[count:])], device=self._model.device)
-            outputs = self._model(new, past_key_values=self._cache, use_cache=True, **self._options)
+            outputs = self._model(new, use_cache=True, **{caches.name(): self._cache}, **self._options)
             self._ids = list(ids)
             scores: NDArray[np.float32] = outputs.logits[0, -1].to("cpu", torch.float32).numpy()
             return scores
@@ -93,15 +93,15 @@ class CausalReader:
 
     def _is_prepared(self) -> bool:
         try:
-            prepare(self._cache)
+            caches.prepare(self._cache)
         except UnsupportedError:
             return False
         return True
 
     def _take_back(self, count: int) -> bool:
         """Whether so many ids could be taken back."""
-        if count and not (self._can_go_back and reaches(self._cache, count)):
+        if count and not (self._can_go_back and caches.reaches(self._cache, count)):
             return False
         if count:
-            go_back(self._cache, count, held(self._cache))
+            caches.go_back(self._cache, count, caches.held(self._cache))
         return True

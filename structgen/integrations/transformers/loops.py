@@ -8,7 +8,7 @@ A processor sees ids and scores, and no more. For most calls that is enough; two
   assistant, whose ids mean other tokens.
 
 Both are known to the loop, a few frames up the stack (``GenerationMixin._sample``, ``_beam_search`` and
-``_assisted_decoding`` of transformers 4.48 to 5.23). Where none of them is found, as in a loop of someone's own, the
+``_assisted_decoding`` of transformers 4.48 to 5.24). Where none of them is found, as in a loop of someone's own, the
 call counts as plain decoding, in which no token is dropped. Looking costs about a microsecond.
 """
 
@@ -23,11 +23,12 @@ from types import FrameType
 #: The modules of the loops, and of assistants.
 LOOPS, _CANDIDATES = "transformers.generation.utils", "transformers.generation.candidate_generator"
 
-#: From a processor up to the ``generate`` of the target there are nine, where an assistant decodes.
+#: From a processor up to the ``generate`` of the target there are a dozen, where an assistant decodes.
 _MOST_FRAMES = 32
 
-#: An assistant's ``generate`` is called so far below the module of its candidates, at most.
-_ABOVE = 4
+#: An assistant's ``generate``, which has a decorator for each argument that is called otherwise now, is called so far
+#: below the module of its candidates, at most.
+_ABOVE = 8
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def calling_loop() -> Loop:
             elif name == "generate" and not writing:
                 left = min(left, _ABOVE)
         elif module == _CANDIDATES:
-            writing = True
+            writing, left = True, _MOST_FRAMES
             generator = frame.f_locals.get("self")
             foreign = foreign or getattr(generator, "assistant_tokenizer", None) is not None
         frame = frame.f_back

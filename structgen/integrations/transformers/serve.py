@@ -1,6 +1,6 @@
 """``transformers serve`` with tools and formats: ``python -m structgen.integrations.transformers.serve``.
 
-transformers 5.23 renders a request's ``tools`` into the prompt, and reads calls back for models with a response
+transformers 5.24 renders a request's ``tools`` into the prompt, and reads calls back for models with a response
 template; ``tool_choice``, ``parallel_tool_calls`` and ``response_format`` it ignores, and nothing keeps a reply to
 the tools. Here the handler of ``/v1/chat/completions`` is replaced by one that compiles what is asked for, hands
 ``generate`` a `LogitsProcessor`, and reads replies with tools or reasoning by a `ToolCallReader`, and that of
