@@ -86,9 +86,9 @@ class WalkedRows:
         self.visits = 0
         #: By numbers of rows, as `_Row` has them.
         self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
-        vocabulary, residuals = lexeme_masks.vocabulary, lexeme_masks.residuals
-        #: By residual list: the least depth of its nodes in the trie.
-        self._depths = LazyTable(lambda number: int(vocabulary.trie.depth[residuals[number]].min()))
+        trie, residuals = lexeme_masks.vocabulary.trie, lexeme_masks.residuals
+        #: By residual list: the least depth of its nodes in the trie. A file may have a list without any.
+        self._depths = LazyTable(lambda number: int(trie.depth[residuals[number]].min(initial=trie.max_depth)))
 
     def clear(self) -> None:
         """Forget all rows."""
