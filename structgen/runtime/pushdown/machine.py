@@ -137,8 +137,10 @@ class PushdownMachine(StackMachine[Thread]):
         return self.stacks.steps
 
     def belong_to(self, lock: Lock, steps: StepMeter) -> None:
-        """Be part of another machine: its lock is held wherever this one's would be, and passed on by walks; its steps
-        pay for work here."""
+        """Be part of another machine, whose steps pay for work here.
+
+        Its lock is held wherever this one's would be, and passed on by walks.
+        """
         self._lock = self.rows.lock = lock
         self.stacks.steps = steps
 

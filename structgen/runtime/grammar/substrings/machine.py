@@ -139,7 +139,7 @@ class SubstringMachine:
         return len(self.rows)
 
     def belong_to(self, lock: Lock, steps: StepMeter) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be: it has none, nor long steps."""
+        """Be part of another machine, whose lock is held wherever this one's would be: it has none."""
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """Where a byte leads; nothing where it leads nowhere."""

@@ -42,6 +42,9 @@ _Sequence: TypeAlias = tuple[tuple[int, int], ...]
 #: What a walk counts as, of a step's work, besides where it leads.
 _UNITS = 16
 
+#: Bytes of what is remembered of walks.
+_MOST_BYTES = 64 << 20
+
 #: Where a token ends.
 _ROOT: Nodes = np.zeros(1, np.int32).tobytes()
 
@@ -78,7 +81,7 @@ class PopCosts:
         self.steps = StepMeter()
         self.work = 0
         self._known: Memo[Entry, _Known] = Memo(MEMO_ENTRIES)
-        self._walked: Memo[Entry, tuple[Costs, list[_Sequence]]] = Memo(MEMO_ENTRIES)
+        self._walked: Memo[Entry, tuple[Costs, list[_Sequence]]] = Memo(_MOST_BYTES, _bytes_of)
 
     def distances(
         self, sets: Iterable[Iterable[list[int]]], cells: NDArray[np.int64], most: int
@@ -183,7 +186,7 @@ class PopCosts:
         if found is None:
             found = self._walked[entry] = self._walk(*entry)
             self.spend(_UNITS + sum(map(len, found[1])))
-            self.look(300 * len(found[1]) + sum(map(len, found[0])))
+            self.look(_bytes_of(found))
         return found
 
     def _walk(self, state: int, count: int, nodes: Nodes) -> tuple[Costs, list[_Sequence]]:
@@ -245,6 +248,12 @@ class _Solution:
                 costs = after
             changed |= _lower(own, costs, most)
         return changed
+
+
+def _bytes_of(walked: tuple[Costs, list[_Sequence]]) -> int:
+    """About the bytes that are remembered of a walk."""
+    left, sequences = walked
+    return 300 * (1 + len(sequences)) + sum(map(len, left))
 
 
 def _lower(costs: Costs, by: Costs, most: int, more: int = 0) -> bool:
