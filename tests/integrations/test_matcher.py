@@ -85,7 +85,8 @@ def test_a_step_of_too_much_work_ends_the_text(
 
 
 def test_what_must_follow_is_nothing_where_that_takes_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends = sg.Grammar('start: s "!!"\ns: "a" s | "a" s "b" s | "a" s "b" s "b" s | "c"', lexer="basic", ambiguity="all")
+    rules = 's: "a" s | "a" s "b" s | "a" s "b" s "b" s | "c"'
+    ends = sg.Grammar(f'start: s "!!"\n{rules}', lexer="basic", ambiguity="all")
     matcher = Matcher(sg.compile(ends, VOCABULARY, eager=False))
     for token in b"aaac!":
         assert matcher.accept(token)
