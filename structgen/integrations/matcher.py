@@ -203,8 +203,14 @@ class Matcher:
         self._stopped = tokens
 
     def forced_text(self) -> str:
-        """The characters that must follow, whole ones; empty where there are none, or one has only begun."""
-        return "" if self.is_terminated() else whole_characters(self._guide.forced_bytes()) or ""
+        """The characters that must follow, whole ones.
+
+        Empty where there are none, where one has only begun, and where to look for them takes too much work.
+        """
+        try:
+            return "" if self.is_terminated() else whole_characters(self._guide.forced_bytes()) or ""
+        except BudgetExceededError:
+            return ""
 
     def __repr__(self) -> str:
         return f"<Matcher {'terminated' if self.is_terminated() else 'open'} {self._guide!r}>"

@@ -104,6 +104,8 @@ DEFINITIONS: dict[str, sg.Definition | Program] = {
     "ambiguous": sg.Grammar('start: a+\na: "a" | "a" "a" | "(" a ")"\n%ignore " "', ambiguity="all"),
     "definitions": sg.Grammar(REPLY, definitions={"PERSON": PERSON, "DATE": sg.Regex(r"\d{4}-\d\d(-\d\d)?")}),
     "budgets": sg.Grammar('start: a "c" b\na[max_tokens=3, suffix=";"]: /[ab;]*/\nb[max_tokens=2]: /[^n]+/'),
+    "budget of a tree": sg.Grammar('start: "<" a ">"\na[max_tokens=4]: %json {"type": "array", "maxItems": 40}'),
+    "distinct in a grammar": sg.Grammar('start: "<" a ">"\na: %json {"type": "array", "uniqueItems": true}'),
     "tokens": of_tokens(),
 }
 
@@ -236,12 +238,12 @@ def damage_sections(
 ) -> tuple[str, bytes]:
     """One or two sections damaged, or left out, or exchanged; or those of a file within the file."""
     sections = dict(sections)
-    inner = [name for name in sections if name.startswith("inner_")]
+    inner = [name for name in sections if name.startswith(("inner_", "definition"))]
     if inner and random.random() < 0.5:
         name = random.choice(inner)
         kind, data = damage_sections(*unpack(sections[name].data), declared, random)
         return kind, pack(meta, {**sections, name: np.frombuffer(data, np.uint8)})
-    names = [name for name in sections if name not in inner]
+    names = [name for name in sections if name not in inner] or inner
     kind = random.choice(("left out", "exchanged", *[random.choice(KINDS)] * 31))
     if kind == "left out":
         del sections[random.choice(names)]
@@ -249,7 +251,7 @@ def damage_sections(
         one, other = random.choice(names), random.choice(names)
         sections[one], sections[other] = sections[other], sections[one]
     else:
-        for name in random.sample(names, random.choice((1, 1, 1, 2))):
+        for name in random.sample(names, min(len(names), random.choice((1, 1, 1, 2)))):
             sections[name] = damaged(sections[name], *declared.of(sections[name]), kind, random)
     return kind, pack(meta, sections)
 
@@ -342,8 +344,8 @@ def rows(index: sg.Index, random: Random) -> None:
                     allowed(places.pool.dense(row), index.vocabulary.size)
                 places.decide(residual, state, (random.choice(states),))
         for _, inner in machine.embedded.definitions:
-            if isinstance(inner, PushdownMachine):
-                _decide(inner, random)
+            if isinstance(inner, PushdownMachine | DistinctMachine):
+                _decide(inner.inner if isinstance(inner, DistinctMachine) else inner, random)
             for residual in pick(range(len(inner.rows.residuals)), k=4):
                 for row in inner.decide(inner.start_threads, residual)[0]:
                     allowed(inner.pool.dense(row), index.vocabulary.size)

@@ -31,6 +31,7 @@ DEFINITIONS: dict[str, sg.Definition] = {
     "schema": sg.JsonSchema(SCHEMAS["schema"]),
     "gbnf": sg.Gbnf('root ::= "a" root "b" | "c"'),
     "lark": sg.Grammar(GRAMMARS["statements"][0]),
+    "definition": sg.Grammar('start: "b" X', definitions={"X": sg.Gbnf('root ::= "a"+')}),
 }
 
 
@@ -102,6 +103,21 @@ def test_the_same_of_shared_rows(gaps: list[int]) -> None:
     damaged = SharedMasks.from_sections(good.to_sections() | damage, VOCABULARY, "here")
     with pytest.raises(sg.errors.FormatError, match="residual list"):
         damaged.residuals[0]
+
+
+def test_lists_without_nodes_are_no_error_of_a_step() -> None:
+    """Those of a grammar with definitions, whose masks go through them by the depths of their nodes."""
+
+    def change(meta: dict[str, Any], sections: Sections) -> None:
+        assert sections["resume_gaps"].size
+        sections["resume_start"] = np.zeros_like(sections["resume_start"])
+        sections["resume_gaps"] = sections["resume_gaps"][:0]
+
+    guide = sg.Guide(opened("definition", change))
+    for byte in b"baa":
+        guide.bitmask()
+        assert guide.advance(byte)
+    assert guide.is_accepting()
 
 
 # -- moves -----------------------------------------------------------------------------------------------------------

@@ -84,6 +84,19 @@ def test_a_step_of_too_much_work_ends_the_text(
         caplog.clear()
 
 
+def test_what_must_follow_is_nothing_where_that_takes_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = 's: "a" s | "a" s "b" s | "a" s "b" s "b" s | "c"'
+    ends = sg.Grammar(f'start: s "!!"\n{rules}', lexer="basic", ambiguity="all")
+    matcher = Matcher(sg.compile(ends, VOCABULARY, eager=False))
+    for token in b"aaac!":
+        assert matcher.accept(token)
+    with monkeypatch.context() as bounded:
+        bounded.setattr(budget, "MOST_STEP_WORK", 0)
+        assert matcher.forced_text() == ""
+    assert not matcher.is_terminated()
+    assert matcher.forced_text() == "!"
+
+
 def test_a_token_that_has_to_fit_is_named() -> None:
     matcher = Matcher(INDEX)
     with pytest.raises(errors.TokenIdError, match=r"token 120 is not allowed .*request 7"):

@@ -86,7 +86,10 @@ def budgeted_lexemes(
 
 
 def _definition(terminal: Terminal, machine: PushdownMachine, most: int, meter: Meter) -> BudgetedDefinition:
-    found = BudgetedDefinition(machine, most)
+    try:
+        found = BudgetedDefinition(machine, most)
+    except UnsupportedError as error:
+        raise UnsupportedError(error.what, where=f"terminal {terminal.name}", remedy=error.remedy) from None
     if found.check(meter) > most:
         raise UnsupportedError(
             f"max_tokens={most}, and the shortest text takes more tokens",

@@ -411,8 +411,17 @@ class GuideBatch:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_accepting(self) -> NDArray[np.bool_]:
-        """Which rows are complete, so that an EOS id is allowed; ``bool[batch]``."""
-        return np.array([self.automaton.is_accepting(c) for c in self._histories.here().tolist()], np.bool_)
+        """Which rows are complete, so that an EOS id is allowed; ``bool[batch]``.
+
+        Not one of which that takes too much work to tell; `errors` says so.
+        """
+        found = np.zeros(len(self), np.bool_)
+        for row, config in enumerate(self._histories.here().tolist()):
+            try:
+                found[row] = self.automaton.is_accepting(config)
+            except StructgenError as error:
+                self.errors[row] = error
+        return found
 
     def is_finished(self) -> NDArray[np.bool_]:
         """Which rows have accepted an EOS id; ``bool[batch]``. A row without an index never has."""

@@ -159,7 +159,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
 
     def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
-        for alike in self._candidates(byte_state):
+        candidates = iter(self._candidates(byte_state))
+        while (alike := self.steps.measured(next, candidates, None)) is not None:
             after = self.steps.measured(self._follow_byte, byte_state, alike[0])
             if after:
                 for byte in alike:
@@ -171,6 +172,9 @@ class InternedMachine(CompiledMachine, Generic[T]):
 
     def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
+        return self.steps.measured(self._may_stop, byte_state)
+
+    def _may_stop(self, byte_state: tuple[T, ...]) -> bool:
         return self.may_end(byte_state) or bool(self._tokens(byte_state))
 
     def advance(self, config: Configuration[T], token_id: int) -> Configuration[T] | None:
@@ -284,7 +288,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def match(self, data: bytes) -> Match:
         """Follow a text as far as it goes. (Tokens without bytes are no part of a text.)"""
         consumed, threads = self._followed(self._start.threads, data)
-        can_end = self.may_end(threads)
+        can_end = self.steps.measured(self.may_end, threads)
         expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)
 

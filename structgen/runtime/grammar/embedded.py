@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...budget import Meter
+from ...budget import Meter, StepMeter
 from ...errors import FormatError
 from ...progress import Progress, silent
 from ...storage import columns
@@ -101,8 +101,8 @@ class InnerMachine(Protocol):
     def max_tokens(self) -> int | None:
         """How many tokens have a byte of the text at most, if that is bounded."""
 
-    def belong_to(self, lock: Lock) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be."""
+    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
+        """Be part of another machine: its lock is held wherever this one's would be, its steps pay for work here."""
 
     def step(self, threads: Inner, byte: int) -> Inner:
         """Where a byte leads; nothing where it leads nowhere."""
@@ -164,8 +164,8 @@ class BudgetedLexeme:
     def _give_way(self) -> None:
         self._lock.give_way()
 
-    def belong_to(self, lock: Lock) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be."""
+    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
+        """Be part of another machine, whose lock is held wherever this one's would be; a step here is a look-up."""
         self._lock = lock
 
     @property

@@ -119,7 +119,7 @@ class GrammarMachine(InternedMachine[Thread]):
         self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
         super().__init__(vocabulary, (self._reader.start,), filled=filled, lock=Lock(Rank.MACHINE))
         for machine in self._inner:
-            machine.belong_to(self._lock)
+            machine.belong_to(self._lock, self.steps)
 
     def lexemes(self) -> LexemeAutomaton | None:
         """The lexer's automaton; None where definitions or whole tokens stand in a text, too."""

@@ -86,9 +86,13 @@ class WalkedRows:
         self.visits = 0
         #: By numbers of rows, as `_Row` has them.
         self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
-        vocabulary, residuals = lexeme_masks.vocabulary, lexeme_masks.residuals
         #: By residual list: the least depth of its nodes in the trie.
-        self._depths = LazyTable(lambda number: int(vocabulary.trie.depth[residuals[number]].min()))
+        self._depths = LazyTable(self._find_depth)
+
+    def _find_depth(self, residual: int) -> int:
+        trie = self._lexeme_masks.vocabulary.trie
+        # A file may have a list without nodes.
+        return int(trie.depth[self._lexeme_masks.residuals[residual]].min(initial=trie.max_depth))
 
     def clear(self) -> None:
         """Forget all rows."""

@@ -136,9 +136,13 @@ class PushdownMachine(StackMachine[Thread]):
         """Counts the work of steps: threads, frames and members of forks that these come by."""
         return self.stacks.steps
 
-    def belong_to(self, lock: Lock) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be, and passed on by walks."""
+    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
+        """Be part of another machine, whose steps pay for work here.
+
+        Its lock is held wherever this one's would be, and passed on by walks.
+        """
         self._lock = self.rows.lock = lock
+        self.stacks.steps = steps
 
     def names_tokens(self) -> bool:
         """Whether some edges take tokens, or bounds count them."""

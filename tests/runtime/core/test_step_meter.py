@@ -12,6 +12,7 @@ import structgen as sg
 from structgen import budget
 from structgen.budget import StepMeter
 from structgen.errors import BudgetExceededError
+from structgen.runtime.pushdown.distances import budgeted
 
 #: Two sets of rules that can each be read in many ways, none of which the search for growth finds.
 ENDS = 'start: s\ns: "a" s | "a" s "b" s | "a" s "b" s "b" s | "c"'
@@ -27,6 +28,21 @@ METERED: dict[str, tuple[sg.Definition, bytes, int]] = {
     ),
     "a grammar's schema": (
         sg.Grammar('start: ("a" | "b" s)+ "!"\ns: %json {"type": "object"}'), b'b{"a":1}' * 3, 12
+    ),
+    "a grammar's GBNF": (
+        sg.Grammar(
+            'start: "<" X ">"',
+            definitions={"X": sg.Gbnf('root ::= x+\nx ::= "a" x* "b"? | "b" x? "a"? | "ab" x? x? "b"')},
+        ), b"<a" + b"ba" * 60, 50,
+    ),
+    "a grammar's distinct items": (
+        sg.Grammar(
+            'start: "<" X ">"',
+            definitions={"X": sg.JsonSchema({"items": {"enum": [*range(10, 60)]}, "uniqueItems": True})},
+        ), b"<[" + b",".join(b"%d" % i for i in range(10, 59)) + b",", 100,
+    ),
+    "a budget of tokens": (
+        sg.Grammar('start: "<" a ">"\na[max_tokens=90]: %json {"type": "array"}'), b'<[[[1,"a"],{"a":[]},[[', 50
     ),
     "distinct items": (
         sg.JsonSchema({"type": "array", "items": {"enum": [*range(10, 60)]}, "uniqueItems": True}),
@@ -81,6 +97,41 @@ def test_texts_are_metered_as_tokens_are(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(budget, "MOST_STEP_WORK", 1_000)
     with pytest.raises(BudgetExceededError, match="1,000 units of work"):
         index.match(text)
+
+
+def test_a_stored_index_takes_no_more_than_was_taken_to_compile_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The costs of its definition are found anew by the first step, which may take no more than others."""
+    schema = '{"type": "array", "items": {"$ref": "#"}, "maxItems": 90}'
+    grammar = sg.Grammar(f"start: a\na[max_tokens=200]: %json {schema}")
+    for module in (budgeted, budget):
+        monkeypatch.setattr(module, "MOST_STEP_WORK", 3_000)
+    with pytest.raises(BudgetExceededError, match=r"3,000 units of work \(counting the tokens of a definition\)"):
+        sg.compile(grammar, BYTES, eager=False)
+    for module in (budgeted, budget):
+        monkeypatch.setattr(module, "MOST_STEP_WORK", 100_000)
+    index = sg.Index.from_buffer(sg.compile(grammar, BYTES, eager=False).to_bytes(), BYTES)
+    guide = sg.Guide(index)
+    assert allowed(guide) == [ord("[")]
+    assert guide.advance(ord("["))
+
+
+def test_what_is_asked_between_steps_is_metered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What must follow, and whether texts are complete: of a row of a batch it is an error of that row alone."""
+    definition, text, _ = METERED["ambiguous grammar"]
+    index = sg.compile(definition, BYTES, eager=False)
+    batch, guide = sg.GuideBatch(BYTES, [index, sg.compile(sg.Regex("a*"), BYTES)]), sg.Guide(index)
+    for byte in text[:80]:
+        assert guide.advance(byte)
+        assert batch.advance([byte, ord("a")]).all()
+    with monkeypatch.context() as bounded:
+        bounded.setattr(budget, "MOST_STEP_WORK", 0)
+        with pytest.raises(BudgetExceededError):
+            guide.forced_bytes()
+        with pytest.raises(BudgetExceededError):
+            guide.is_accepting()
+        assert batch.is_accepting().tolist() == [False, True]
+        assert isinstance(batch.errors[0], BudgetExceededError)
+    assert batch.is_accepting().tolist() == [guide.is_accepting(), True]
 
 
 def test_work_of_other_threads_and_of_what_is_no_step_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

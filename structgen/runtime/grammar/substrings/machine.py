@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ....budget import Meter
+from ....budget import Meter, StepMeter
 from ....errors import VocabularyError
 from ....progress import Progress, silent
 from ....storage import columns
@@ -138,7 +138,7 @@ class SubstringMachine:
         """How many partial masks there are so far."""
         return len(self.rows)
 
-    def belong_to(self, lock: Lock) -> None:
+    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
         """Be part of another machine, whose lock is held wherever this one's would be: it has none."""
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ....budget import Meter
-from ....errors import FormatError, UnsupportedError
+from ....budget import MOST_STEP_WORK, Meter, StepMeter
+from ....errors import BudgetExceededError, FormatError, UnsupportedError
 from ....progress import Progress, silent
 from ....storage import columns
 from ....storage.columns import Column, Field
@@ -30,6 +30,9 @@ _SECTION = Column("definition", "u1", mapped=True)
 
 #: Places for which it is remembered which tokens are in time, half a megabyte each at most with Llama-3's vocabulary.
 _MOST_PLACES = 16
+
+#: What the meter is told.
+_DOING = "counting the tokens of a definition"
 
 #: The state of the thread that counts: its count is how many tokens are left. It comes before the others.
 _LEFT = -3
@@ -68,19 +71,28 @@ class BudgetedDefinition:
         self._costs = PopCosts(machine.rows, lambda _: machine.rows.lock.give_way())
         self._known: Memo[tuple[tuple[Thread, ...], bytes, int], NDArray[np.int32]] = Memo(_MOST_PLACES)
 
-    def belong_to(self, lock: Lock) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be."""
-        self._machine.belong_to(lock)
+    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
+        """See `PushdownMachine`."""
+        self._machine.belong_to(lock, steps)
+        self._costs.steps = steps
 
     def check(self, meter: Meter) -> int:
-        """The fewest tokens of a text, ``max_tokens + 1`` for more; what that takes is counted."""
+        """The fewest tokens of a text, ``max_tokens + 1`` for more; what that takes is counted.
 
+        The first step over an index that was stored counts them anew. So it must not take more than a step may.
+        """
         walked = 0
 
         def look(nbytes: int) -> None:
             nonlocal walked
             walked += nbytes
-            meter.check_memory(walked, "counting the tokens of a definition")
+            meter.check_memory(walked, _DOING)
+            if costs.work > MOST_STEP_WORK:
+                raise BudgetExceededError(
+                    f"a step would take more than {MOST_STEP_WORK:,} units of work",
+                    where=_DOING,
+                    remedy="Use a smaller max_tokens, or have items and members counted less far.",
+                )
 
         assert self.max_tokens is not None
         costs = PopCosts(self.rows, look)

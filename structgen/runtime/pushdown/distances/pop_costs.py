@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ....budget import StepMeter
 from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES
 from ..partial_masks import StateMasks
@@ -37,6 +38,12 @@ Costs: TypeAlias = dict[Nodes, int]
 
 #: States with their counts in place of one, the upper ones first.
 _Sequence: TypeAlias = tuple[tuple[int, int], ...]
+
+#: What a walk counts as, of a step's work, besides where it leads.
+_UNITS = 16
+
+#: Bytes of what is remembered of walks.
+_MOST_BYTES = 64 << 20
 
 #: Where a token ends.
 _ROOT: Nodes = np.zeros(1, np.int32).tobytes()
@@ -59,13 +66,22 @@ class PopCosts:
         held by whoever asks for costs, and passed on within walks: only what is whole is kept.
     look:
         Called in long work with the bytes that it takes; may raise.
+
+    Attributes
+    ----------
+    steps:
+        Counts the work of a step. Nothing is bounded until it is that of a machine.
+    work:
+        What was looked at so far: costs, and places that walks lead to.
     """
 
     def __init__(self, rows: StateMasks, look: Callable[[int], object]) -> None:
         self._rows = rows
         self.look = look
+        self.steps = StepMeter()
+        self.work = 0
         self._known: Memo[Entry, _Known] = Memo(MEMO_ENTRIES)
-        self._walked: Memo[Entry, tuple[Costs, list[_Sequence]]] = Memo(MEMO_ENTRIES)
+        self._walked: Memo[Entry, tuple[Costs, list[_Sequence]]] = Memo(_MOST_BYTES, _bytes_of)
 
     def distances(
         self, sets: Iterable[Iterable[list[int]]], cells: NDArray[np.int64], most: int
@@ -141,6 +157,11 @@ class PopCosts:
         )
         return np.fromiter(found, np.int64, len(places))
 
+    def spend(self, work: int) -> None:
+        """Count work. Raises `BudgetExceededError` in a step that has none left."""
+        self.work += work
+        self.steps.spend(work)
+
     def _of(self, entry: Entry, most: int) -> Costs:
         """The costs of an entry, all those of up to so many tokens."""
         known = self._known.get(entry)
@@ -148,6 +169,7 @@ class PopCosts:
 
     def _leave(self, state: int, count: int, before: Costs, after: Costs, most: int) -> None:
         """Add what it costs to leave a state that is entered at such costs."""
+        self.spend(1 + len(before))
         for nodes, cost in before.items():
             _lower(after, self._of((state, count, nodes), most - cost), most, cost)
 
@@ -163,7 +185,8 @@ class PopCosts:
         found = self._walked.get(entry)
         if found is None:
             found = self._walked[entry] = self._walk(*entry)
-            self.look(300 * len(found[1]) + sum(map(len, found[0])))
+            self.spend(_UNITS + sum(map(len, found[1])))
+            self.look(_bytes_of(found))
         return found
 
     def _walk(self, state: int, count: int, nodes: Nodes) -> tuple[Costs, list[_Sequence]]:
@@ -216,6 +239,7 @@ class _Solution:
         for sequence in sequences if most else ():
             costs: Costs = {_ROOT: 1}
             for state, count in sequence:
+                self._costs.spend(2 + 2 * len(costs))
                 after: Costs = {}
                 for nodes, cost in costs.items():
                     callee = state, count, nodes
@@ -224,6 +248,12 @@ class _Solution:
                 costs = after
             changed |= _lower(own, costs, most)
         return changed
+
+
+def _bytes_of(walked: tuple[Costs, list[_Sequence]]) -> int:
+    """About the bytes that are remembered of a walk."""
+    left, sequences = walked
+    return 300 * (1 + len(sequences)) + sum(map(len, left))
 
 
 def _lower(costs: Costs, by: Costs, most: int, more: int = 0) -> bool:

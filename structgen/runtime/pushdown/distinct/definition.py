@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ....budget import StepMeter
 from ....system.locks import Lock
 from ....system.types import JsonMap, Sections
 from ....vocabulary.vocabulary import Vocabulary
@@ -37,10 +38,10 @@ class DistinctInnerMachine(DistinctMachine):
         """What was decided of masks."""
         return self.inner.rows
 
-    def belong_to(self, lock: Lock) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be."""
+    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
+        """See `PushdownMachine`."""
         self._lock = lock
-        self.inner.belong_to(lock)
+        self.inner.belong_to(lock, steps)
 
     def step(self, threads: tuple[Place, ...], byte: int) -> tuple[Place, ...]:
         """Where a byte leads, if the text can be completed then."""
