@@ -128,11 +128,10 @@ def _given_in_terminal(
         if definition.is_term and definition.tree is not None:
             names = definition.tree.scan_values(lambda each: getattr(each, "name", each) in declared)
             if (inner := next((getattr(each, "name", each) for each in names), None)) is not None:
-                written = blanked(places.written)
-                holder = f"the terminal {name}" if name in written else "a suffix or a stop"
-                held = f"{inner}, which is no text for a lexer" if inner in written else "what is no text for a lexer"
+                holder = f"the terminal {name}" if name in places.written else "a suffix or a stop"
                 return DefinitionError(
-                    f"{holder} holds {held}: a special token, a schema, or another definition",
+                    f"{holder} holds {inner}, which is no text for a lexer: a special token, a schema, or"
+                    " another definition",
                     where=_joined(places.of_definition(name), f"terminal {name}"),
                     remedy="Name it in a rule; names of rules are in small letters.",
                 )
