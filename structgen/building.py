@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from .budget import Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from .definitions.token_sets import tokens_of
-from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
+from .errors import DefinitionError, EmptyLanguageError, GrammarWarning, StructgenError
 from .runtime.automaton.machine import AutomatonMachine
 from .runtime.core.machine import CompiledMachine
 from .runtime.grammar.embedded import Embedded, InnerMachine, TokenRange
@@ -225,7 +226,7 @@ def _program(
 
         inner = InnerPrograms(_within(definition), compile_inner)
         program = compile_rules_over_bytes(definition, meter, inner)
-        inner.check_asked(name for name, _ in definition.definitions)
+        inner.check_asked(name for name, _ in definition.definitions if name not in definition.marked.references)
         return program, tuple(relaxed)
     from .compiler.patterns.compiler import regex_program
 
@@ -274,9 +275,21 @@ def _within(
     """The definitions within a grammar, by the names of terminals; of those in its text the ``used`` ones."""
     marked = definition.marked
     inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}
-    inner |= {name: JsonSchema(text) for name, text in marked.schemas.items() if used is None or name in used}
+    for name, text in marked.schemas.items():
+        if used is None or name in used:
+            with _placed(definition, name):
+                inner[name] = JsonSchema(text)
     inner |= {name: definition.within(text) for name, text in marked.grammars.items() if used is None or name in used}
-    return inner | dict(definition.definitions)
+    return inner | {name: each for name, each in definition.definitions if used is None or name in used}
+
+
+@contextmanager
+def _placed(definition: Grammar, name: str) -> Iterator[None]:
+    """Have errors say where a grammar has a definition or a token, by the name of a terminal."""
+    try:
+        yield
+    except StructgenError as error:
+        raise definition.marked.placed(error, name, definition.text) from error
 
 
 def _embedded(
@@ -290,13 +303,15 @@ def _embedded(
     marked = definition.marked
     number = {name: t for t, name in enumerate(tables.terminals)}
     for name, _ in definition.definitions:
-        if name not in number or name in marked.schemas or name in marked.tokens or name in marked.grammars:
+        unused = name not in number and name not in marked.references  # a rule that no text takes may have it
+        if unused or name in marked.schemas or name in marked.tokens or name in marked.grammars:
             raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
     definitions: dict[str, PushdownMachine] = {}
     relaxed: list[str] = []
     notes: list[str] = []
     for name, each in _within(definition, number).items():
-        program, relaxations = _program(each, None, meter, keeps_sets=_is_spelled(vocabulary))
+        with _placed(definition, name):
+            program, relaxations = _program(each, None, meter, keeps_sets=_is_spelled(vocabulary))
         # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
         if program.returns[program.start] and not (isinstance(each, Grammar) and program.leave_out_empty()):
             raise DefinitionError(
@@ -310,7 +325,8 @@ def _embedded(
     machines |= substrings(definition, vocabulary, meter)
     tokens: list[TokenRange] = []
     for name, mark in marked.tokens.items():
-        ranges = tokens_of(mark, vocabulary) if name in number else []
+        with _placed(definition, name):
+            ranges = tokens_of(mark, vocabulary) if name in number else []
         tokens += (TokenRange(*each, number[name]) for each in ranges)
         # Sets have none of these: it is one by its name, or by its id alone.
         if any(each[0] in vocabulary.eos_ids for each in ranges):

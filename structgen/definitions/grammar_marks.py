@@ -12,7 +12,7 @@ import json
 import re
 from typing import NamedTuple
 
-from ..errors import BudgetExceededError, DefinitionError
+from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from .token_sets import ids_of
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
@@ -89,6 +89,16 @@ class MarkedText(NamedTuple):
     structured: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
+    def placed(self, error: StructgenError, name: str, written: str) -> StructgenError:
+        """An error of what a terminal stands for, with the line of the text, as it was ``written``."""
+        found = {**self.tokens, **self.schemas, **self.grammars, **self.references}.get(name)
+        if found is None:
+            place = f"definition {name}"
+        else:
+            keyword = "%json" if name in self.schemas else "%lark" if name in self.grammars else found
+            place = f"{line_of(found, written)}{'' if name in self.tokens else f': {keyword}'}"
+        return error.within(f"{place} " if error.where.startswith("/") else place)
+
 
 def read_marks(text: str) -> MarkedText:
     """Take the marks out of a grammar's text.
@@ -154,6 +164,40 @@ def read_marks(text: str) -> MarkedText:
     return MarkedText(
         "".join(parts) + declares, tokens, schemas, grammars, references, tuple(structured), tuple(options)
     )
+
+
+def with_names(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """A grammar with ``@name`` in place of each ``%json`` and ``%lark``, and the schemas and the grammars by name.
+
+    Raises `DefinitionError` for a schema that is no JSON object, `BudgetExceededError` for a text without end.
+    """
+    schemas: dict[str, str] = {}
+    grammars: dict[str, str] = {}
+    if "%json" not in text and "%lark" not in text:
+        return text, schemas, grammars
+    if len(text) > _MOST_CHARACTERS:
+        raise _too_large()
+    names, parts, written, at = _Names(text.upper()), list[str](), 0, 0
+    while (found := _PIECE.search(text, at)) is not None and found["unclosed"] is None:
+        at = found.end()
+        if found["lark"] is not None:
+            value, at = _braces(text, at)
+            name = names.of("LARK", value)
+            grammars[name] = value
+        elif found["json"] is None:
+            continue
+        else:
+            keyword = found["json"].strip()
+            value, at = _json(text, at, keyword)
+            if keyword != "%json":
+                continue
+            name = names.of("JSON", value)
+            schemas[name] = value
+        if len(parts) > _MOST_MARKS:
+            raise _too_large()
+        parts.append(f"{text[written : found.start()]} @{name} {_lines(text[found.start() : at])}")
+        written = at
+    return "".join([*parts, text[written:]]), schemas, grammars
 
 
 def in_groups(text: str) -> str:
@@ -224,6 +268,11 @@ def _too_large() -> BudgetExceededError:
 def _lines(text: str) -> str:
     """The line ends of what is left out, as Lark passes over them, so that lines keep their numbers."""
     return "\\\n" * text.count("\n")
+
+
+def line_of(part: str, text: str) -> str:
+    """The line on which a part of a text begins."""
+    return f"line {text.count(chr(10), 0, text.find(part)) + 1}"
 
 
 def _place(text: str, at: int) -> str:

@@ -852,7 +852,8 @@ def check_levels(levels: int) -> None:
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if not isinstance(value, str | bool) or value not in choices:
-        raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
+        remedy = f"Use one of {', '.join(map(repr, choices))}."
+        raise DefinitionError(f"{name} is {value!r}", where=name, remedy=remedy)
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
@@ -880,10 +881,8 @@ def _check_most(name: str, bound: object, what: str) -> None:
 def _check_whitespace(whitespace: object, bound: object) -> None:
     """That these are options at all; whether a pattern keeps to JSON's whitespace is seen when it is compiled."""
     _check_most("max_whitespace", bound, "characters")
-    if isinstance(whitespace, str):
-        if whitespace.isalpha():
-            _check_choice("whitespace", whitespace, tuple(WHITESPACE))
-    elif not (_is_int(whitespace) and 0 <= whitespace <= MAX_INDENT):
+    is_word = isinstance(whitespace, str) and (whitespace in WHITESPACE or not whitespace.isalpha())
+    if not is_word and not (_is_int(whitespace) and 0 <= whitespace <= MAX_INDENT):
         raise DefinitionError(
             f"whitespace is {whitespace!r}",
             where="whitespace",

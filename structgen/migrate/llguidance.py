@@ -19,14 +19,19 @@ _ONE_REGEX = re.compile(
     rf"\s*(?:%llguidance\s*\{{\s*\}})?\s*start\s*:\s*(?:(?P<name>[A-Z_]+)\s*\n\s*(?P=name)\s*:\s*)?(?P<regex>{REGEX})\s*"
 )
 
+#: Flags of Rust's regexes that a grammar may write behind one; u is always meant.
+_RUST_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": 0}
+
 
 def _llguidance_lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
     """A grammar in Lark's syntax; one that is a regex has all its texts, not those that a lexer prefers."""
     found = _ONE_REGEX.fullmatch(text)
     if found is None:
-        return lark_grammar(text, named)
+        return lark_grammar(text, _llguidance_schema, named)
     regex, _, flags = found["regex"][1:].rpartition("/")
-    return Migrated(Regex(f"(?{flags}){regex}" if flags else regex, dialect="rust"))
+    if not set(flags) <= set(_RUST_FLAGS):  # which the grammar is told with its place
+        return lark_grammar(text, _llguidance_schema, named)
+    return Migrated(Regex(regex, sum(_RUST_FLAGS[flag] for flag in set(flags)), dialect="rust"))
 
 
 def _rules(text: str) -> Migrated:
@@ -65,13 +70,21 @@ def _llguidance(text: str) -> Migrated:
         if grammars[0].get("json_schema") is not None:
             what = "a grammar of llguidance's is both a schema and Lark's syntax"
             raise DefinitionError(what, where="/grammars/0", remedy="Leave one out.")
-        return _llguidance_lark(lark, {str(each.get("name")): _named(each) for each in grammars[1:]})
-    return _llguidance_schema(dumps(grammars[0].get("json_schema")))
+        named = {str(each.get("name")): _named(each, number) for number, each in enumerate(grammars[1:], 1)}
+        return _llguidance_lark(lark, named)
+    return _schema_of(grammars[0], 0)
 
 
-def _named(grammar: Mapping[str, Foreign]) -> Definition | str:
+def _schema_of(grammar: Mapping[str, Foreign], number: int) -> Migrated:
+    if not isinstance(schema := grammar.get("json_schema"), dict | bool):
+        remedy = 'Give it "lark_grammar", a text, or "json_schema", an object.'
+        raise DefinitionError("a grammar of llguidance's has no text", where=f"/grammars/{number}", remedy=remedy)
+    return _llguidance_schema(dumps(schema))
+
+
+def _named(grammar: Mapping[str, Foreign], number: int) -> Definition | str:
     lark = grammar.get("lark_grammar")
-    return lark if isinstance(lark, str) else _llguidance_schema(dumps(grammar.get("json_schema"))).definition
+    return lark if isinstance(lark, str) else _schema_of(grammar, number).definition
 
 
 def _llguidance_schema(text: str) -> Migrated:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from ..definitions import Definition, JsonSchema, Regex, as_definition
 from ..errors import UnsupportedError
 from ..system.types import Foreign, with_article
-from .lark import lark_grammar
+from .llguidance import from_llguidance
 from .migrated import DEEPEST_TERM, Migrated, corrected
 
 
@@ -103,7 +103,7 @@ def _outlines_regex(term: Any) -> Migrated:
 #: By the name of a class of ``outlines.types``.
 _OUTLINES: dict[str, Callable[[Any], Migrated]] = {
     **dict.fromkeys(("Regex", "String", "Sequence", "Alternatives", *_QUANTIFIERS), _outlines_regex),
-    "CFG": lambda given: lark_grammar(given.definition),  # which llguidance reads there
+    "CFG": lambda given: from_llguidance(given.definition, "lark"),  # which reads it there
     "JsonSchema": _outlines_schema,
     "Choice": lambda given: Migrated(Regex.choice(str(each) for each in given.items)),
 }

@@ -135,7 +135,7 @@ def _xgrammar_lark(
     if not isinstance(named, Mapping):
         raise DefinitionError(f"named_grammars is {with_article(type(named))}", remedy="Use a dict, by name.")
     held = {name: _plain_lark(each) if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
-    return lark_grammar(_plain_lark(text), held)
+    return lark_grammar(_plain_lark(text), _xgrammar_schema, held)
 
 
 def _xgrammar_regex(pattern: Foreign) -> Migrated:

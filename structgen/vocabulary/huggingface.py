@@ -260,7 +260,8 @@ def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | N
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, **{"trust_remote_code": False, **options})
     except (ImportError, KeyError, OSError, TypeError, ValueError) as error:
-        reason = str(error).split("\n")[0]
+        first, *more = str(error).split("\n")
+        reason = " ".join([first, *more]) if first.rstrip().endswith(":") else first  # a list follows
         raise VocabularyError(
             f"transformers cannot load the tokenizer: {reason}",
             where=name,

@@ -8,6 +8,7 @@ import itertools
 import json
 import random
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -17,7 +18,8 @@ from judges.patterns import patterns
 
 import structgen as sg
 from structgen import migrate
-from structgen.errors import DefinitionError, UnsupportedError
+from structgen.definitions import Definition
+from structgen.errors import DefinitionError, StructgenError, UnsupportedError
 
 BYTES = sg.Vocabulary.bytewise()
 PERSON = {
@@ -596,3 +598,53 @@ def test_other_grammars_of_syncode() -> None:
     assert found.postlex == sg.Indentation(tab=4)
     with pytest.raises(DefinitionError, match="no grammar of syncode's"):
         migrate.from_syncode(3)
+
+
+NULLS = '{"type": "array",\n "items": {"type": "null"}}'
+
+
+@pytest.mark.parametrize(
+    "grammar", [f'start: "x" %json {NULLS} "y"', f'start: "x" a "y"\na: %lark {{\nstart: b\nb: %json {NULLS}\n}}']
+)
+def test_schemas_within_lark_are_written_as_schemas_alone(grammar: str) -> None:
+    """White space of any length, and either spelling of escapes; nothing is said of rules that no text has."""
+    texts = ["x[null,  null\n]y", "x[null]y", "x[null", "x [null]y", "x[nul]y"]
+    for found in (migrate.from_llguidance(f"{grammar}\nunused: %json {{}}"), migrate.from_xgrammar(grammar, "lark")):
+        assert accepted(found, texts) == [True, True, False, False, False]
+    strings = 'start: "x" %json {"type": "string"}'
+    texts = [r'x"\t"', r'x"\u0009"', r'x"\u0041"', r'x"\/"']
+    assert accepted(migrate.from_llguidance(strings), texts) == [True, True, False, False]
+    assert accepted(migrate.from_xgrammar(strings, "lark"), texts) == [True, True, True, True]
+    closed = 'start: %json {"type": "object", "properties": {"a": {}}}'
+    assert accepted(migrate.from_llguidance(closed), ['{"b": 1}']) == [True]
+    assert accepted(migrate.from_xgrammar(closed, "lark"), ['{"b": 1}', '{"a": 1}']) == [False, True]
+    compact = 'start: %json {"x-guidance": {"whitespace_flexible": false}, "type": "array"}'
+    assert accepted(migrate.from_llguidance(compact), ["[1,2]", "[1, 2]"]) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("definition", "what", "where"),
+    [
+        (lambda: migrate.from_llguidance("start: F\nF: /a/l").definition, "a flag that is", "line 2, column 4"),
+        (lambda: migrate.from_llguidance({"grammars": [{"foo": 1}]}), "has no text", "/grammars/0"),
+        (lambda: sg.Grammar("start: x\nx[lazy]:"), "nothing stands behind the colon", "line 2"),
+        (lambda: sg.Grammar("start: x\nx[lazy: /a/"), "are not closed", "line 2, column 2"),
+        (lambda: sg.Grammar('start: x\nx[suffix=<|a|>]: "a"'), "a suffix or a stop holds TOKEN_A", "X_END"),
+        (lambda: sg.Grammar("start: a\na: <|nope|>"), "no special token", "line 2"),
+        (lambda: sg.Grammar("start: a\na: <[9999]>"), "no token 9999", "line 2"),
+        (lambda: sg.Gbnf("root ::= a\na ::= <|nope|>"), "no special token", "line 2"),
+        (lambda: sg.Grammar('start: a\na: %json {"type": "x"}'), "'type' must be", "line 2: %json /type"),
+        (lambda: sg.Grammar("start: a\na: %lark {\nstart: b }"), "not defined", "line 2: %lark, line 2, column 8"),
+        (lambda: sg.Grammar("start: @x", definitions={"X": {"type": "x"}}), "'type' must be", "line 1: @x /type"),
+        (lambda: sg.Grammar(r"start: /(a)\1/"), "a backreference", r"/(a)\1/, column 4"),
+        (lambda: sg.JsonSchema({}, whitespace="SPACE"), "whitespace is 'SPACE'", "whitespace"),
+        (lambda: sg.JsonSchema({}, whitespace="("), "missing )", "whitespace, column 1"),
+        (lambda: sg.JsonSchema({}, property_order="x"), "property_order is 'x'", "property_order"),
+    ],
+)
+def test_errors_say_where(definition: Callable[[], Definition], what: str, where: str) -> None:
+    with pytest.raises(StructgenError) as caught:
+        sg.compile(definition(), BYTES, eager=False)
+    assert what in caught.value.what
+    assert where in caught.value.where
+    assert caught.value.remedy

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from ...budget import Meter
 from ...definitions import Gbnf
+from ...definitions.grammar_marks import line_of
 from ...definitions.token_sets import tokens_of
-from ...errors import DefinitionError, EmptyLanguageError, InternalError, UnsupportedError
+from ...errors import DefinitionError, EmptyLanguageError, InternalError, UnsupportedError, VocabularyError
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import First, Program, TokenSet
@@ -39,7 +40,7 @@ def compile_gbnf(definition: Gbnf, meter: Meter, vocabulary: Vocabulary | None =
     if vocabulary is None:
         refuse_attributes(facts.document)
     names = facts.document.tokens
-    tokens = NamedTokens(names, vocabulary, meter) if names else None
+    tokens = NamedTokens(names, vocabulary, meter, definition.text) if names else None
     rules, named = rules_of(facts, start, meter)
     labels = {number: rule.label for number, rule in enumerate(facts.document.rules) if rule.label is not None}
     program = Lowering(rules, named, meter, externals=tokens, labels=labels).run(start)
@@ -93,6 +94,8 @@ class NamedTokens:
         As they are written.
     vocabulary:
         Where they are looked for; None for a grammar whose texts are bytes alone.
+    written:
+        The text that names them, for errors.
 
     Raises
     ------
@@ -102,13 +105,18 @@ class NamedTokens:
         Without one.
     """
 
-    def __init__(self, names: Sequence[str], vocabulary: Vocabulary | None, meter: Meter) -> None:
+    def __init__(self, names: Sequence[str], vocabulary: Vocabulary | None, meter: Meter, written: str = "") -> None:
         if vocabulary is None:
             raise UnsupportedError(
                 f"{names[0]} is a token, and none can stand in a grammar within a grammar in Lark's syntax",
                 remedy="Name it in the outer grammar, or use sg.sequence and sg.one_of.",
             )
-        self.sets = [_token_set(name, vocabulary, meter) for name in names]
+        self.sets = []
+        for name in names:
+            try:
+                self.sets.append(_token_set(name, vocabulary, meter))
+            except VocabularyError as error:
+                raise (error.within(line_of(name, written)) if name in written else error) from error
         #: What the author of a grammar may not expect.
         self.notes = [
             f"{name} is an EOS token: engines end the text there, whatever the grammar has behind it"

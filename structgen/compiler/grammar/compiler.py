@@ -14,7 +14,7 @@ from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
 from ...definitions.structured_regexes import is_long
 from ...definitions.values import check_levels
-from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
+from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
@@ -307,7 +307,10 @@ def _empty_grammars(definition: Grammar, meter: Meter, levels: int) -> set[str]:
     inner |= {name: each for name, each in definition.definitions if isinstance(each, Grammar)}
     found = set()
     for name, each in inner.items():
-        rules = read_rules(each, meter, levels)
+        try:
+            rules = read_rules(each, meter, levels)
+        except StructgenError as error:
+            raise definition.marked.placed(error, name, definition.text) from error
         symbols = Symbols.of(rules)
         if symbols.nullable[symbols.names.index(rules.start)]:
             found.add(name)

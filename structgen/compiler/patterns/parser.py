@@ -57,6 +57,15 @@ _OCTAL = re.compile(r"0[0-7]{0,2}|[1-7][0-7]{2}")
 _CLASS_OCTAL = re.compile(r"[0-7]{1,3}")
 _REFERENCE = re.compile(r"[1-9][0-9]?")
 
+#: What other dialects have, and how it is written here.
+_OTHERS = 'dialect="ecma" reads JavaScript\'s spelling, dialect="rust" Rust\'s.'
+_NAMED = f"Named groups are written (?P<name>...); {_OTHERS}"
+_SPELLED = {
+    "c": r'Write \xhh for a control character; dialect="ecma" reads \cJ.', "z": r"Write \Z for the end of the text.",
+    "h": r"Write [ \t] for blanks.", "Q": "Put a backslash before each sign.",
+    "E": "Put a backslash before each sign.", "k": "Spell the wanted texts out without it.",
+}  # fmt: skip
+
 _HEX_WIDTHS = {"x": 2, "u": 4, "U": 8}
 _HEX = {char: re.compile(f"[0-9a-fA-F]{{0,{width}}}") for char, width in _HEX_WIDTHS.items()}
 _SET_ESCAPES = "dDsSwWpP"
@@ -160,7 +169,7 @@ class PythonReader(PatternReader):
         elif char == "<":
             char = self.any()
             if char not in "=!":
-                raise self.malformed(f"unknown extension (?<{char}", start, "Named groups are written (?P<name>...).")
+                raise self.malformed(f"unknown extension (?<{char}", start, _NAMED)
             self.push(start, look=(True, char == "!"))
         elif char == "#":
             if not self.skip(_GROUP_COMMENT):
@@ -311,9 +320,10 @@ class PythonReader(PatternReader):
             self.skip(_HEX[char])
             digits = self.pattern[start + 2 : self.index]
             if len(digits) < _HEX_WIDTHS[char]:
-                raise self.malformed(
-                    rf"incomplete escape \{char}{digits}", start, r"Write \xhh, \uhhhh or \Uhhhhhhhh."
-                )
+                remedy = r"Write \xhh, \uhhhh or \Uhhhhhhhh."
+                if self.pattern.startswith("{", self.index) and not digits:
+                    remedy = rf"{remedy[:-1]}; {_OTHERS}"
+                raise self.malformed(rf"incomplete escape \{char}{digits}", start, remedy)
             code = int(digits, 16)
             if code > sys.maxunicode:
                 raise self.malformed(rf"bad escape \{char}{digits}", start, "The last character is U+10FFFF.")
@@ -325,7 +335,7 @@ class PythonReader(PatternReader):
         if char in _REFUSED_ESCAPES:
             raise self.refused(_REFUSED_ESCAPES[char], start)
         if char.isascii() and char.isalnum():
-            raise self.malformed(rf"bad escape \{char}", start, r"Write \\ for a backslash.")
+            raise self.malformed(rf"bad escape \{char}", start, _SPELLED.get(char, r"Write \\ for a backslash."))
         return ord(char)
 
     def _named_character(self, start: int) -> int:

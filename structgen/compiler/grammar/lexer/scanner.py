@@ -113,7 +113,8 @@ def optional(terminals: tuple[Terminal, ...], meter: Meter) -> tuple[set[str], s
 
 def _of(terminal: Terminal, error: DefinitionError) -> DefinitionError:
     """An error, with the terminal that it is about."""
-    where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
+    name = f"/{terminal.pattern}/" if terminal.name.startswith("__ANON") else f"terminal {terminal.name}"
+    where = f"{name}{f', {error.where}' if error.where else ''}"
     return type(error)(error.what, where=where, remedy=error.remedy)
 
 

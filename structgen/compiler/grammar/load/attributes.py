@@ -211,8 +211,9 @@ def _read(attributes: str, where: str) -> dict[str, str]:
         if _KNOWN[key].fullmatch(value) is None:
             what = f"the attribute {key} is given {value}" if value else f"the attribute {key} is given nothing"
             remedy = (
-                "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes, "
-                "temperature a number with nine digits before and behind the point at most."
+                "stop and suffix take a string, a regex or a terminal's name, captures a name in quotes, max_chars "
+                "and max_tokens digits, temperature a number with nine digits before and behind the point at most; "
+                "lazy takes nothing."
             )
             raise DefinitionError(what, where=where, remedy=remedy)
         if key in said:

@@ -128,8 +128,9 @@ def _given_in_terminal(
         if definition.is_term and definition.tree is not None:
             names = definition.tree.scan_values(lambda each: getattr(each, "name", each) in declared)
             if (inner := next((getattr(each, "name", each) for each in names), None)) is not None:
+                holder = f"the terminal {name}" if name in places.written else "a suffix or a stop"
                 return DefinitionError(
-                    f"the terminal {name} holds {inner}, which is no text for a lexer: a special token, a schema, or"
+                    f"{holder} holds {inner}, which is no text for a lexer: a special token, a schema, or"
                     " another definition",
                     where=_joined(places.of_definition(name), f"terminal {name}"),
                     remedy="Name it in a rule; names of rules are in small letters.",
@@ -279,6 +280,8 @@ def _advised(what: str, places: Places) -> DefinitionError:
             pattern = advice.pattern.format(re.escape(found[1]))
             place = places.of_match(pattern, last=advice.last)
             place = place or places.of_match(re.escape(found[1]))  # Lark reads Ab as two names
+            if what.startswith("Terminals cannot be empty") and found[1] and found[1] not in places.written:
+                what = "nothing stands behind the colon of a rule with attributes"
             return DefinitionError(what, where=place, remedy=advice.remedy)
     return DefinitionError(what, remedy=_SYNTAX["Unexpected input"])
 
@@ -317,6 +320,10 @@ def _spelled(what: str) -> str:
 _PLACE = re.compile(r"(?P<what>.*?),? at line (?P<line>\d+),? col(?:umn)? (?P<column>\d+)(?: in (?P<file>.*):)?")
 
 
+#: What stands before a rule's attributes.
+_RULE_ALONE = re.compile(r"\s*[?!]*_?[a-z]\w*\s*")
+
+
 def _as_ours(error: Exception, source: str, places: Places) -> StructgenError:
     """What Lark raised, with its place as `where`; that names the file as well, if it is an imported one."""
     from lark.exceptions import GrammarError, LarkError, VisitError
@@ -341,7 +348,12 @@ def _as_ours(error: Exception, source: str, places: Places) -> StructgenError:
     if found["file"] not in (None, source):
         where = f"{found['file']}, line {found['line']}, column {found['column']}"
         return DefinitionError(found["what"], where=where, remedy=_spelled(found["what"]))
-    place = places.of(int(found["line"]), int(found["column"]))
+    row, column = int(found["line"]), int(found["column"])
+    place = places.of(row, column)
+    before = "".join(places.text.split("\n")[row - 1 : row])[: column - 1]
+    if "Token('_LBRA'" in found["what"] and _RULE_ALONE.fullmatch(before) is not None:
+        what = f"the attributes of the rule {before.strip()} are not closed, or no colon follows them"
+        return DefinitionError(what, where=place, remedy='Write name[lazy]: ..., name[suffix="end", capture]: ...')
     return DefinitionError(found["what"], where=place, remedy=_spelled(found["what"]))
 
 

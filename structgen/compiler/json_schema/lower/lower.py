@@ -162,7 +162,10 @@ def _gap(builder: Builder, pattern: str) -> EdgeLists:
 @lru_cache(maxsize=64)
 def gap_automaton(pattern: str, by: Unremembered) -> EdgeLists:
     """The automaton of what may stand between tokens. Raises `DefinitionError`, `BudgetExceededError`."""
-    gap = _automaton(pattern, by.meter)
+    try:
+        gap = _automaton(pattern, by.meter)
+    except DefinitionError as error:
+        raise error.within("whitespace") from error
     bytes_ = {byte for edges in gap.edges for low, high, _ in edges for byte in range(low, high + 1)}
     if not gap.edges or not bytes_ <= _WHITESPACE:
         raise DefinitionError(
