@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Timer
 from typing import Any
 from xml.etree import ElementTree as XML
 
@@ -21,7 +22,7 @@ import structgen as sg
 from structgen import base_rows, index_store
 from structgen.cache.entry import Tag
 from structgen.definitions.loading import NamedDefinition
-from structgen.errors import ArgumentError
+from structgen.errors import ArgumentError, StructgenWarning
 from structgen.index_store import vocabulary_key
 from structgen.progress import Progress, silent
 from structgen.warming import warm as warming
@@ -143,6 +144,25 @@ def test_workers_are_kept_at_work_while_base_rows_are_made(tmp_path: Path, monke
     assert asked == [6, 9]
     assert len(executor.asked) > 9
     assert sum(executor.asked) >= len(MANY)
+
+
+class Idle(AtOnce):
+    """Has no worker for a while."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        Timer(0.5, lambda: future.set_result(fn(*args))).start()
+        return future
+
+
+def test_where_nothing_comes_back_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster without workers is waited for for ever, and nobody would know for what."""
+    monkeypatch.setattr(warming, "_SILENCE", 0.01)
+    options = sg.WarmOptions(patience=0.01, in_flight=1)
+    with pytest.warns(StructgenWarning, match="nothing came back for 0.02 s of 1 batches") as said:
+        report = sg.warm(DEFINITIONS[:3], VOCABULARY, sg.Cache(tmp_path), executor=Idle(), options=options)
+    assert len(said) == 1
+    assert statuses(report) == ["compiled"] * 3
 
 
 def test_what_is_there_in_part_is_finished(tmp_path: Path) -> None:
