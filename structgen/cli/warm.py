@@ -206,7 +206,8 @@ def warm(
         typer.echo(f"failed: {failure}", err=True)
     unsent = _push(store)
     if unsent:
-        typer.echo(f"failed: {unsent} entries are not in {store_url}; structgen cache push tries again", err=True)
+        what = "1 entry is" if unsent == 1 else f"{unsent} entries are"
+        typer.echo(f"failed: {what} not in {store_url}; structgen cache push tries again", err=True)
     if report.failed or unsent:
         raise typer.Exit(1)
 

@@ -668,6 +668,16 @@ def test_push_and_pull(opened: Open, tmp_path: Path) -> None:
     assert upkeep.push(cache).moved == ()
 
 
+def test_why_entries_are_not_pushed_is_said(opened: Open, server: ObjectServer, quick: None) -> None:
+    """A store that is full answers everything else."""
+    cache = opened("a", write="never")
+    for number in range(5):
+        cache.put(f"key{number}", container(number))
+    server.fault = lambda request, serve: error(507, "StorageFull") if request.method == "PUT" else serve(request)
+    with pytest.warns(CacheWarning, match="5 of 5 entries failed, as in .*507 Insufficient Storage: StorageFull"):
+        assert len(upkeep.push(cache).failed) == 5
+
+
 def test_collecting_goes_by_the_store_s_clock(opened: Open, objects: Objects) -> None:
     objects.skew = 1e6  # ahead; by this machine's clock all would be new
     cache = opened("a")
