@@ -624,7 +624,7 @@ def test_a_manifest_without_definitions_deletes_nothing(run: Run, tokenizer: Pat
 
 
 def test_a_worker_warns_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(warm.signal, "signal", lambda *_: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warm._leave_quietly()
