@@ -298,7 +298,7 @@ class Cache:
 
         by_key = {entry.key: entry for entry in self.entries()}
         chosen = []
-        for key in sorted(by_key if keys is None else check_keys(keys)):
+        for key in sorted(by_key if keys is None else set(keys)):
             try:
                 if key not in by_key:
                     raise CacheError("there is no such entry")
