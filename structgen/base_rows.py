@@ -20,6 +20,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from .budget import Budget, Meter
 from .building import stack_machine
 from .definitions import Definition, Grammar, JsonSchema, StructuralTag
 from .definitions.values import STYLES
+from .errors import StructgenError
 from .index_store import fetch_base_rows, keep_base_rows
 from .progress import Progress, silent
 from .runtime.pushdown.shared_masks import SharedMasks
@@ -168,9 +170,10 @@ def _make(
             progress("base rows", done, len(definitions))
             wait_for_turn()
             meter = Meter(_BUDGET, clock)
-            machine, _ = stack_machine(definition, vocabulary, meter)
-            machine.fill(threads=1, meter=meter)
-            made |= machine.rows.shared.find_all()
+            with suppress(StructgenError):  # no token of the vocabulary has a quote, say: nobody shares such strings
+                machine, _ = stack_machine(definition, vocabulary, meter)
+                machine.fill(threads=1, meter=meter)
+                made |= machine.rows.shared.find_all()
             done += 1
     except _Stopped:
         pass

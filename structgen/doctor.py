@@ -236,7 +236,7 @@ def _store(cache: Cache) -> Iterator[Diagnosis]:
     for number in range(4):
         began = time.perf_counter()
         try:
-            remote.ask(partial(remote.bucket.peek, f"{_STORE_FOLDER}/{number}", 1))
+            remote.ask(partial(remote.bucket.get, f"{_STORE_FOLDER}/{number}", 1))
         except StoreError as error:
             yield Diagnosis("store", "refused", f"it cannot be read: {error.what}", error.remedy)
             return

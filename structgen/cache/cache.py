@@ -21,7 +21,7 @@ from ..errors import CacheError, FormatError
 from ..system.arguments import check_type
 from ..system.background import WorkQueue
 from . import folder
-from .entry import Entry, Tag, check_key
+from .entry import Entry, Tag, check_key, check_keys
 from .front import FAILURES, FolderFront, Front
 from .metrics import Counters
 
@@ -178,7 +178,7 @@ class Cache:
         def bring(key: str) -> None:
             self._fetch(key, partial(check_value, where=key), is_patient=patient)
 
-        missing = [key for key in dict.fromkeys(keys) if check_key(key) not in self]
+        missing = [key for key in check_keys(keys) if key not in self]
         if self.remote is not None and missing:
             # Where there are no more threads they stay missing: each is asked for when it is needed.
             with suppress(RuntimeError), ThreadPoolExecutor(_PREFETCHED_AT_ONCE) as pool:
@@ -210,7 +210,7 @@ class Cache:
 
     def ready(self, keys: Iterable[str]) -> bool:
         """Whether all of these are near at hand, for a server's readiness probe. No store is asked, no value read."""
-        return all(check_key(key) in self for key in keys)
+        return all(key in self for key in check_keys(keys))
 
     def discard(self, key: str) -> None:
         """Remove an entry from the folder, if it is there.

@@ -11,7 +11,7 @@ import json
 import re
 import reprlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -94,6 +94,13 @@ def check_key(key: object) -> str:
             remedy="A key is 1 to 200 of the characters A-Z a-z 0-9 . _ -",
         )
     return key
+
+
+def check_keys(keys: Iterable[str]) -> list[str]:
+    """Keys, each once, in order. Raises `CacheError` for a malformed one, and for one in the place of several."""
+    if isinstance(keys, str):  # whose letters are keys, too
+        raise CacheError(f"keys are several, got {reprlib.repr(keys)}", remedy="Pass a list.")
+    return [check_key(key) for key in dict.fromkeys(keys)]
 
 
 class Tag(NamedTuple):

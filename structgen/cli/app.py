@@ -25,6 +25,7 @@ from typer.core import TyperGroup
 
 from ..errors import CacheWarning, StructgenError, StructgenWarning
 from . import cache, certify, check, compile, explain, inspect, lint, view, warm
+from .console import say, show_warning
 
 
 class _Commands(TyperGroup):
@@ -34,12 +35,12 @@ class _Commands(TyperGroup):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", StructgenWarning)
-                warnings.showwarning = _show_warning  # type: ignore[assignment]
+                warnings.showwarning = show_warning  # type: ignore[assignment]
                 result = super().invoke(ctx)
             sys.stdout.flush()  # here, so that a closed pipe is met inside this try
             return result
         except (StructgenError, CacheWarning) as error:
-            _say("error", str(error))
+            say("error", str(error))
             raise typer.Exit(2) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
@@ -47,19 +48,10 @@ class _Commands(TyperGroup):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(141) from error
             where = f" ({error.filename})" if error.filename else ""
-            _say("error", f"{error.strerror or error}{where}")
+            say("error", f"{error.strerror or error}{where}")
             raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
             raise typer.Exit(130) from error
-
-
-def _show_warning(message: Warning | str, *_: object) -> None:
-    _say("warning", str(message))
-
-
-def _say(kind: str, message: str) -> None:
-    color = "red" if kind == "error" else "yellow"
-    typer.echo(f"{typer.style(f'{kind}:', fg=color, bold=True)} {message}", err=True)
 
 
 app = typer.Typer(

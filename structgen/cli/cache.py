@@ -14,6 +14,7 @@ import typer
 from ..errors import CacheWarning
 from . import options
 from .console import format_bytes, print_table
+from .warm import read_all
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
@@ -238,11 +239,10 @@ def collect(
 
 
 def _reachable(manifest: Sequence[Path], dialect: str, tokenizers: Sequence[str]) -> set[str]:
-    """The keys of the indexes of definitions. Raises `DefinitionError` where one cannot be read."""
-    from ..definitions.loading import read_definitions
+    """The keys of the indexes of definitions. Raises `DefinitionError` where one cannot be read, or there is none."""
     from ..index_store import cache_key
 
-    reading = read_definitions(manifest, dialect)
+    reading = read_all(manifest, dialect)
     for error in reading.failures:
         raise error
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]

@@ -34,6 +34,17 @@ def format_bytes(count: int) -> str:
     return f"{size:.3g} GiB"
 
 
+def say(kind: str, message: str) -> None:
+    """A line on standard error: ``error`` or ``warning``, and what it is about."""
+    color = "red" if kind == "error" else "yellow"
+    typer.echo(f"{typer.style(f'{kind}:', fg=color, bold=True)} {message}", err=True)
+
+
+def show_warning(message: Warning | str, *_: object) -> None:
+    """In place of `warnings.showwarning`, which names a line of a program that whoever reads it did not write."""
+    say("warning", str(message))
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on standard output; the first column is text, columns of numbers align right."""
     from rich import box

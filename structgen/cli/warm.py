@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ import typer
 from ..definitions.loading import SUFFIXES, LoadedDefinitions, read_definitions
 from ..errors import ArgumentError, DefinitionError, StructgenError
 from . import options
-from .console import Display, core_count, format_bytes, print_table
+from .console import Display, core_count, format_bytes, print_table, show_warning
 
 if TYPE_CHECKING:
     import distributed
@@ -68,7 +69,9 @@ class Workers:
             yield partial(ProcessPoolExecutor, jobs, mp_context=spawned, initializer=_leave_quietly), jobs
         else:
             with _cluster(self.address) as client:
-                yield client.get_executor(), sum(client.nthreads().values())
+                if not (many := sum(client.nthreads().values())):
+                    typer.echo(f"note: {self.address} has no workers yet, this waits for some", err=True)
+                yield client.get_executor(), many
 
 
 def _cluster(address: str) -> distributed.Client:
@@ -85,8 +88,9 @@ def _cluster(address: str) -> distributed.Client:
 
 
 def _leave_quietly() -> None:
-    """In a worker: an interrupt of the terminal is for the command; a worker ends without a word."""
+    """In a worker: an interrupt of the terminal is for the command. It ends without a word, and warns in one line."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+    warnings.showwarning = show_warning  # type: ignore[assignment]
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -163,7 +167,7 @@ def warm(
 
     workers = Workers.parse(executor)
     part = (1, 1) if shard is None else parse_shard(shard)
-    reading = _read(paths, dialect)
+    reading = read_all(paths, dialect)
     store = options.open_either(cache, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
     jobs = jobs or core_count()
@@ -181,9 +185,13 @@ def warm(
                     # Other machines have folders of their own.
                     hand_back=not workers.is_here and store_url is None,
                 )  # fmt: skip
-                report = warming.warm(
-                    reading.definitions, vocabularies, store, executor=made, progress=progress, options=terms
-                )
+                try:
+                    report = warming.warm(
+                        reading.definitions, vocabularies, store, executor=made, progress=progress, options=terms
+                    )
+                except KeyboardInterrupt:
+                    typer.echo("interrupted: what is done is kept, and the same command does the rest", err=True)
+                    raise
     report = Report((*map(_unreadable, reading.failures), *report.outcomes), report.seconds)
     if junit is not None:
         junit.write_text(report.to_junit(), encoding="utf-8")
@@ -198,7 +206,8 @@ def warm(
         typer.echo(f"failed: {failure}", err=True)
     unsent = _push(store)
     if unsent:
-        typer.echo(f"failed: {unsent} entries are not in {store_url}; structgen cache push tries again", err=True)
+        what = "1 entry is" if unsent == 1 else f"{unsent} entries are"
+        typer.echo(f"failed: {what} not in {store_url}; structgen cache push tries again", err=True)
     if report.failed or unsent:
         raise typer.Exit(1)
 
@@ -249,7 +258,7 @@ def _bundled(opened: Cache, paths: Sequence[Path], tokenizers: Sequence[str], di
     from ..warming import warm as warming
     from ..warming.options import WarmOptions
 
-    reading = _read(paths, dialect)
+    reading = read_all(paths, dialect)
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
     with Display() as display:
@@ -277,7 +286,8 @@ def _push(store: Cache) -> int:
     return len(push(store).failed)
 
 
-def _read(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
+def read_all(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
+    """The definitions of paths; what is none is said. Raises `DefinitionError` where there is none at all."""
     reading = read_definitions(paths, dialect)
     for path in reading.ignored:
         typer.echo(f"note: {path} is not a definition, skipped", err=True)

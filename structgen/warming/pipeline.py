@@ -27,6 +27,7 @@ WRITTEN_AT_ONCE = 8
 _MOST_BYTES = 64 << 20
 
 NOT_KEPT, NOT_STORED = "compiled, but the cache did not keep it", "the object store did not take it"
+READ_ONLY = "compiled, but this cache is only read"
 
 
 class _Pipeline:

@@ -189,8 +189,9 @@ class Workload:
         """Tasks of what takes long as it seems, for all vocabularies for which it was not begun."""
         while self._late:
             late, self._late = self._late, deque()
+            weighed = [*zip(self._weights(late), late, strict=True)]
             for vocabulary, some in self._rest:
-                for weight, each in zip(self._weights(late), late, strict=True):
+                for weight, each in weighed:
                     if each in some:
                         yield self._take_off(each, vocabulary, some, weight)
 

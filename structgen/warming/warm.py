@@ -10,18 +10,20 @@ other one its place.
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
 from itertools import chain, islice
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..api import check_cache, ready_kernels
 from ..base_rows import are_worthwhile, has_strings, make_now
 from ..cache.audit import check_value
 from ..definitions import Definition, JsonSchema
-from ..errors import ArgumentError, FormatError, StructgenError
+from ..errors import ArgumentError, FormatError, StructgenError, StructgenWarning
 from ..index_store import cache_key, read
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary, check_vocabulary
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 #: missing that may have strings. (100 schemas of MaskBench, Llama-3, two workers: 9 to 10 s of processor time both
 #: ways. 300 before an object store: 16 s both ways, 48 s of the wall clock instead of 69 on a busy machine.)
 _MOST_WITHOUT_BASE_ROWS, _MISSING_BEFORE_BASE_ROWS = 100, 16
+
+#: Seconds, and at least twice the workers' patience, in which nothing comes back before that is said.
+_SILENCE = 60.0
 
 #: Definitions that the store is asked for before it is decided whether to ask for more of them.
 _LOOKED_AT = 32
@@ -203,6 +208,7 @@ class _Run:
         self._ended: SimpleQueue[Future[Reply]] = SimpleQueue()
         self._awaiting: set[tuple[str, str]] = set()  # processes, and vocabularies that are on their way to them
         self._broken: Exception | None = None
+        self._is_told = False  # that nothing comes back
 
     def work(self) -> None:
         """Until nothing is left. What an interrupt leaves undone is let go of."""
@@ -212,7 +218,7 @@ class _Run:
                 if self._workload.without_base_rows:
                     self._make_base_rows(self._workload.without_base_rows.popleft())
                 elif self._running:
-                    self._take(self._ended.get())
+                    self._take(self._wait())
                 elif self._broken is not None:
                     self._renew(self._broken)
                 self._hand_out()
@@ -222,6 +228,17 @@ class _Run:
             self._lane.abandon()
             raise
         self._lane.close()
+
+    def _wait(self) -> Future[Reply]:
+        """What ends next. Some executors wait for ever for workers where none is left: such a silence is said."""
+        if not self._is_told and self._options.patience is not None:
+            silence = max(_SILENCE, 2 * self._options.patience)
+            with suppress(Empty):
+                return self._ended.get(timeout=silence)
+            self._is_told = True
+            what = f"nothing came back for {silence:g} s of {len(self._running)} batches that workers were handed"
+            warnings.warn(StructgenWarning(f"{what}. Look whether the executor has workers left."), stacklevel=4)
+        return self._ended.get()
 
     def _make_base_rows(self, vocabulary: Vocabulary) -> None:
         """Have the cache hold base rows, for those who begin later; the others are kept at work meanwhile.

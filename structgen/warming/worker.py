@@ -25,7 +25,7 @@ from ..index_store import vocabulary_key
 from ..progress import Progress
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
-from .pipeline import NOT_KEPT, NOT_STORED, PipelinedCache
+from .pipeline import NOT_KEPT, NOT_STORED, READ_ONLY, PipelinedCache
 from .values import Outcome, Status
 from .watch import Watch
 
@@ -46,6 +46,7 @@ LONGEST_BATCH = 0.5
 #: Nobody else may see the folder of this machine.
 _REMEDIES = {
     NOT_KEPT: "See `cache verify`.",
+    READ_ONLY: "Name a folder: a bundle keeps nothing.",
     NOT_STORED: "Where the folder is shared, `structgen cache push` writes it.",
 }
 
@@ -172,7 +173,7 @@ def compile_into(
     seconds, nbytes = time.perf_counter() - start, cache.size_of(key)
     made = present(index, key, nbytes or 0, seconds, "present" if index.origin == "cache" else "compiled")
     if nbytes is None:
-        made = _not_kept(made, NOT_KEPT)
+        made = _not_kept(made, READ_ONLY if cache.is_read_only else NOT_KEPT)
     return Done(made, [])
 
 

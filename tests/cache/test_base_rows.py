@@ -190,6 +190,15 @@ def test_arguments_in_tags_have_some(
     assert not names
 
 
+def test_a_vocabulary_that_spells_no_strings_has_none(tmp_path: Path) -> None:
+    """That is no failure: what is compiled for it has other values."""
+    tokens = [*(bytes([i]) for i in range(256) if i != ord('"')), *(f"{i:x}z".encode() for i in range(20_000)), None]
+    own = sg.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 1])
+    assert base_rows.are_worthwhile(own)
+    sg.compile_base_rows(own, cache=sg.Cache(tmp_path / "own"))
+    assert sg.compile(sg.JsonSchema({"type": "integer"}), own, cache=sg.Cache(tmp_path / "own")).complete
+
+
 def test_it_can_be_switched_off(vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sg.compile(SCHEMA, vocabulary, eager=False, base_rows=False)
     monkeypatch.setenv("STRUCTGEN_BASE_ROWS", "0")

@@ -96,6 +96,14 @@ def test_what_is_not_in_a_bundle_is_compiled_and_kept_nowhere(built: Path) -> No
     assert built.read_bytes() == before
 
 
+def test_what_is_warmed_into_a_bundle_fails_in_its_words(built: Path) -> None:
+    served = sg.Cache(built)
+    present, failed = sg.warm([SCHEMA, sg.Regex("not in there")], VOCABULARY, served)
+    assert present.status == "present"
+    assert (failed.status, failed.what) == ("failed", "compiled, but this cache is only read")
+    assert "a bundle keeps nothing" in failed.remedy
+
+
 def test_a_store_stands_behind_a_bundle(built: Path, tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     url, extra = (tmp_path / "store").as_uri(), ("extra",)

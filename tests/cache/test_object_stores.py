@@ -33,7 +33,7 @@ import structgen as sg
 from structgen.cache.remote import breaker, bucket, calls, remote, upkeep
 from structgen.cache.remote.breaker import Breaker
 from structgen.cache.remote.objects import MAGIC, name_of
-from structgen.errors import ArgumentError, CacheWarning, MissingIndexError, StoreError
+from structgen.errors import ArgumentError, CacheError, CacheWarning, MissingIndexError, StoreError
 from structgen.storage.container import pack
 from structgen.system import background
 from structgen.system.background import PATIENCE
@@ -399,6 +399,24 @@ def test_an_error_s_text_has_no_credentials(opened: Open, monkeypatch: pytest.Mo
     assert "secret" not in str(said[0].message)
 
 
+@pytest.mark.parametrize("code", ["NoSuchBucket", "ContainerNotFound"])
+def test_a_bucket_that_is_not_there_is_no_miss(code: str, opened: Open, server: ObjectServer) -> None:
+    """What the store said stands behind the first line of its document, and is all that helps."""
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<Error>'
+    body = f"{head}<Code>{code}</Code><Message>There is none\x1b[2J</Message></Error>".encode()
+    server.fault = lambda request, serve: Answer(404, {"Content-Type": "application/xml"}, body)
+    with pytest.warns(CacheWarning, match=f"is not read: .*404 Not Found: {code}\\. Work goes on") as said:
+        assert opened("a", write="never").get("key") is None
+    assert len(said) == 1
+
+
+def test_what_a_store_says_of_a_refusal_is_said(opened: Open, server: ObjectServer) -> None:
+    body = b'<?xml version="1.0"?>\n<Error><Code>RequestTimeTooSkewed</Code><Message>Set the clock.</Message></Error>'
+    server.fault = lambda request, serve: Answer(403, {"Content-Type": "application/xml"}, body)
+    with pytest.warns(CacheWarning, match=r"403 Forbidden: RequestTimeTooSkewed: Set the clock\."):
+        assert opened("a", write="never").get("key") is None
+
+
 def failing(error: Exception, *_: object) -> None:
     raise error
 
@@ -410,12 +428,12 @@ def test_a_url_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_keys_that_are_none(tmp_path: Path) -> None:
     private, public = key_pair()
-    for store in (
-        sg.ObjectStore("s3://b", sign_key=b"no key"),
-        sg.ObjectStore("s3://b", sign_key=public),
-        sg.ObjectStore("s3://b", verify_keys=(private,)),
+    for store, what in (
+        (sg.ObjectStore("s3://b", sign_key=b"no key"), "sign_key is not an Ed25519 private key"),
+        (sg.ObjectStore("s3://b", sign_key=public), "sign_key is not an Ed25519 private key"),
+        (sg.ObjectStore("s3://b", verify_keys=(public, private)), r"verify_keys\[1\] is not an Ed25519 public key"),
     ):
-        with pytest.raises(ArgumentError, match="Ed25519"):
+        with pytest.raises(ArgumentError, match=what):
             sg.Cache(tmp_path, store=store)
     with pytest.raises(StoreError):
         sg.Cache(tmp_path, store="nothing://here")
@@ -625,6 +643,13 @@ def test_a_server_is_ready_when_all_is_near(opened: Open, server: ObjectServer) 
     assert not cache.ready(["key", "other"])
 
 
+@pytest.mark.parametrize("what", ["ready", "prefetch"])
+def test_one_key_is_not_taken_for_its_letters(what: str, opened: Open) -> None:
+    """A probe would say for ever that a server is not ready."""
+    with pytest.raises(CacheError, match="keys are several, got 'key'"):
+        getattr(opened("server"), what)("key")
+
+
 # -- upkeep ----------------------------------------------------------------------------------------------
 
 
@@ -641,6 +666,16 @@ def test_push_and_pull(opened: Open, tmp_path: Path) -> None:
     assert (len(pulled.moved), pulled.present, pulled.failed) == (5, (), ())
     assert bytes(sg.Cache(tmp_path / "b").get("key3") or b"") == container(7)
     assert upkeep.push(cache).moved == ()
+
+
+def test_why_entries_are_not_pushed_is_said(opened: Open, server: ObjectServer, quick: None) -> None:
+    """A store that is full answers everything else."""
+    cache = opened("a", write="never")
+    for number in range(5):
+        cache.put(f"key{number}", container(number))
+    server.fault = lambda request, serve: error(507, "StorageFull") if request.method == "PUT" else serve(request)
+    with pytest.warns(CacheWarning, match="5 of 5 entries failed, as in .*507 Insufficient Storage: StorageFull"):
+        assert len(upkeep.push(cache).failed) == 5
 
 
 def test_collecting_goes_by_the_store_s_clock(opened: Open, objects: Objects) -> None:

@@ -6,7 +6,9 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as XML
@@ -20,6 +22,7 @@ from structgen.cli import warm
 from structgen.cli.app import app
 from structgen.cli.console import format_bytes
 from structgen.cli.options import parse_size
+from structgen.errors import CacheWarning
 from structgen.system.byteranges import describe
 
 Run = Callable[..., Result]
@@ -509,6 +512,18 @@ class TestLeaving:
         assert result.exit_code == 130
         assert result.output.strip() == ""
 
+    def test_an_interrupt_at_work_says_what_is_kept(
+        self, run: Run, tokenizer: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(*_: object, **__: object) -> Any:
+            raise KeyboardInterrupt
+
+        Path("date.regex").write_text(DATE)
+        monkeypatch.setattr("structgen.warming.warm.warm", interrupted)
+        result = run("warm", "date.regex", "-t", tokenizer, "--cache", "kept")
+        assert result.exit_code == 130
+        assert result.stderr.endswith("interrupted: what is done is kept, and the same command does the rest\n")
+
     @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX pipes")
     def test_a_closed_pipe_is_quiet(self, month: Path) -> None:
         command = [sys.executable, "-m", "structgen.cli", "check", str(month), "2024-05"]
@@ -591,6 +606,46 @@ def test_warm_fills_a_store_and_a_server_pulls_it(run: Run, tokenizer: Path, tmp
     synced = run("cache", "sync", "--store", store, "--cache", "server")
     assert synced.stdout == "pushed 1 entry, 1 were there\npulled 0 entries, 2 were there\n"
     assert run("cache", "gc", "--store", store, "--size", "0", "--dry-run").stdout.startswith("would remove 2")
+
+
+def test_a_manifest_without_definitions_deletes_nothing(run: Run, tokenizer: Path, tmp_path: Path) -> None:
+    """A folder that is named wrong would cost all that is in the store."""
+    pytest.importorskip("obstore")
+    store = (tmp_path / "store").as_uri()
+    (tmp_path / "date.regex").write_text(DATE)
+    assert run("warm", "date.regex", "-t", tokenizer, "--cache", "built", "--store", store).exit_code == 0
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "moved" / "date.yaml").write_text(DATE)
+    result = run("cache", "gc", "--store", store, "--manifest", "moved", "-t", tokenizer)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "date.yaml is not a definition, skipped" in result.stderr
+    assert "no definitions found" in result.stderr
+    assert len(json.loads(run("cache", "ls", "--store", store, "--json").stdout)["objects"]) == 1
+
+
+def test_a_worker_warns_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warm._leave_quietly()
+        warnings.warn(CacheWarning("the store is not written"), stacklevel=1)
+    assert capsys.readouterr().err == "warning: the store is not written\n"
+
+
+def test_a_cluster_without_workers_is_waited_for_aloud(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Client:
+        def nthreads(self) -> dict[str, int]:
+            return {}
+
+        def get_executor(self) -> object:
+            return self
+
+    monkeypatch.setattr(warm, "_cluster", lambda _: nullcontext(Client()))
+    with warm.Workers.parse("dask=tcp://host:1").open(2) as (_, many):
+        assert many == 0
+    assert capsys.readouterr().err == "note: tcp://host:1 has no workers yet, this waits for some\n"
 
 
 def test_an_object_that_cannot_be_used_is_left_where_it_is(run: Run, tmp_path: Path) -> None:

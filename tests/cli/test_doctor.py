@@ -121,6 +121,7 @@ def test_a_store_that_refuses(server: ObjectServer, tmp_path: Path) -> None:
     found = found_of(before(server, tmp_path))
     assert found["store"].state == "refused"
     assert "cannot be read" in found["store"].says
+    assert "AccessDenied" in found["store"].says
     assert "s3:GetObject" in found["store"].remedy
 
 

@@ -38,7 +38,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     settings = {
         "distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "300s",
-        "temporary-directory": str(tmp_path_factory.mktemp("dask")),
+        # Else a cluster on one machine does away with a worker that died, and had died 15 s before.
+        "distributed.deploy.lost-worker-timeout": "1h", "temporary-directory": str(tmp_path_factory.mktemp("dask")),
     }  # fmt: skip
     with (
         dask.config.set(settings),

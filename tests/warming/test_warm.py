@@ -6,10 +6,11 @@ import json
 import multiprocessing
 import random
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Timer
 from typing import Any
 from xml.etree import ElementTree as XML
 
@@ -21,7 +22,7 @@ import structgen as sg
 from structgen import base_rows, index_store
 from structgen.cache.entry import Tag
 from structgen.definitions.loading import NamedDefinition
-from structgen.errors import ArgumentError
+from structgen.errors import ArgumentError, StructgenWarning
 from structgen.index_store import vocabulary_key
 from structgen.progress import Progress, silent
 from structgen.warming import warm as warming
@@ -118,7 +119,8 @@ class AtOnce(Executor):
         self.asked: list[int] = []
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.asked.append(len(args[0].items))
+        if args:  # or it is asked whether it works
+            self.asked.append(len(args[0].items))
         future: Future[Any] = Future()
         future.set_result(fn(*args))
         return future
@@ -143,6 +145,68 @@ def test_workers_are_kept_at_work_while_base_rows_are_made(tmp_path: Path, monke
     assert asked == [6, 9]
     assert len(executor.asked) > 9
     assert sum(executor.asked) >= len(MANY)
+
+
+class Breaking(AtOnce):
+    """Breaks at the request of a number, once."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.left = at
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.left -= 1
+        if not self.left:
+            raise BrokenExecutor("somebody died")
+        return super().submit(fn, *args, **kwargs)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_happens_to_workers_while_base_rows_are_made(
+    ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An executor that breaks is replaced afterwards; an interrupt goes through."""
+    made = [Breaking(8), Breaking(0)]
+    executors = iter(made)
+
+    def make(vocabulary: sg.Vocabulary, cache: sg.Cache, progress: Progress) -> None:
+        for number in range(4):
+            progress("base rows", number, 4)
+        if ends:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(warming, "are_worthwhile", lambda _: True)
+    monkeypatch.setattr(warming, "has_strings", lambda _: True)
+    monkeypatch.setattr(warming, "_MOST_WITHOUT_BASE_ROWS", 2)
+    monkeypatch.setattr(warming, "make_now", make)
+    cache, options = sg.Cache(tmp_path), sg.WarmOptions(in_flight=3)
+    if ends:
+        with pytest.raises(KeyboardInterrupt):
+            sg.warm(MANY, VOCABULARY, cache, executor=partial(next, executors), options=options)
+        assert len(cache) >= sum(made[0].asked)
+    else:
+        report = sg.warm(MANY, VOCABULARY, cache, executor=partial(next, executors), options=options)
+        assert set(statuses(report)) <= {"compiled", "present"}
+        assert made[1].asked
+
+
+class Idle(AtOnce):
+    """Has no worker for a while."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        Timer(0.5, lambda: future.set_result(fn(*args))).start()
+        return future
+
+
+def test_where_nothing_comes_back_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster without workers is waited for for ever, and nobody would know for what."""
+    monkeypatch.setattr(warming, "_SILENCE", 0.01)
+    options = sg.WarmOptions(patience=0.01, in_flight=1)
+    with pytest.warns(StructgenWarning, match="nothing came back for 0.02 s of 1 batches") as said:
+        report = sg.warm(DEFINITIONS[:3], VOCABULARY, sg.Cache(tmp_path), executor=Idle(), options=options)
+    assert len(said) == 1
+    assert statuses(report) == ["compiled"] * 3
 
 
 def test_what_is_there_in_part_is_finished(tmp_path: Path) -> None:

@@ -29,6 +29,13 @@ _CHUNK = 1 << 20
 #: The user, and the password, in a URL.
 _USER = re.compile(r"//[^/@\s]*@")
 
+#: What went wrong, in the document that a store answers with: a code, and a sentence.
+_TEXT = r"([^<\x00-\x1f\x7f-\x9f]{1,400})"
+_ANSWER = re.compile(f"<Code>{_TEXT}</Code>\\s*(?:<Message>{_TEXT}</Message>)?")
+
+#: Codes that say that nothing at all is there, which is no miss.
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+
 _ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
 #: How the names of options end that have such an address.
@@ -93,7 +100,7 @@ class Bucket:
         except BaseException as error:  # ValueError, obstore's own, and those of the file system
             if not _is_failure(error):
                 raise
-            raise StoreError(f"the store cannot be used: {_first_line(error)}", where=store.url) from error
+            raise StoreError(f"the store cannot be used: {_said(error)}", where=store.url) from error
         self._is_local = is_local
 
     def get(self, name: str, most: int, accepts: Callable[[memoryview, int], bool] | None = None) -> Found | None:
@@ -107,7 +114,10 @@ class Bucket:
         with self._failures():
             try:
                 result = obstore.get(self._store, name)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                found = _ANSWER.search(str(error))
+                if found is not None and found[1] in _NO_BUCKET:
+                    raise
                 return None
             size = result.meta["size"]
             data = memoryview(b"") if size > most else _read(result, size, accepts)
@@ -181,13 +191,13 @@ class Bucket:
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError, PermissionError) as error:
-            raise StoreError(f"access is refused: {_first_line(error)}", where=self.url, remedy=_NO_RIGHTS) from error
+            raise StoreError(f"access is refused: {_said(error)}", where=self.url, remedy=_NO_RIGHTS) from error
         except StoreError:
             raise
         except BaseException as error:
             if not _is_failure(error):
                 raise
-            raise StoreError(_first_line(error), where=self.url) from error
+            raise StoreError(_said(error), where=self.url) from error
 
 
 def _version(meta: Mapping[str, Any]) -> Version:
@@ -213,7 +223,12 @@ def _is_failure(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def _first_line(error: BaseException) -> str:
-    """What an error says, without the credentials that a proxy's URL or an endpoint's may have."""
-    lines = _USER.sub("//", str(error)).splitlines()
-    return lines[0] if lines else type(error).__name__
+def _said(error: BaseException) -> str:
+    """What an error says, without the credentials that a proxy's URL or an endpoint's may have.
+
+    That is its first line; of a document in the answer the code and the message, which stand behind that.
+    """
+    text = _USER.sub("//", str(error))
+    first = next(iter(text.splitlines()), "") or type(error).__name__
+    answer = _ANSWER.search(text)
+    return first if answer is None else ": ".join(filter(None, (first.partition(": <")[0], *answer.groups())))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError, FormatError
 from ...system.digest import blake2b
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
     from .values import ObjectStore
 
@@ -31,8 +32,8 @@ class Keys:
 
     def __init__(self, private: bytes | None, public: Sequence[bytes]) -> None:
         self._public: dict[bytes, Ed25519PublicKey] = {}
+        self._private: Ed25519PrivateKey | None = None
         if private is None and not public:
-            self._private = None
             return
         try:
             from cryptography.hazmat.primitives import serialization
@@ -41,18 +42,19 @@ class Keys:
             raise ArgumentError(
                 "signatures need the package cryptography", remedy="pip install 'structgen[store]'"
             ) from error
-        try:
-            signer = None if private is None else serialization.load_pem_private_key(private, None)
-            keys = [serialization.load_pem_public_key(key) for key in public]
-        except (ValueError, TypeError) as error:
-            raise _no_key() from error
-        if signer is not None and not isinstance(signer, Ed25519PrivateKey):
-            raise _no_key()
-        self._private = signer
-        for key in [*keys, *([signer.public_key()] if signer else [])]:
-            if not isinstance(key, Ed25519PublicKey):
-                raise _no_key()
-            self._public[_name(key)] = key
+        if private is not None:
+            with _reading("sign_key", "private"):
+                signer = serialization.load_pem_private_key(private, None)
+            if not isinstance(signer, Ed25519PrivateKey):
+                raise _no_key("sign_key", "private")
+            self._private = signer
+            self._public[_name(signer.public_key())] = signer.public_key()
+        for number, key in enumerate(public):
+            with _reading(name := f"verify_keys[{number}]", "public"):
+                taken = serialization.load_pem_public_key(key)
+            if not isinstance(taken, Ed25519PublicKey):
+                raise _no_key(name, "public")
+            self._public[_name(taken)] = taken
 
     @classmethod
     def of(cls, store: ObjectStore) -> Keys:
@@ -85,8 +87,16 @@ def _name(key: Ed25519PublicKey) -> bytes:
     return blake2b(key.public_bytes_raw(), digest_size=_NAME_BYTES).digest()
 
 
-def _no_key() -> ArgumentError:
+@contextmanager
+def _reading(name: str, half: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise _no_key(name, half) from error
+
+
+def _no_key(name: str, half: str) -> ArgumentError:
     return ArgumentError(
-        "a key is not an Ed25519 key in PEM",
+        f"{name} is not an Ed25519 {half} key in PEM",
         remedy="openssl genpkey -algorithm ed25519 makes one; openssl pkey -pubout tells its public half.",
     )

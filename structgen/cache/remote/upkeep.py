@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from ...errors import CacheError, FormatError, StoreError
+from ...errors import CacheError, CacheWarning, FormatError, StoreError
 from ..audit import check_value
 from ..cache import Cache
 from ..entry import SHARED_KINDS, Entry, Tag
@@ -84,9 +85,13 @@ def listing(cache: Cache, *, by_store_clock: bool = False) -> list[StoredObject]
 
 
 def push(cache: Cache) -> Transfer:
-    """Write to the store what the folder has and the store lacks, or has with fewer rows. Raises `StoreError`."""
+    """Write to the store what the folder has and the store lacks, or has with fewer rows. Raises `StoreError`.
+
+    Of what fails later the first is said in a `CacheWarning`: when a store is full, say, nothing else fails.
+    """
     remote = _remote(cache)
     stored = {each.key for each in listing(cache)}
+    errors: list[Exception] = []
 
     def push_one(entry: Entry) -> bool | None:
         try:
@@ -95,11 +100,16 @@ def push(cache: Cache) -> Transfer:
             value = cache.load(entry.key)
             check_value(value, entry.key)
             return remote.write(entry.key, bytes(value or b""), Tag(entry.label, entry.kind, entry.rank))
-        except (FormatError, CacheError, OSError, sqlite3.Error):
+        except (FormatError, CacheError, OSError, sqlite3.Error) as error:
+            errors.append(error)
             return None
 
     entries = cache.entries()
-    return _transfer([entry.key for entry in entries], _all(push_one, entries))
+    outcomes = _all(push_one, entries)
+    if errors:
+        what = f"{len(errors)} of {len(entries)} entries failed, as in {errors[0]}"
+        warnings.warn(CacheWarning(what), stacklevel=2)
+    return _transfer([entry.key for entry in entries], outcomes)
 
 
 def pull(cache: Cache) -> Transfer:
