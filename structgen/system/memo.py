@@ -18,17 +18,19 @@ def first(entries: dict[K, V], count: int) -> dict[K, V]:
 
 
 def shorten(entries: dict[K, V], most: int) -> None:
-    """Let go of the older half of a dictionary, where it has more entries than a bound.
+    """Let go of the oldest entries of a dictionary, an eighth, where it has more than a bound.
+
+    Half of 32,768 would take one step 4 ms.
 
     For what is looked up at every step: Python looks faster into its own dictionaries than into a `Memo`.
     """
     if len(entries) > most:
-        for key in list(entries)[: len(entries) - most // 2]:
+        for key in list(islice(entries, len(entries) - most + most // 8)):
             entries.pop(key, None)
 
 
 class Memo(dict[K, V]):
-    """A dictionary that lets go of its older half when it grows beyond a bound.
+    """A dictionary that lets go of its oldest entries when it grows beyond a bound.
 
     Only ``memo[key] = value`` looks at the bound. Several threads may use it.
 

@@ -225,6 +225,24 @@ class TestBounds:
             standing.allows(token)
         assert sum(len(config.targets) for config in machine._configs.values()) <= 101
 
+    def test_forgotten_stacks(self) -> None:
+        """They are taken apart a few with each new one, not all in one step."""
+        definition = sg.Grammar('start: ("(" start ")")*', lexer="basic", ambiguity="all")
+        index = sg.compile(definition, vocabulary(), eager=False)
+        machine = index.machine
+        assert isinstance(machine, GrammarMachine)
+        parser = machine.parses.parser
+        index.match(b"(" * 100)
+        child = next(iter(parser.start.above.values()))
+        assert child.above
+        parser.forget()
+        assert not parser.start.above
+        assert child.above
+        for state in range(100, 300):
+            parser.push(parser.start, state)
+        assert not child.above
+        assert not parser._forgotten
+
     def test_distances(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for module in (stack_distances, cheapest_texts):
             monkeypatch.setattr(module, "MEMO_ENTRIES", 10)
@@ -290,16 +308,16 @@ class TestBounds:
 
 
 class TestMemo:
-    def test_the_older_half_goes(self) -> None:
-        memo: Memo[int, int] = Memo(4)
-        for i in range(4):
+    def test_the_oldest_go(self) -> None:
+        memo: Memo[int, int] = Memo(16)
+        for i in range(16):
             memo[i] = i
-        assert list(memo) == [0, 1, 2, 3]
-        memo[4] = 4
-        assert list(memo) == [3, 4]
+        assert list(memo) == [*range(16)]
+        memo[16] = 16
+        assert list(memo) == [*range(3, 17)]  # an eighth of them, not so many that a step is late
         for _ in range(20):
             memo[3] = 3  # what is replaced takes no more room
-        assert list(memo) == [3, 4]
+        assert list(memo) == [*range(3, 17)]
 
     def test_weights(self) -> None:
         memo: Memo[str, bytes] = Memo(10, len)

@@ -129,9 +129,6 @@ class LexerThreads:
     def trim(self) -> None:
         """Let go of what is remembered of parses, if it is much."""
         if self.parses.is_full():
-            self._possible.clear()
-            self._open.clear()
-            self._completions.forget()
             self.parses.forget()
 
     @cached_property

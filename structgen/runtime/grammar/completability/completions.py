@@ -117,10 +117,6 @@ class Completions:
         #: By state: what is shifted, see `_find_shifts`.
         self._shifts = LazyTable(self._find_shifts)
 
-    def forget(self) -> None:
-        """Forget stacks."""
-        self._places.clear()
-
     def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
         """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
         brackets = 0 if self._indented is None or level is None else level.brackets

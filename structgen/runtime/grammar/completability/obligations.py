@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from ....system.memo import Memo
 from ....system.types import Array
 from ...core.lazy_table import LazyTable
+from ...rows.row_pool import has_kernels
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
 
-#: Pairs of states that are looked at for one question, past which neither is left out; and in Python.
+#: Pairs of states that are looked at for one question, past which neither is left out; and in Python, before kernels
+#: are loaded for it.
 _MOST_PAIRS, _FEW_PAIRS = 1 << 12, 1 << 6
 
 #: Answers that are remembered, and sets that have numbers; past that these are forgotten.
@@ -111,13 +113,15 @@ class Obligations:
         return known
 
     def _find_kept(self, state: int) -> int:
-        return int.from_bytes(bytes(map((-1).__lt__, self._rows[state])), "little")
+        if self._arrays is None:
+            return int.from_bytes(bytes(map((-1).__lt__, self._rows[state])), "little")
+        return int.from_bytes((self._arrays[0][state] >= 0).tobytes(), "little")
 
     def _find(self, a: int, b: int) -> bool:
-        if self._arrays is None:
+        if self._arrays is None or not _MOST_PAIRS:
             return bool(self._search(a, b, _MOST_PAIRS))
-        found = self._search(a, b, min(_FEW_PAIRS, _MOST_PAIRS))
-        if found is None and _MOST_PAIRS > _FEW_PAIRS:
+        found = None if has_kernels() else self._search(a, b, _FEW_PAIRS)
+        if found is None:
             from .... import kernels
 
             pairs, slots = np.empty((_MOST_PAIRS + 1, 2), np.int32), np.zeros(4 * _MOST_PAIRS, np.int32)

@@ -179,7 +179,7 @@ class WatchedFutures:
         """Where bytes that lexemes go on with lead to: the next states of these, and of what is watched."""
         table, at_live = self._rows, self._at_live.get(state)
         if at_live is None:
-            live = [c for c, target in enumerate(table[state]) if target >= 0]
+            live = np.flatnonzero(self._tables.table[state] >= 0).tolist()
             if not live:
                 return ()
             # The last one twice: an item alone would be no tuple.

@@ -78,9 +78,8 @@ class GraphParser(Parser):
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
-        nodes, self._nodes, self._merged = self._nodes, {}, {}
-        for node in nodes.values():
-            node.forget()
+        self._forgotten += self._nodes.values()
+        self._nodes, self._merged = {}, {}
         super().forget()
         self.subsumption.forget()
 
@@ -199,11 +198,14 @@ class GraphParser(Parser):
 
     def reduced(self, stack: Stack, terminals: int = -1) -> list[tuple[Stack, int]]:
         """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
-        found: list[tuple[Stack, int]] = []
-        for length, origin, before in self._reductions[stack.state]:
-            if before & terminals:
-                found += [(reduced, before) for reduced in self.replaced(stack, length, origin)]
-        return found
+        found = stack.reduced
+        if found is None:
+            found = stack.reduced = tuple(
+                (reduced, before)
+                for length, origin, before in self._reductions[stack.state]
+                for reduced in self.replaced(stack, length, origin)
+            )
+        return [each for each in found if each[1] & terminals]
 
     def accepts(self, stack: Stack, terminal: int) -> bool:
         """Whether a terminal may come next."""
@@ -226,20 +228,23 @@ class GraphParser(Parser):
                 found: dict[tuple[Stack, int], None] = {}
                 depth_read, missing = here.depth, []
                 for each, _ in reduced:
-                    after = each.after.get(terminal)
-                    if after is None:
-                        missing.append((each, self.reduced(each, 1 << terminal)))
-                    else:
+                    after, accepted = each.after.get(terminal), each.accepted
+                    if after is not None:
                         found.update(dict.fromkeys(after.stacks))
                         depth_read = min(depth_read, each.depth - 1, after.depth_read)
+                    elif accepted is not None and not accepted.terminals >> terminal & 1:
+                        depth_read = min(depth_read, each.depth - 1, accepted.depth_read)
+                    else:
+                        missing.append((each, self.reduced(each, 1 << terminal)))
                 if missing:
                     self._check(len(todo), stack)
                     todo += missing
                     continue
-                shifted, there = self._shift_to(here, terminal)
-                shifted.update(found)
-                depth_read = min(depth_read, there)
-                few, there = self.few(shifted) if len(shifted) > 1 else (list(shifted), depth_read)
+                if terminal in self._shifts[here.state]:
+                    shifted, there = self._shift_to(here, terminal)
+                    shifted.update(found)
+                    found, depth_read = shifted, min(depth_read, there)
+                few, there = self.few(found) if len(found) > 1 else (list(found), depth_read)
                 answer = After(tuple(few), min(depth_read, there))
                 here.remember_after(terminal, answer)
             todo.pop()

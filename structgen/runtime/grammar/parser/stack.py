@@ -18,6 +18,7 @@ with the same states on top.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from itertools import count as numbers
 from typing import Any, NamedTuple, TypeAlias
@@ -34,6 +35,8 @@ from ..tables import SYMBOLS, GrammarTables
 #: makes less.
 _MOST_REDUCTIONS = 1_000_000
 
+#: Forgotten stacks that are taken apart whenever another one is made.
+_PIECES = 4
 
 #: What nothing was entered into yet; never written to.
 _NOTHING: dict[Any, Any] = {}
@@ -66,7 +69,7 @@ class After(NamedTuple):
 class Stack:
     """A parser state on top of another stack, or of nothing; the lowest state has depth 0."""
 
-    __slots__ = ("above", "accepted", "after", "below", "cell", "depth", "epoch", "parses", "state")
+    __slots__ = ("above", "accepted", "after", "below", "cell", "depth", "epoch", "parses", "reduced", "state")
 
     def __init__(self, state: int, below: Stack | None) -> None:
         self.state, self.below = state, below
@@ -75,6 +78,7 @@ class Stack:
         self.above: dict[int, Stack] = _NOTHING
         self.accepted: Accepted | None = None
         self.after: dict[int, After] = _NOTHING  # by terminal
+        self.reduced: tuple[tuple[Stack, int], ...] | None = None  # where conflicts are kept
         self.parses: dict[Any, Any] = _NOTHING  # see `structgen.runtime.grammar.parser.parser_driver`
         self.cell = self.epoch = 0  # see `structgen.runtime.grammar.kernel_gss.KernelGss`
 
@@ -105,13 +109,13 @@ class Stack:
             entered = self.after = {}
         entered[terminal] = answer
 
-    def forget(self) -> None:
-        """Forget what was asked of the stack, and of those above it."""
-        todo: list[Stack] = [self]
-        while todo:
-            stack = todo.pop()
-            todo += stack.above.values()
-            stack.above, stack.after, stack.parses, stack.accepted = _NOTHING, _NOTHING, _NOTHING, None
+    def forget(self) -> Iterable[Stack]:
+        """Forget what was asked of the stack, and that others are above it, which are returned."""
+        above, parses = self.above, self.parses
+        self.above, self.after, self.parses, self.accepted, self.reduced = _NOTHING, _NOTHING, _NOTHING, None, None
+        for parse in parses.values():
+            parse.after = {}
+        return above.values()
 
     def states(self) -> Iterator[int]:
         """The states, the top first."""
@@ -173,11 +177,13 @@ class Parser:
         self.start: Stack = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
+        #: Forgotten ones that are taken apart as others are made.
+        self._forgotten: list[Stack] = []
 
     def whole(self) -> Parser:
         """The same that takes nothing out of stacks, and knows none yet."""
         found = copy(self)
-        found._same, found.start, found.stacks = LazyTable(lambda _: []), Stack(0, None), 1
+        found._same, found.start, found.stacks, found._forgotten = LazyTable(lambda _: []), Stack(0, None), 1, []
         return found
 
     def _check(self, done: int, stack: Stack) -> None:
@@ -352,8 +358,11 @@ class Parser:
         return self.push(here, target)
 
     def forget(self) -> None:
-        """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
-        self.start.forget()
+        """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it.
+
+        To free them takes as long as hundreds of steps, which share it.
+        """
+        self._forgotten += self.start.forget()
         self.stacks = 1
 
     def push(self, stack: Stack, state: int) -> Stack:
@@ -362,7 +371,15 @@ class Parser:
         if pushed is None:
             self.stacks += 1
             pushed = stack.enter(Stack(state, stack))
+            if self._forgotten:
+                self._take_apart()
         return pushed
+
+    def _take_apart(self) -> None:
+        """Have some forgotten stacks lead nowhere. Other threads may do the same."""
+        with suppress(IndexError):
+            for _ in range(_PIECES):
+                self._forgotten += self._forgotten.pop().forget()
 
 
 #: What a stack may be replaced by: states from its top down, how many are taken away, what is read in their place.
