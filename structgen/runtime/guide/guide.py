@@ -74,7 +74,7 @@ class Guide:
     Raises
     ------
     ArgumentError
-        For an index that is none.
+        Something else in the place of an index.
     TokenBudgetError
         Where ``max_tokens`` is less than `Index.shortest`.
     UnsupportedError
