@@ -66,7 +66,7 @@ def compile(
     Raises
     ------
     ArgumentError
-        A vocabulary, a cache or a budget that is none.
+        Something else in the place of a vocabulary, a cache or a budget.
     DefinitionError, UnsupportedError, EmptyLanguageError
         A definition that is malformed, can't be honoured exactly, or matches nothing.
     BudgetExceededError
@@ -129,7 +129,10 @@ def compile(
 
 
 def check_cache(cache: object) -> None:
-    """Raise `ArgumentError` for a folder, or anything else, in the place of a cache; to import that takes time."""
+    """Raise `ArgumentError` for a folder, or anything else, in the place of a cache.
+
+    By what it has: `Cache` itself takes time to import.
+    """
     if not hasattr(cache, "counters"):
         raise ArgumentError(f"a Cache was expected, got {type(cache).__name__}", remedy="Pass sg.Cache(folder).")
 

@@ -26,7 +26,7 @@ _BYTES_OF_OBJECT = 140
 #: Items of a loop between two looks at the meter.
 _ITEMS = 16
 
-#: Units of work of one step: less than a second. One that was made before takes none.
+#: Units of work of one step, less than a second. A step that was made before takes none.
 MOST_STEP_WORK = 1 << 20
 
 
@@ -175,8 +175,8 @@ class Meter:
 class StepMeter(threading.local):
     """Counts the work of one step over a machine, so that no text of a stranger's definition keeps a server busy.
 
-    Only what is `measured` is bounded; each thread counts its own. A unit is a microsecond or less: a stack that a
-    reduction goes through, a thread that is moved over a byte.
+    Only the work of what is `measured` is bounded; each thread counts its own. A unit is a microsecond or less: a
+    stack that a reduction goes through, a thread that is moved over a byte.
     """
 
     _left = 1 << 62
@@ -184,7 +184,10 @@ class StepMeter(threading.local):
     def measured(
         self, find: Callable[_Arguments, _Item], *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> _Item:
-        """What a step finds: a token, a byte, a mask, or a piece of a text. Raises `BudgetExceededError`."""
+        """What ``find`` finds: one step, be it over a token, a byte or a piece of a text, or for a mask.
+
+        Raises `BudgetExceededError`. Within another step it has as much work as one by itself.
+        """
         before, self._left = self._left, MOST_STEP_WORK
         try:
             return find(*args, **kwargs)

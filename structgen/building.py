@@ -19,6 +19,7 @@ from .runtime.grammar.embedded import Embedded, InnerMachine, TokenRange
 from .runtime.grammar.machine import GrammarMachine
 from .runtime.grammar.tables import GrammarTables
 from .runtime.pushdown.machine import PushdownMachine
+from .runtime.pushdown.tables import PushdownTables
 from .runtime.rows.row_pool import RowPool
 from .vocabulary.vocabulary import Vocabulary
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .cache.cache import Cache
     from .compiler.programs.program import Program
     from .compiler.structural_tags.marks import Marks
-    from .runtime.pushdown.token_edges import AnyStackMachine
 
 #: Warnings for one grammar.
 _MOST_NOTES = 5
@@ -63,7 +63,12 @@ def build(
         What the author of a grammar may not expect; it points to where the caller of `build` was called.
     """
     if isinstance(definition, JsonSchema):
-        return schema_machine(definition, vocabulary, meter, on_demand=on_demand)
+        from .runtime.pushdown.distinct.machine import distinct
+
+        machine, relaxations = stack_machine(
+            definition, vocabulary, meter, on_demand=on_demand, keeps_sets=_is_spelled(vocabulary)
+        )
+        return distinct(machine), relaxations
     if isinstance(definition, Gbnf):
         return stack_machine(definition, vocabulary, meter, on_demand=on_demand)
     if isinstance(definition, StructuralTag):
@@ -71,18 +76,6 @@ def build(
     if isinstance(definition, Grammar):
         return _grammar_machine(definition, vocabulary, meter, cache)
     return _automaton_machine(definition, vocabulary, meter), ()
-
-
-def schema_machine(
-    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool = False
-) -> tuple[AnyStackMachine, tuple[str, ...]]:
-    """`build` for a schema."""
-    from .runtime.pushdown.distinct.machine import distinct
-
-    machine, relaxations = stack_machine(
-        definition, vocabulary, meter, on_demand=on_demand, keeps_sets=_is_spelled(vocabulary)
-    )
-    return distinct(machine), relaxations
 
 
 def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
@@ -158,19 +151,10 @@ def _tag_machine(
     definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool
 ) -> tuple[CompiledMachine, tuple[str, ...]]:
     """`stack_machine` for a structural tag, whose program depends on the vocabulary's special tokens."""
-    from .compiler.programs.tables import to_tables
-    from .compiler.structural_tags.linker import begin_program, whole_program
     from .compiler.stuck import check_stack_never_stuck
     from .runtime.pushdown.distinct.machine import distinct
 
-    keeps_sets, growing = _is_spelled(vocabulary), None
-    if on_demand:
-        growing, relaxations = begin_program(definition, vocabulary, meter, keeps_sets=keeps_sets)
-    if growing is not None:
-        tables = growing.tables()
-    else:
-        program, relaxations = whole_program(definition, vocabulary, meter, keeps_sets=keeps_sets)
-        tables = to_tables(program, meter)
+    tables, relaxations = _tag_tables(definition, vocabulary, meter, on_demand=on_demand)
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
     return distinct(machine), relaxations
@@ -183,20 +167,33 @@ def _is_spelled(vocabulary: Vocabulary) -> bool:
 
 def marked_tag_machine(
     definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
-) -> tuple[AnyStackMachine, Marks]:
+) -> tuple[CompiledMachine, Marks]:
     """A structural tag's machine that takes marks around the texts of formats with labels, lowered on demand."""
-    from .compiler.programs.tables import to_tables
-    from .compiler.structural_tags.linker import begin_program, whole_program
     from .compiler.structural_tags.marks import Marks
     from .runtime.pushdown.distinct.machine import distinct
 
-    marks, keeps_sets = Marks(vocabulary), _is_spelled(vocabulary)
-    growing, _ = begin_program(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
-    if growing is not None:
-        return PushdownMachine(growing.tables(), marks.vocabulary), marks
     marks = Marks(vocabulary)
-    program, _ = whole_program(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
-    return distinct(PushdownMachine(to_tables(program, meter), marks.vocabulary)), marks
+    tables, _ = _tag_tables(definition, vocabulary, meter, marks, on_demand=True)
+    return distinct(PushdownMachine(tables, marks.vocabulary)), marks
+
+
+def _tag_tables(
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None, *, on_demand: bool
+) -> tuple[PushdownTables, tuple[str, ...]]:
+    """The tables of a structural tag's program, and what was relaxed.
+
+    They grow ``on_demand``, unless the items of some arrays must differ.
+    """
+    from .compiler.programs.tables import to_tables
+    from .compiler.structural_tags.linker import begin_program, whole_program
+
+    keeps_sets = _is_spelled(vocabulary)
+    if on_demand:
+        growing, relaxations = begin_program(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
+        if growing is not None:
+            return growing.tables(), relaxations
+    program, relaxations = whole_program(definition, vocabulary, meter, marks, keeps_sets=keeps_sets)
+    return to_tables(program, meter), relaxations
 
 
 def _program(

@@ -78,7 +78,7 @@ class EmptyLanguageError(DefinitionError):
 
 
 class BudgetExceededError(StructgenError):
-    """A definition that needs more states, memory, depth or time than its `Budget` grants."""
+    """More states, memory, depth or time than a `Budget` grants a definition, or more work than a step may take."""
 
 
 class TokenBudgetError(StructgenError, ValueError):

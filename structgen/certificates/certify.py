@@ -55,7 +55,7 @@ def certify(
     progress:
         Called as ``progress(name, done, total)`` before each item.
 
-    Raises `ArgumentError` for names of no item, and for an index that is none.
+    Raises `ArgumentError` for names of no item, and for something else in the place of an index.
     """
     check_index(index)
     wanted = list(ITEMS) if items is None else [*items]

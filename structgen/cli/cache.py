@@ -63,10 +63,10 @@ def list_entries(
         lines.setdefault(entry.label if entry.kind == "shared" else entry.key, []).append(entry)
     rows = [
         (
-            first.key[:16] if not others else _count(1 + len(others)), first.kind, _cut(first.label),
-            format_bytes(first.nbytes + sum(entry.nbytes for entry in others)), _when((others or [first])[-1].used),
+            some[0].key[:16] if len(some) == 1 else _count(len(some)), some[0].kind, _cut(some[0].label),
+            format_bytes(sum(entry.nbytes for entry in some)), _when(max(entry.used for entry in some)),
         )
-        for first, *others in lines.values()
+        for some in lines.values()
     ]  # fmt: skip
     if rows:
         print_table(("key", "kind", "label", "bytes", "last used"), rows)

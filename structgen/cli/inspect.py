@@ -120,7 +120,7 @@ def _diagnoses(cache: Path | None, store_url: str | None, tokenizers: Sequence[s
     yield platform()
     opened = None
     try:
-        opened = options.open_either(cache, store_url)
+        opened = options.open_cache(cache, store_url)
     except (StructgenError, OSError) as error:
         yield Diagnosis("cache", "refused", *_parts(error))
     yield from examine(opened)

@@ -55,6 +55,9 @@ _WORDS = WrittenAs("words", "sg.Regex.choice([...])", lambda text: READERS[".wor
 _RULES = (_GBNF, *map(_of_ebnf, EBNF_DIALECTS))
 _REGEXES = tuple(map(_of_regex, DIALECT_FLAGS))
 
+#: The notations of files that others have no name for.
+_BY_SUFFIX = {".regex": _REGEXES, ".lark": (_LARK,), ".words": (_WORDS,)}
+
 #: All notations by name.
 NOTATIONS = {notation.name: notation for notation in (*_REGEXES, *_RULES, _LARK, _SCHEMA, _TAG, _WORDS)}
 
@@ -160,10 +163,8 @@ def _likely(path: Path, text: str, name: str | None) -> tuple[WrittenAs, ...]:
     """The notations that a text may be in, the likeliest first."""
     if name is not None:
         return (NOTATIONS[name],)
-    if path.suffix == ".regex":
-        return _REGEXES
-    if path.suffix in (".lark", ".words"):
-        return (_LARK if path.suffix == ".lark" else _WORDS,)
+    if path.suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[path.suffix]
     if path.suffix == ".json" or text.lstrip().startswith("{"):
         return (_TAG if path.name.endswith(".tag.json") or _is_tag(text) else _SCHEMA,)
     for sign, names in _SIGNS:

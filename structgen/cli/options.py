@@ -105,32 +105,30 @@ def make_budget(states: int | None, memory: int | None, seconds: float | None) -
     return Budget(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
 
-def open_cache(folder: Path | None) -> Cache:
-    """The cache in ``folder``, or the user's own one."""
+def open_cache(
+    folder: Path | None, url: str | None = None, sign: Path | None = None, verify: Sequence[Path] = ()
+) -> Cache:
+    """The cache in ``folder``, or the user's own one, with an object store behind it where there is a URL.
+
+    Raises `typer.BadParameter` for keys without a store.
+    """
     from ..cache.cache import Cache
 
+    if url is not None:
+        return open_store(folder, url, sign, verify)
+    if sign is not None or verify:
+        raise typer.BadParameter("Keys are for what a --store holds; name one.")
     return Cache(folder)
 
 
 def open_store(folder: Path | None, url: str, sign: Path | None = None, verify: Sequence[Path] = ()) -> Cache:
-    """The same with an object store behind it, which is written at once; with the files of its keys."""
+    """`open_cache` with an object store, which is written at once; with the files of its keys."""
     from ..cache.cache import Cache
     from ..cache.remote.values import ObjectStore
 
     private = None if sign is None else sign.read_bytes()
     keys = tuple(path.read_bytes() for path in verify)
     return Cache(folder, store=ObjectStore(url, write="now", sign_key=private, verify_keys=keys))
-
-
-def open_either(
-    folder: Path | None, url: str | None, sign: Path | None = None, verify: Sequence[Path] = ()
-) -> Cache:
-    """The cache in ``folder``, with a store behind it where there is a URL. Raises `typer.BadParameter`."""
-    if url is not None:
-        return open_store(folder, url, sign, verify)
-    if sign is not None or verify:
-        raise typer.BadParameter("Keys are for what a --store holds; name one.")
-    return open_cache(folder)
 
 
 def load_vocabulary(spec: str) -> Vocabulary:

@@ -168,7 +168,7 @@ def warm(
     workers = Workers.parse(executor)
     part = (1, 1) if shard is None else parse_shard(shard)
     reading = read_all(paths, dialect)
-    store = options.open_either(cache, store_url, sign_key)
+    store = options.open_cache(cache, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
     jobs = jobs or core_count()
     report = Report((), 0.0)
@@ -246,7 +246,7 @@ def bundle(
     """
     if bool(paths) != bool(tokenizer):
         raise typer.BadParameter("Definitions and --tokenizer go together.")
-    opened = options.open_either(cache, store_url, verify=verify_key or ())
+    opened = options.open_cache(cache, store_url, verify=verify_key or ())
     keys = _bundled(opened, paths, tokenizer or [], dialect) if paths else None
     count = opened.export(file, keys)
     typer.echo(f"wrote {count} entries, {format_bytes(file.stat().st_size)}, to {file}")

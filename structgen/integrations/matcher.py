@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import BitmaskError, BudgetExceededError, RollbackError, TokenIdError
 from ..runtime.guide.forced import whole_characters
-from ..runtime.guide.guide import Guide
+from ..runtime.guide.guide import Guide, checked_mask
 from ..system.arguments import integer
 from ..system.types import Foreign
 from .refusals import RefusedTokenError
@@ -57,7 +57,8 @@ class Matcher:
     ) -> None:
         self._guide = Guide(index, max_rollback=max_rollback, max_tokens=max_tokens)
         self._stop_ids = _silent_ids(index.vocabulary, stop_ids)
-        #: How many tokens ended the text, if it has: one of these ids, or none where a step takes too much work.
+        #: Once the text has ended here: how many of the accepted tokens the guide has not followed. That is one for
+        #: a stop id and for a token that takes too much work, none where a mask does.
         self._stopped: int | None = None
 
     @property
@@ -148,14 +149,14 @@ class Matcher:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_terminated(self) -> bool:
-        """Whether a token that ends the text was accepted."""
+        """Whether a token that ends the text was accepted, or a step took too much work."""
         return self._stopped is not None or self._guide.is_finished()
 
     def row(self) -> NDArray[np.int32]:
         """The allowed tokens as a read-only ``int32[words]``; after the end, those that end a text."""
         try:
             row: NDArray[np.int32] = self._guide.bitmask() if self._stopped is None else self.index.eos_row
-            if not self._stop_ids or not (self._stopped == 0 or self._guide.is_accepting()):
+            if not self._stop_ids or (self._stopped is None and not self._guide.is_accepting()):
                 return row
         except BudgetExceededError as error:
             self._end(0, error)
@@ -188,15 +189,16 @@ class Matcher:
         if len(shape) != 2 or not 0 <= row < shape[0]:
             raise BitmaskError(f"a bitmask is int32[batch, words], got {list(shape)}", where=f"row {row}")
         try:
-            if self._stopped != 0:
-                self._guide.fill_bitmask(bitmask[row])  # checks it
+            if self._stop_ids or self._stopped is not None:
+                allowed = self.row()
+                checked_mask(bitmask[row], len(allowed))[...] = allowed
+            else:
+                self._guide.fill_bitmask(bitmask[row])
         except BudgetExceededError as error:
             self._end(0, error)
+            self.fill(bitmask, row)
         except BitmaskError as error:
             raise BitmaskError(error.what, where=f"row {row}", remedy=error.remedy) from error
-        if self._stop_ids or self._stopped == 0:
-            allowed, mask = self.row(), np.asarray(bitmask[row])
-            mask[: len(allowed)], mask[len(allowed) :] = allowed, 0
 
     def _end(self, tokens: int, error: BudgetExceededError) -> None:
         _log.error("structgen: a text ends before its definition says so: %s", error)

@@ -22,8 +22,7 @@ from ..compiler.json_schema.layout.styles import (
     Style,
 )
 from ..errors import InternalError
-from ..runtime.core.interned_machine import AnyConfiguration
-from ..runtime.pushdown.token_edges import AnyStackMachine
+from ..runtime.core.machine import CompiledMachine, Config
 
 #: What whitespace may stand around a padded value.
 BLANK = " \t\n\r"
@@ -96,7 +95,7 @@ class _Way(NamedTuple):
     """
 
     text: str
-    config: AnyConfiguration
+    config: Config
     open: str
 
 
@@ -116,7 +115,7 @@ class TaggedArguments(Arguments):
         Makes the machine of the same schema's JSON, in any layout.
     """
 
-    def __init__(self, style: Style, schema: Callable[[], AnyStackMachine]) -> None:
+    def __init__(self, style: Style, schema: Callable[[], CompiledMachine]) -> None:
         self._style = style
         self._schema = schema
         self._tags = _tags(style)
@@ -232,7 +231,7 @@ class TaggedArguments(Arguments):
 
     def _take(self, choices: Callable[[_Way], _Choices]) -> None:
         """Go on with one of some texts, the first ones first."""
-        found: dict[tuple[AnyConfiguration, str], _Way] = {}
+        found: dict[tuple[Config, str], _Way] = {}
         for way in self._ways:
             for text, brackets in choices(way):
                 there = self._followed(way.config, text)
@@ -242,9 +241,9 @@ class TaggedArguments(Arguments):
             raise _refused()
         self._ways = [*found.values()]
 
-    def _followed(self, config: AnyConfiguration, text: str) -> AnyConfiguration | None:
+    def _followed(self, config: Config, text: str) -> Config | None:
         machine = self._schema()
-        there: AnyConfiguration | None = config
+        there: Config | None = config
         for byte in text.encode():
             if there is None:
                 return None

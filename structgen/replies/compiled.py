@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..budget import Meter
-from ..building import marked_tag_machine, schema_machine
+from ..building import build, marked_tag_machine
 from ..compiler.json_schema.layout.styles import STYLES
 from ..compiler.structural_tags.formats import Format, Inner
 from ..definitions import StructuralTag
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
 from ..errors import DefinitionError
-from ..runtime.pushdown.token_edges import AnyStackMachine
+from ..runtime.core.machine import CompiledMachine
 from ..system.depth_first import post_order
 from ..vocabulary.vocabulary import Vocabulary
 from .arguments import Arguments, GemmaArguments, JsonArguments, TaggedArguments
@@ -43,7 +43,7 @@ class Compiled:
         machine, marks = marked_tag_machine(definition, vocabulary, meter)
         self.spans = Spans(machine, marks)
         self._calls = dict(_calls(marks.formats))
-        self._schemas: dict[str, AnyStackMachine] = {}
+        self._schemas: dict[str, CompiledMachine] = {}
 
     def has_id(self, name: str) -> bool:
         """Whether the model writes ids of a tool's calls."""
@@ -57,7 +57,7 @@ class Compiled:
         style = STYLES.get(found.options.get("style", "")) if isinstance(found, Inner) else None
         return JsonArguments() if style is None else TaggedArguments(style, lambda: self._schema(name))
 
-    def _schema(self, name: str) -> AnyStackMachine:
+    def _schema(self, name: str) -> CompiledMachine:
         """The JSON of a tool's arguments in any layout, made when it is first asked for."""
         machine = self._schemas.get(name)
         if machine is None:
@@ -67,7 +67,7 @@ class Compiled:
             layout = {"whitespace": "any", "max_whitespace": None, "escapes": "any"}
             schema = self._definition.schema(inner.value, **{**options, **layout})
             self._meter.begin_again()
-            machine, _ = schema_machine(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
+            machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
             self._schemas[name] = machine
         return machine
 

@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ..compiler.structural_tags.marks import Label, Marks
 from ..compiler.structural_tags.tokens import token_text
 from ..errors import BudgetExceededError, ReplyTextError
-from ..runtime.core.interned_machine import AnyConfiguration
-from ..runtime.pushdown.token_edges import AnyStackMachine
+from ..runtime.core.machine import CompiledMachine, Config
 
 #: Readings of one text that are followed.
 _MOST_READINGS = 1 << 8
@@ -23,7 +22,7 @@ _MOST_READINGS = 1 << 8
 _Taken: TypeAlias = "tuple[tuple[int, int], ...]"
 
 #: By configuration, of which the first reading that came to it stays.
-_Readings: TypeAlias = "dict[AnyConfiguration, _Taken]"
+_Readings: TypeAlias = "dict[Config, _Taken]"
 
 #: What comes of a text: bytes, the label of what begins, or None where that ends.
 Piece: TypeAlias = "bytes | Label | None"
@@ -42,7 +41,7 @@ class Place(NamedTuple):
         Bytes of the text so far.
     """
 
-    readings: tuple[tuple[_Taken, AnyConfiguration], ...]
+    readings: tuple[tuple[_Taken, Config], ...]
     text: bytes = b""
     offset: int = 0
 
@@ -57,7 +56,7 @@ class Opened(NamedTuple):
 class Spans:
     """Reads texts with a machine that takes marks. It never changes."""
 
-    def __init__(self, machine: AnyStackMachine, marks: Marks) -> None:
+    def __init__(self, machine: CompiledMachine, marks: Marks) -> None:
         self._machine = machine
         self._marks = marks
         self.start = Place((((), machine.start),))
@@ -83,7 +82,7 @@ class Spans:
         found = self._with_marks(place.readings, len(place.text))
         return any(self._is_whole(config, token_id) for _, config in found)
 
-    def _is_whole(self, config: AnyConfiguration, token_id: int) -> bool:
+    def _is_whole(self, config: Config, token_id: int) -> bool:
         return any((token_id in ids) != others for ids, others in self._machine.token_sets(config))
 
     def _over_bytes(self, place: Place, data: bytes) -> _Readings:
@@ -107,24 +106,25 @@ class Spans:
         pairs = tuple(self._over_forced(taken, config, end) for config, taken in readings.items())
         return self._settled(Place(pairs, place.text + text, place.offset + len(text)))
 
-    def _over_forced(
-        self, taken: _Taken, config: AnyConfiguration, at: int
-    ) -> tuple[_Taken, AnyConfiguration]:
+    def _over_forced(self, taken: _Taken, config: Config, at: int) -> tuple[_Taken, Config]:
         """A reading behind the marks that must come next, so that what has ended is known to."""
         machine = self._machine
         while not machine.is_accepting(config) and len(marks := self._marks_at(config)) == 1:
             (mark,) = marks
             there = machine.advance(config, mark)
             others = any(is_others or ids != marks for ids, is_others in machine.token_sets(config))
-            if others or there is None or next(machine.bytes_after(config), None) is not None:
+            if others or there is None or self._takes_byte(config):
                 break
             taken, config = (*taken, (at, mark)), there
         return taken, config
 
-    def _marks_at(self, config: AnyConfiguration) -> set[int]:
+    def _marks_at(self, config: Config) -> set[int]:
         """The marks that may stand there."""
         sets = self._machine.token_sets(config)
         return {token for ids, is_others in sets if not is_others for token in ids if token in self._marks.ids}
+
+    def _takes_byte(self, config: Config) -> bool:
+        return next(self._machine.following(self._machine.byte_state(config)), None) is not None
 
     def may_finish(self, place: Place) -> bool:
         """Whether the text is complete."""
@@ -161,7 +161,7 @@ class Spans:
                     way.pop()
                 else:
                     way.append(Opened(self._marks.label(mark), at + offset))
-            if next(self._machine.bytes_after(config), None) is not None or self._machine.is_accepting(config):
+            if self._takes_byte(config) or self._machine.is_accepting(config):
                 found[tuple(way)] = None
         return list(found)
 
@@ -170,8 +170,8 @@ class Spans:
         return self._settled(place._replace(readings=place.readings[:1]))[1]
 
     def _with_marks(
-        self, readings: tuple[tuple[_Taken, AnyConfiguration], ...], at: int
-    ) -> Iterator[tuple[_Taken, AnyConfiguration]]:
+        self, readings: tuple[tuple[_Taken, Config], ...], at: int
+    ) -> Iterator[tuple[_Taken, Config]]:
         """Readings, and those that take marks next."""
         machine = self._machine
         seen = {config for _, config in readings}

@@ -301,7 +301,7 @@ def _are_within(starting: list[Array], bounded: list[tuple[Total | None, Array]]
 
 
 def count_set(mask: NDArray[np.bool_]) -> int:
-    """How many of a mask are set."""
+    """How many items of a mask are set."""
     return mask.tobytes().count(1)
 
 

@@ -151,7 +151,7 @@ class Workload:
         self._many = len(numbers)
         self._out: deque[tuple[float, Task]] = deque()  # what was handed out, and when
         self._late: deque[DistinctDefinition] = deque()
-        self._around = float("inf")  # seconds until a batch is back, in the mean
+        self._turnaround = float("inf")  # seconds until a batch is back, in the mean
         self.failed = failed if part == 1 else []
         #: Whose base rows are to be made while others are at the first tasks.
         self.without_base_rows: deque[Vocabulary] = deque()
@@ -240,7 +240,7 @@ class Workload:
             task.since = now
             if task.of.seconds is None:
                 self._out.append((now, task))
-        while self._out and now - self._out[0][0] > _LATE * self._around:
+        while self._out and now - self._out[0][0] > _LATE * self._turnaround:
             since, task = self._out.popleft()
             if task.of.seconds is None and task.since == since:
                 task.of.seconds = now - since  # at least, which is what is known of it for now
@@ -251,8 +251,8 @@ class Workload:
 
         One by one they would be looked for and written one by one. Towards the end they are, for others rest then.
         """
-        around = now - batch[0].since
-        self._around = around if self._around == float("inf") else (1 - _LAST) * self._around + _LAST * around
+        last, mean = now - batch[0].since, self._turnaround
+        self._turnaround = last if mean == float("inf") else (1 - _LAST) * mean + _LAST * last
         for task in batch:
             task.since = 0.0
         are_others = self.left > at_a_time / 2 * sum(each.weight for each in batch)

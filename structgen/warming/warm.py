@@ -81,7 +81,7 @@ def warm(
     options:
         How definitions are compiled, which part of them, and what is asked of workers; None: the defaults.
 
-    Raises `ArgumentError` for a vocabulary or a cache that is none, and for one definition in the place of several.
+    Raises `ArgumentError` for something else in the place of vocabularies or a cache, and for one definition alone.
     """
     if isinstance(definitions, str | Definition):
         raise ArgumentError(f"definitions are several, got {type(definitions).__name__}", remedy="Pass a list.")

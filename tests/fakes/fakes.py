@@ -1,8 +1,7 @@
 """An index for tests that must not depend on the compiler: a regex over a handful of tokens, by plain Python.
 
-`fake_index` has what a `Guide` and the runtime read of an index: ``machine``, ``vocabulary`` and
-``eos_row``. The automaton comes from interegular and every mask from walking every token, so keep
-vocabularies small and patterns ASCII.
+The machine of `fake_index` has what a `Guide` and the runtime ask of one. The automaton comes from interegular and
+every mask from walking every token, so keep vocabularies small and patterns ASCII.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from interegular.fsm import anything_else
 from judges.guides import EACH_BYTE
 from numpy.typing import NDArray
 
+from structgen.runtime.core.machine import CompiledMachine
 from structgen.runtime.index.index import Index
 from structgen.runtime.rows.bitmask import pack
 from structgen.vocabulary import Vocabulary
@@ -26,12 +26,12 @@ class FakeMachine:
 
     def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
         self._fsm: Any = interegular.parse_pattern(pattern).to_fsm()
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._rows: dict[Hashable, NDArray[np.int32]] = {}
         self.start: Hashable = self._fsm.initial
 
     def advance(self, config: Hashable, token_id: int) -> Hashable | None:
-        token = self._vocabulary.token(token_id)
+        token = self.vocabulary.token(token_id)
         if token is None:
             return None
         state = config
@@ -47,10 +47,10 @@ class FakeMachine:
 
     def row(self, config: Hashable) -> NDArray[np.int32]:
         if config not in self._rows:
-            allowed = np.zeros(self._vocabulary.size, np.bool_)
+            allowed = np.zeros(self.vocabulary.size, np.bool_)
             for token_id in range(len(allowed)):
                 allowed[token_id] = self.advance(config, token_id) is not None
-            allowed[list(self._vocabulary.eos_ids)] = self.is_accepting(config)
+            allowed[list(self.vocabulary.eos_ids)] = self.is_accepting(config)
             self._rows[config] = _read_only(pack(allowed))
         return self._rows[config]
 
@@ -61,20 +61,9 @@ class FakeMachine:
         return
 
 
-class FakeIndex:
-    """A regex over a vocabulary; what `structgen.runtime.index.index.Index` is to a guide."""
-
-    def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-        self.machine = FakeMachine(pattern, vocabulary)
-        only_eos = np.zeros(vocabulary.size, np.bool_)
-        only_eos[list(vocabulary.eos_ids)] = True
-        self.eos_row = _read_only(pack(only_eos))
-
-
 def fake_index(pattern: str, vocabulary: Vocabulary) -> Index:
-    """A `FakeIndex`, typed as the index it stands for."""
-    return cast(Index, FakeIndex(pattern, vocabulary))
+    """A regex over a vocabulary."""
+    return Index("regex", pattern, cast(CompiledMachine, FakeMachine(pattern, vocabulary)))
 
 
 def _read_only(row: NDArray[np.int32]) -> NDArray[np.int32]:

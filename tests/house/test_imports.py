@@ -107,10 +107,7 @@ ROOMS = {
     "base_rows": (
         "building cache compiler.json_schema.strings definitions index_store runtime.pushdown tools vocabulary"
     ),
-    "replies": (
-        "building compiler.json_schema.layout compiler.structural_tags definitions runtime.core runtime.pushdown"
-        " vocabulary"
-    ),
+    "replies": "building compiler.json_schema.layout compiler.structural_tags definitions runtime.core vocabulary",
     "api": (
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"

@@ -74,6 +74,11 @@ def test_a_step_of_too_much_work_ends_the_text(
                 assert ids_of(mask[0]).tolist() == ids_of(matcher.row()).tolist() == [EOS, *stop_ids]
             else:
                 assert matcher.accept(ord("c"))
+                matcher.fill(mask, 0)
+                assert ids_of(mask[0]).tolist() == ids_of(matcher.row()).tolist() == [EOS, *stop_ids]
+                assert matcher.forced_text() == ""
+            with pytest.raises(errors.BitmaskError, match="row 0"):
+                matcher.fill(mask[:, :-2], 0)
             assert matcher.is_terminated()
             assert not matcher.accept(ord("b"))
         assert "units of work" in caplog.text

@@ -55,6 +55,17 @@ def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
     assert batch.is_finished().tolist() == [each.guide is not None and each.guide.is_finished() for each in oracle]
 
 
+def check_steps(index: sg.Index, rows: int, steps: int, chance: Random) -> None:
+    """Append random tokens to rows of one index, as many times as there are steps."""
+    batch = sg.GuideBatch(index.vocabulary, [index] * rows)
+    oracle = [Sequence.of(index.vocabulary, index) for _ in range(rows)]
+    for _ in range(steps):
+        check(batch, oracle)
+        tokens = [chance.choice(sorted(each.mask())) for each in oracle]
+        assert batch.advance(tokens).all()
+        assert all(each.advance(token) for each, token in zip(oracle, tokens, strict=True))
+
+
 def move(batch: sg.GuideBatch, oracle: list[Sequence], indexes: Iterable[sg.Index], chance: Random) -> None:
     """Do one thing at random to both: add a row, remove one, reorder all, roll back, or append tokens."""
     kind, size = chance.random(), batch.vocabulary.size

@@ -30,6 +30,7 @@ from structgen.runtime.grammar.completability import boundaries as borders_modul
 from structgen.runtime.grammar.completability import (
     completions,
     obligations,
+    watched_futures,
 )
 from structgen.runtime.grammar.completability import (
     indented_moves as laid_out,
@@ -88,6 +89,8 @@ SMALL: list[tuple[Any, str, int]] = [
     (stack_masks, "_MOST_LEVELS", 2),
     (stack_rows, "MOST_GROWN", 4000),
     (vocabulary_module, "_MOST_SHARED", 1000),
+    (watched_futures, "_MOST_ANSWERS", 2),
+    (watched_futures, "_MOST_STATES", 2),
 ]
 
 

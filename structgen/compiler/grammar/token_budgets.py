@@ -8,7 +8,7 @@ automaton with a stack (`structgen.runtime.pushdown.distances.budgeted`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,11 +20,11 @@ from ...errors import UnsupportedError
 from ...runtime.automaton.distances import NEVER, AutomatonDistances
 from ...runtime.core.bitsets import set_at, sets_of, words_of
 from ...runtime.grammar.completability.obligations import Watched
-from ...runtime.grammar.embedded import BudgetedLexeme, Embedded, Inner, InnerMachine
+from ...runtime.grammar.embedded import BudgetedLexeme, Embedded
 from ...runtime.grammar.tables import GrammarTables
 from ...runtime.pushdown.distances.budgeted import BudgetedDefinition
 from ...runtime.pushdown.machine import PushdownMachine
-from ...runtime.pushdown.stacks import Fork
+from ...runtime.pushdown.stacks import Fork, Thread
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.dfa import Dfa, minimize, to_tables, trim
 from ..patterns.empty_texts import without_empty
@@ -98,8 +98,8 @@ def _definition(terminal: Terminal, machine: PushdownMachine, most: int, meter: 
     return found
 
 
-def _nests(threads: Inner) -> bool:
-    """Whether a state is twice on a stack."""
+def _nests(threads: Iterable[Thread]) -> bool:
+    """Whether a state is twice on a stack, as far as that is seen: a stack that forks counts as one that nests."""
     for state, _, stack in threads:
         seen = {state}
         while stack is not None and not isinstance(stack, Fork):
@@ -112,7 +112,7 @@ def _nests(threads: Inner) -> bool:
     return False
 
 
-def _flat(machine: InnerMachine, meter: Meter) -> Dfa | None:
+def _flat(machine: PushdownMachine, meter: Meter) -> Dfa | None:
     """The automaton of a definition's texts, whose states are all that its stacks come to; None where it nests."""
     number = {frozenset(machine.start_threads): 0}
     rows: list[list[int]] = []

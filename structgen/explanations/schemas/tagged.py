@@ -10,13 +10,13 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...budget import Budget, Meter
-from ...building import schema_machine
+from ...building import build
 from ...compiler.json_schema.layout.styles import STYLES
 from ...definitions import JsonSchema
 from ...errors import StructgenError
 from ...replies.unfinished_arguments import UnfinishedArguments
+from ...runtime.core.machine import CompiledMachine
 from ...runtime.index.index import Index
-from ...runtime.pushdown.token_edges import AnyStackMachine
 from ...vocabulary.vocabulary import Vocabulary
 from ..values import Findings, Reason
 from .json_places import UnfinishedJson
@@ -102,7 +102,7 @@ def _closed(reasons: tuple[Reason, ...], reading: _Reading, closing: str) -> tup
     )
 
 
-def _read(texts: list[str], machine: AnyStackMachine, names: TagNames) -> list[_Reading]:
+def _read(texts: list[str], machine: CompiledMachine, names: TagNames) -> list[_Reading]:
     """Readings of those texts that are JSON, or where none is, of all of them."""
     whole = [each.encode("utf-8", "surrogateescape") for each in texts]
     parsed = [(text, UnfinishedJson(text)) for text in whole]
@@ -114,12 +114,12 @@ def _read(texts: list[str], machine: AnyStackMachine, names: TagNames) -> list[_
     return list(found)[:_MOST_READINGS]
 
 
-def _machine(index: Index, definition: JsonSchema) -> AnyStackMachine:
+def _machine(index: Index, definition: JsonSchema) -> CompiledMachine:
     """What reads the same schema's JSON; the index remembers it."""
     key = f"{definition.canonical()} by bytes"
     known = index.explanations.get(key)
     if known is None:
-        known, _ = schema_machine(definition, Vocabulary.bytewise(), Meter(_BUDGET), on_demand=True)
+        known, _ = build(definition, Vocabulary.bytewise(), Meter(_BUDGET), on_demand=True)
         index.explanations[key] = known
-    machine: AnyStackMachine = known
+    machine: CompiledMachine = known
     return machine

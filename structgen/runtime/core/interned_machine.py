@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +72,6 @@ class Configuration(Generic[T]):
     def threads(self) -> tuple[T, ...]:
         """The threads, at least one."""
         return self._all or (self._one,)
-
-
-#: One of whatever threads.
-AnyConfiguration: TypeAlias = Configuration[Any]
 
 
 class InternedMachine(CompiledMachine, Generic[T]):

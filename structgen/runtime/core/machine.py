@@ -254,6 +254,10 @@ class CompiledMachine(Machine, Protocol):
         """Whether a definition names tokens, which are more than their bytes then, if they have any."""
         return False
 
+    def token_sets(self, config: Config) -> list[tuple[frozenset[int], bool]]:
+        """The sets of tokens that a definition takes by their ids there: ids, and whether all others are meant."""
+        return []
+
     def captured(self, tokens: Sequence[tuple[int, bytes]]) -> tuple[Captured, ...]:
         """What is captured of an accepted text, by its tokens with their bytes; an id of -1 is bytes alone."""
         return ()

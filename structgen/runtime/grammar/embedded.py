@@ -22,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.digraph import set_of
+from ..core.machine import ByteState
 from ..rows.residuals import ROOT, Residuals
 from ..rows.row_pool import RowPool
 from .lexeme_futures import LexemeFutures
@@ -46,8 +47,8 @@ from .storage import from_sections, to_sections
 from .substrings.machine import SubstringMachine
 from .tables import GrammarTables
 
-#: Where a text is in a definition: all its threads, of whichever kind its machine has them.
-Inner: TypeAlias = tuple[Any, ...]
+#: Where a text is in a definition: a tuple of all its threads, of whichever kind its machine has.
+Inner: TypeAlias = ByteState
 
 #: The fields of the meta section.
 FIELDS = (

@@ -130,9 +130,9 @@ class WalkedRows:
         return row, parse.stack.depth + 1 - max(found.depth_read, 0)
 
     def _few(self, keys: list[_MaskKey], row: _Row) -> list[_MaskKey]:
-        """Some keys; of many that differ by their stacks alone, those with the same state on top are one.
+        """Some keys, those merged that have the same state on top, where many differ in their stacks alone.
 
-        What is below that is at different depths then, so that all of the stack decides.
+        What is below that state is at different depths then, so that all of the stack decides.
         """
         if len(keys) <= MOST_APART:
             return keys

@@ -57,6 +57,9 @@ class Guide:
     A guide is a few references; make one for each sequence. It is not meant for several threads at once, while the
     index behind it is. It can be pickled, with its index, and goes on where it was; a copy of one is a fork.
 
+    A mask, a move or a question that takes more work than a step may (`structgen.budget.StepMeter`) raises
+    `BudgetExceededError`, and nothing changes.
+
     Parameters
     ----------
     index:
@@ -71,7 +74,7 @@ class Guide:
     Raises
     ------
     ArgumentError
-        For an index that is none.
+        Something else in the place of an index.
     TokenBudgetError
         Where ``max_tokens`` is less than `Index.shortest`.
     UnsupportedError
@@ -145,7 +148,7 @@ class Guide:
             type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
             or len(bitmask) != words
         ):  # fmt: skip
-            bitmask = _checked_mask(bitmask, words)
+            bitmask = checked_mask(bitmask, words)
         try:
             bitmask[...] = row  # a quarter faster than [:]
         except ValueError as error:
@@ -359,7 +362,7 @@ class Guide:
         return f"<Guide {state} at {self._config!r} of {self._index!r}>"
 
 
-def _checked_mask(bitmask: object, words: int) -> NDArray[np.int32]:
+def checked_mask(bitmask: object, words: int) -> NDArray[np.int32]:
     """The words of a mask that a row is to be written to; those behind are set to zero. Raises `BitmaskError`."""
     array = array_of(bitmask, f"int32[{words}]")
     if array.dtype != _INT32 or array.ndim != 1 or len(array) < words:

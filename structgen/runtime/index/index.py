@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, FormatError, UnsupportedError, VocabularyMismatchError
+from ...errors import FormatError, UnsupportedError, VocabularyMismatchError
 from ...storage import columns
 from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
+from ...system.arguments import check_type
 from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...system.sizes import held_bytes
@@ -321,9 +322,7 @@ class Index:
 
 def check_index(value: object) -> None:
     """Raise `ArgumentError` for a definition, or anything else, in the place of an index."""
-    if not hasattr(value, "vocabulary") or not hasattr(value, "machine"):
-        remedy = "Compile one: sg.compile(definition, vocabulary)."
-        raise ArgumentError(f"an Index was expected, got {type(value).__name__}", remedy=remedy)
+    check_type(value, Index, "Compile one: sg.compile(definition, vocabulary).")
 
 
 def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:

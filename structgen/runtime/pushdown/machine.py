@@ -27,14 +27,14 @@ from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
-from ..core.interned_machine import Configuration
+from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
 from ..core.machine import WHOLE, Captured, Productions, SharedRows, Symbol
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
 from .tables import MOST_MEMBERS, Moves, PushdownTables
-from .token_edges import StackMachine, TokenMoves
+from .token_edges import TokenMoves
 
 if TYPE_CHECKING:
     from .distances.token_distances import StackDistances
@@ -81,7 +81,7 @@ def _edges_of(t: PushdownTables) -> _Edges:
     )  # fmt: skip
 
 
-class PushdownMachine(StackMachine[Thread]):
+class PushdownMachine(InternedMachine[Thread]):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads. Python finds the attributes of an object faster while they are fewer than 30.
@@ -482,8 +482,12 @@ class PushdownMachine(StackMachine[Thread]):
             self.make(record, sequence, count, frame, after)
         return bool(after)
 
+    def token_sets(self, config: Configuration[Thread]) -> list[tuple[frozenset[int], bool]]:
+        """The sets of tokens that are taken whole there: ids, and whether all others are meant."""
+        return self.token_sets_of(config.threads)
+
     def token_sets_of(self, threads: tuple[Thread, ...]) -> list[tuple[frozenset[int], bool]]:
-        """The sets of tokens that threads take whole: ids, and whether all others are meant."""
+        """The same of threads."""
         moves = self._token_moves
         return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(threads)]
 

@@ -5,11 +5,9 @@ What they mean is in `structgen.compiler.programs.program`. Here are their colum
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,6 @@ from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.interned_machine import Configuration, InternedMachine, T
 from ..core.lazy_table import LazyTable
 from ..rows.bitmask import fill_first, ids_of
 
@@ -189,23 +186,3 @@ class TokenMoves:
     def ids(self, number: int) -> NDArray[np.int64]:
         """The tokens of a set, ascending."""
         return ids_of(self.row(number))
-
-
-class StackMachine(InternedMachine[T]):
-    """A machine of an automaton with a stack, whose edges may take tokens by their ids."""
-
-    @abstractmethod
-    def token_sets_of(self, threads: tuple[T, ...]) -> list[tuple[frozenset[int], bool]]:
-        """The sets of tokens that threads take whole: ids, and whether all others are meant."""
-
-    def token_sets(self, config: Configuration[T]) -> list[tuple[frozenset[int], bool]]:
-        """The same of a configuration."""
-        return self.token_sets_of(config.threads)
-
-    def bytes_after(self, config: Configuration[T]) -> Iterator[int]:
-        """A superset of the bytes that can follow, as they are asked for."""
-        return (byte for alike in self._candidates(config.threads) for byte in alike)
-
-
-#: One of whatever threads.
-AnyStackMachine: TypeAlias = StackMachine[Any]

@@ -20,6 +20,7 @@ import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.stuck import unfinished_text
 from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
+from structgen.runtime.pushdown.distances import budgeted, pop_costs
 
 LETTERS = ("a", "b", ";")
 TOKENS = (*LETTERS, "ab", "b;", ";;", ";a", "a;b", "ba;", "bb", "aab")
@@ -184,10 +185,16 @@ def random_schema(random: Random, depth: int) -> dict[str, Any]:
     )
 
 
-def test_definitions_that_nest_are_complete_in_time(tmp_path: Path) -> None:
-    """The judge tries all tokens after one another, on the definition by itself."""
-    random, judged, refused = Random(5), 0, 0
-    while judged < 25:
+@pytest.mark.parametrize("bound", [None, 2])
+def test_definitions_that_nest_are_complete_in_time(
+    bound: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge tries all tokens after one another, on the definition by itself. Little may be remembered."""
+    if bound is not None:
+        monkeypatch.setattr(pop_costs, "MEMO_ENTRIES", bound)
+        monkeypatch.setattr(budgeted, "_MOST_PLACES", bound)
+    random, judged, refused = Random(5 if bound is None else 6), 0, 0
+    while judged < (25 if bound is None else 6):
         base = {"anyOf": [{"enum": [1, []]}, random_schema(random, 2)]}
         schema = {**random_schema(random, 2), "$defs": {"x": base}}
         tokens = list(dict.fromkeys([*LEAST, *random.sample(MORE.split(), random.randint(4, 10))]))

@@ -18,6 +18,7 @@ import jsonschema
 import numpy as np
 import pytest
 from conftest import tokenizer_folder
+from judges.batches import check_steps
 from judges.finite_texts import check_masks, tells_apart
 from judges.guides import allowed, with_bytes
 
@@ -219,17 +220,7 @@ def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:
 
 def test_batches_have_the_guides_masks() -> None:
     schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
-    index, random = sg.compile(within('start: "<" X ">"', schema), VOCABULARY, eager=False), Random(1)
-    batch = sg.GuideBatch(VOCABULARY, [index] * 3)
-    guides = [sg.Guide(index) for _ in range(3)]
-    for _ in range(20):
-        rows = batch.bitmask()
-        tokens = []
-        for row, guide in zip(rows, guides, strict=True):
-            np.testing.assert_array_equal(row, guide.bitmask())
-            tokens.append(random.choice(allowed(guide)))
-            guide.advance(tokens[-1])
-        batch.advance(tokens)
+    check_steps(sg.compile(within('start: "<" X ">"', schema), VOCABULARY, eager=False), 3, 20, Random(1))
 
 
 def test_names_are_told_apart_in_any_object() -> None:

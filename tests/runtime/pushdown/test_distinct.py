@@ -19,6 +19,7 @@ import jsonschema
 import numpy as np
 import pytest
 from conftest import tokenizer_folder
+from judges.batches import check_steps
 from judges.guides import allowed, with_bytes
 
 import structgen as sg
@@ -276,17 +277,7 @@ def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:
 
 
 def test_batches_have_the_guides_masks() -> None:
-    index, random = compiled(array({"type": "integer"})), Random(1)
-    batch = sg.GuideBatch(VOCABULARY, [index] * 4)
-    guides = [sg.Guide(index) for _ in range(4)]
-    for _ in range(30):
-        rows = batch.bitmask()
-        tokens = []
-        for row, guide in zip(rows, guides, strict=True):
-            np.testing.assert_array_equal(row, guide.bitmask())
-            tokens.append(random.choice(allowed(guide)))
-            guide.advance(tokens[-1])
-        batch.advance(tokens)
+    check_steps(compiled(array({"type": "integer"})), 4, 30, Random(1))
 
 
 def test_a_damaged_mark_is_refused() -> None:

@@ -324,10 +324,10 @@ class _Explorer:
         return [bool(unconstrained >> ending & 1) for ending in range(len(self._terminal))]
 
     def _weights(self, reads: list[int]) -> list[int]:
-        """By terminal how little it is wanted in texts.
+        """By terminal its cost in texts that complete others, of which cheap ones are preferred.
 
-        They are better of such as can be read behind most borders, and behind which most can be read: where one `>`
-        closes brackets and another one is for `>>`, as in Java, the first.
+        Cheap are terminals that can be read behind many borders, and those behind which much can be read: of Java's
+        two terminals for `>` not the one that stands before another `>`.
         """
         read_behind: Counter[int] = Counter()
         readable: dict[int, int] = {}  # by what can be read: of how many terminals

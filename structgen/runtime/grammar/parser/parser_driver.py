@@ -235,8 +235,10 @@ class ParserDriver:
     def together(
         self, threads: Iterable[tuple[Parse, _A, _B]], *, near: bool = False
     ) -> Iterable[tuple[Parse, _A, _B]]:
-        """Threads with those as one that have the same state on top, and differ by what lies below only; see
-        `structgen.runtime.grammar.parser.gss.GraphParser.together`."""
+        """Threads, with those merged that differ in nothing but what lies below the state on top of their stacks.
+
+        See `structgen.runtime.grammar.parser.gss.GraphParser.together`, also for ``near``.
+        """
         if not isinstance(self.parser, GraphParser):
             return threads
         keyed = [(parse.stack, (parse.context, parse.level, a, b)) for parse, a, b in threads]

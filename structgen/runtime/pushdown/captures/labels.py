@@ -97,5 +97,5 @@ class StateLabels:
         return found
 
 
-#: Of all automata without any.
+#: Those of all automata that have none.
 NO_LABELS = StateLabels()

@@ -29,12 +29,11 @@ from ....system.visible import legibility
 from ....vocabulary.vocabulary import Vocabulary
 from ...core.dense_rows import DENSE_ROWS
 from ...core.descent import descent
-from ...core.interned_machine import Configuration
+from ...core.interned_machine import Configuration, InternedMachine
 from ...core.machine import CompiledMachine, Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
-from ..token_edges import StackMachine
 from .containers import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -74,7 +73,7 @@ _MOST_ITEMS, _MOST_NEAR = 1 << 10, 1 << 14
 Place: TypeAlias = "tuple[tuple[Thread, ...], Seen | None]"
 
 
-class DistinctMachine(StackMachine[Place]):
+class DistinctMachine(InternedMachine[Place]):
     """A machine around a `PushdownMachine` whose tables say where items must differ.
 
     Its configurations have a place for each byte at which such arrays began, and at most one outside them.
@@ -268,15 +267,15 @@ class DistinctMachine(StackMachine[Place]):
 
     def may_stop(self, byte_state: tuple[Place, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token as such."""
-        return super().may_stop(byte_state) or bool(self.token_sets_of(byte_state))
+        return super().may_stop(byte_state) or bool(self.inner.token_sets_of(_outside(byte_state)))
 
     def names_tokens(self) -> bool:
         """See `PushdownMachine`."""
         return self.inner.names_tokens()
 
-    def token_sets_of(self, threads: tuple[Place, ...]) -> list[tuple[frozenset[int], bool]]:
+    def token_sets(self, config: Configuration[Place]) -> list[tuple[frozenset[int], bool]]:
         """See `PushdownMachine`."""
-        return self.inner.token_sets_of(_outside(threads))
+        return self.inner.token_sets_of(_outside(config.threads))
 
     # -- endings ---------------------------------------------------------------------------------------
 
@@ -530,7 +529,7 @@ def _outside(places: tuple[Place, ...]) -> tuple[Thread, ...]:
     return next((threads for threads, seen in places if seen is None), ())
 
 
-def distinct(inner: PushdownMachine) -> PushdownMachine | DistinctMachine:
+def distinct(inner: PushdownMachine) -> CompiledMachine:
     """The machine of an automaton: one around it, where it has arrays whose items must differ."""
     return DistinctMachine(inner) if len(inner.tables.distinct) else inner
 
