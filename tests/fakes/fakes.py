@@ -6,7 +6,7 @@ every mask from walking every token, so keep vocabularies small and patterns ASC
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 import interegular
@@ -61,9 +61,16 @@ class FakeMachine:
         return
 
 
+class FakeIndex(Index):
+    """An index that is pickled as what it was made of."""
+
+    def __reduce__(self) -> tuple[Callable[..., Index], tuple[Any, ...]]:
+        return fake_index, (self.definition, self.vocabulary)
+
+
 def fake_index(pattern: str, vocabulary: Vocabulary) -> Index:
     """A regex over a vocabulary."""
-    return Index("regex", pattern, cast(CompiledMachine, FakeMachine(pattern, vocabulary)))
+    return FakeIndex("regex", pattern, cast(CompiledMachine, FakeMachine(pattern, vocabulary)))
 
 
 def _read_only(row: NDArray[np.int32]) -> NDArray[np.int32]:

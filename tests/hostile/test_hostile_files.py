@@ -120,6 +120,22 @@ def test_lists_without_nodes_are_no_error_of_a_step() -> None:
     assert guide.is_accepting()
 
 
+# -- classes of bytes --------------------------------------------------------------------------------------------------
+
+
+def test_a_class_without_bytes_is_no_error_of_a_step() -> None:
+    classes = int(unpack(damaged("lark", lambda *_: None))[1]["lex_class"].max()) + 1
+    assert classes > 2
+    for empty in range(classes - 1):
+
+        def change(meta: dict[str, Any], sections: Sections, empty: int = empty) -> None:
+            class_of = sections["lex_class"].copy()
+            class_of[class_of == empty] = classes - 1
+            sections["lex_class"] = class_of
+
+        assert opened("lark", change).match(b"").consumed == 0
+
+
 # -- moves -----------------------------------------------------------------------------------------------------------
 
 

@@ -323,8 +323,11 @@ class GrammarMachine(InternedMachine[Thread]):
 
     @cached_property
     def _largest_first(self) -> list[int]:
-        """The classes, those of many bytes first: who asks whether many may follow is then told soon."""
-        return sorted(range(len(self._members)), key=lambda c: -len(self._members[c]))
+        """The classes, those of many bytes first: who asks whether many may follow is then told soon.
+
+        A file may have classes without any, which are left out.
+        """
+        return sorted((c for c, some in enumerate(self._members) if some), key=lambda c: -len(self._members[c]))
 
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[Sequence[int]]:
         if not self.embedded.definitions:  # whose bytes go by classes of their own

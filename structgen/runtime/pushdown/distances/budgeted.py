@@ -68,7 +68,8 @@ class BudgetedDefinition:
         self.start_threads: tuple[Thread, ...] = ((_LEFT, max_tokens, None), *machine.start_threads)
         self._machine = machine
         self.rows, self.pool = machine.rows, machine.pool
-        self._costs = PopCosts(machine.rows, lambda _: machine.rows.lock.give_way())
+        self._meter: Meter | None = None
+        self._costs = PopCosts(machine.rows, self._look)
         self._known: Memo[tuple[tuple[Thread, ...], bytes, int], NDArray[np.int32]] = Memo(_MOST_PLACES)
 
     def belong_to(self, lock: Lock, steps: StepMeter) -> None:
@@ -81,27 +82,28 @@ class BudgetedDefinition:
 
         The first step over an index that was stored counts them anew. So it must not take more than a step may.
         """
-        walked = 0
-
-        def look(nbytes: int) -> None:
-            nonlocal walked
-            walked += nbytes
-            meter.check_memory(walked, _DOING)
-            if costs.work > MOST_STEP_WORK:
-                raise BudgetExceededError(
-                    f"a step would take more than {MOST_STEP_WORK:,} units of work",
-                    where=_DOING,
-                    remedy="Use a smaller max_tokens, or have items and members counted less far.",
-                )
-
         assert self.max_tokens is not None
-        costs = PopCosts(self.rows, look)
-        with self.rows.lock:
-            threads, cells = laid_out(self._machine.start_threads)
-            (found,) = costs.distances([threads.tolist()], cells, self.max_tokens).tolist()
-        costs.look = self._costs.look
-        self._costs = costs
+        self._meter = meter
+        try:
+            with self.rows.lock:
+                threads, cells = laid_out(self._machine.start_threads)
+                (found,) = self._costs.distances([threads.tolist()], cells, self.max_tokens).tolist()
+        finally:
+            self._meter = None
         return int(found)
+
+    def _look(self) -> None:
+        """Give way to other threads; while the definition is compiled, see what it takes."""
+        if self._meter is None:
+            self.rows.lock.give_way()
+            return
+        self._meter.check_memory(self._costs.nbytes, _DOING)
+        if self._costs.work > MOST_STEP_WORK:
+            raise BudgetExceededError(
+                f"a step would take more than {MOST_STEP_WORK:,} units of work",
+                where=_DOING,
+                remedy="Use a smaller max_tokens, or have items and members counted less far.",
+            )
 
     @property
     def known_rows(self) -> int:

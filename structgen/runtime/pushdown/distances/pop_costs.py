@@ -65,7 +65,7 @@ class PopCosts:
         Walks of the vocabulary through the automaton, which has neither registers nor token edges. Their lock is
         held by whoever asks for costs, and passed on within walks: only what is whole is kept.
     look:
-        Called in long work with the bytes that it takes; may raise.
+        Called in long work; may raise.
 
     Attributes
     ----------
@@ -73,13 +73,15 @@ class PopCosts:
         Counts the work of a step. Nothing is bounded until it is that of a machine.
     work:
         What was looked at so far: costs, and places that walks lead to.
+    nbytes:
+        About the bytes of the walks so far.
     """
 
-    def __init__(self, rows: StateMasks, look: Callable[[int], object]) -> None:
+    def __init__(self, rows: StateMasks, look: Callable[[], object]) -> None:
         self._rows = rows
         self.look = look
         self.steps = StepMeter()
-        self.work = 0
+        self.work = self.nbytes = 0
         self._known: Memo[Entry, _Known] = Memo(MEMO_ENTRIES)
         self._walked: Memo[Entry, tuple[Costs, list[_Sequence]]] = Memo(_MOST_BYTES, _bytes_of)
 
@@ -186,7 +188,8 @@ class PopCosts:
         if found is None:
             found = self._walked[entry] = self._walk(*entry)
             self.spend(_UNITS + sum(map(len, found[1])))
-            self.look(_bytes_of(found))
+            self.nbytes += _bytes_of(found)
+            self.look()
         return found
 
     def _walk(self, state: int, count: int, nodes: Nodes) -> tuple[Costs, list[_Sequence]]:
@@ -232,7 +235,7 @@ class _Solution:
 
     def _evaluate(self, entry: Entry) -> bool:
         """Take over the right side of an entry's equation, and whether that changed something."""
-        self._costs.look(0)
+        self._costs.look()
         most, own = self.found[entry]
         left, sequences = self._costs.walked(entry)
         changed = _lower(own, left, most)
