@@ -120,7 +120,7 @@ def test_lists_without_nodes_are_no_error_of_a_step() -> None:
     assert guide.is_accepting()
 
 
-# -- classes of bytes --------------------------------------------------------------------------------------------------
+# -- classes of bytes ------------------------------------------------------------------------------------------------
 
 
 def test_a_class_without_bytes_is_no_error_of_a_step() -> None:
