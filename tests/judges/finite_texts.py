@@ -1,9 +1,16 @@
-"""Machines that tell values apart, judged by all texts of a definition that has finitely many."""
+"""Machines that tell values apart, judged by `jsonschema` and by all texts of definitions that have finitely many."""
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
+from typing import Any
+
+import jsonschema
+import numpy as np
 
 import structgen as sg
 from structgen.runtime.grammar.machine import GrammarMachine
@@ -12,6 +19,48 @@ from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from .guides import allowed, with_bytes
 
 BYTES = with_bytes()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Raises ValueError where a name comes twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+def is_valid(schema: Any, text: str | bytes) -> bool:
+    """Whether a text is a value of a schema, no object of which has a name twice."""
+    try:
+        value = json.loads(text, object_pairs_hook=_once)
+    except ValueError:
+        return False
+    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+
+
+def check_kept(index: sg.Index, folder: Path, begin: bytes = b"", end: bytes = b"") -> None:
+    """Check forks, going back, and files, of arrays of different strings and integers between two texts."""
+    beginning = begin + b'["a",1,"b'
+    guide = sg.Guide(index)
+    for byte in beginning:
+        assert guide.advance(byte)
+    fork, before = guide.fork(), guide.bitmask().copy()
+    for byte in b'c",1':
+        assert fork.advance(byte)
+    assert ord(",") not in allowed(fork)
+    assert ord("0") in allowed(fork)
+    np.testing.assert_array_equal(guide.bitmask(), before)
+    fork.rollback(4)
+    np.testing.assert_array_equal(fork.bitmask(), before)
+    index.save(folder / "set.sgx")
+    for other in (sg.Index.load(folder / "set.sgx"), pickle.loads(pickle.dumps(index))):
+        assert tells_apart(other)
+        again = sg.Guide(other)
+        for byte in beginning:
+            assert again.advance(byte)
+        np.testing.assert_array_equal(again.bitmask(), before)
+        assert not other.match(begin + b'["a","a"]' + end).accepted
+        assert other.match(begin + b'["a","b"]' + end).accepted
 
 
 def texts(index: sg.Index, most: int) -> Iterator[bytes]:

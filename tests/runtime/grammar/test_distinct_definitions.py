@@ -8,18 +8,15 @@ some text goes on with it.
 from __future__ import annotations
 
 import json
-import pickle
 import re
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import jsonschema
-import numpy as np
 import pytest
 from conftest import tokenizer_folder
 from judges.batches import check_steps
-from judges.finite_texts import check_masks, tells_apart
+from judges.finite_texts import check_kept, check_masks, is_valid, tells_apart
 from judges.guides import allowed, with_bytes
 
 import structgen as sg
@@ -66,22 +63,6 @@ AROUND: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 SCHEMAS = {"words": WORDS, "mixed": MIXED, "nested": NESTED, "either": EITHER, "names": NAMED}
-
-
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Raises ValueError where a name comes twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found
-
-
-def is_valid(schema: Any, text: str) -> bool:
-    try:
-        value = json.loads(text, object_pairs_hook=once)
-    except ValueError:
-        return False
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
 
 
 def within(grammar: str, schema: Any, *, unique: bool = True) -> sg.Grammar:
@@ -196,26 +177,7 @@ def test_masks_are_those_of_the_schema_alone(name: str) -> None:
 def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"type": ["string", "integer"]}, "uniqueItems": True}
     index = sg.compile(within('start: "<" X ">"', schema), VOCABULARY, eager=False)
-    guide = sg.Guide(index)
-    for byte in b'<["a",1,"b':
-        assert guide.advance(byte)
-    fork, before = guide.fork(), guide.bitmask().copy()
-    for byte in b'c",1':
-        assert fork.advance(byte)
-    assert ord(",") not in allowed(fork)
-    assert ord("0") in allowed(fork)
-    np.testing.assert_array_equal(guide.bitmask(), before)
-    fork.rollback(4)
-    np.testing.assert_array_equal(fork.bitmask(), before)
-    index.save(tmp_path / "set.sgx")
-    for other in (sg.Index.load(tmp_path / "set.sgx"), pickle.loads(pickle.dumps(index))):
-        assert tells_apart(other)
-        again = sg.Guide(other)
-        for byte in b'<["a",1,"b':
-            assert again.advance(byte)
-        np.testing.assert_array_equal(again.bitmask(), before)
-        assert not other.match(b'<["a","a"]>').accepted
-        assert other.match(b'<["a","b"]>').accepted
+    check_kept(index, tmp_path, b"<", b">")
 
 
 def test_batches_have_the_guides_masks() -> None:

@@ -11,9 +11,8 @@ import json
 from random import Random
 from typing import Any
 
-import jsonschema
 import pytest
-from judges.finite_texts import check_masks
+from judges.finite_texts import check_masks, is_valid
 from judges.guides import allowed, with_bytes
 
 import structgen as sg
@@ -64,22 +63,6 @@ FINITE: dict[str, tuple[Any, dict[str, Any]]] = {
     "spaced": (named("^[ab]$", ONE, 2), {"whitespace": "single"}),
     "indented": (named("^[ab]$", named("^[ab]$", ONE, 2), 2), {"whitespace": 1}),
 }  # fmt: skip
-
-
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Raises ValueError where a name comes twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found
-
-
-def is_valid(schema: Any, text: bytes) -> bool:
-    try:
-        value = json.loads(text, object_pairs_hook=once)
-    except ValueError:
-        return False
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
 
 
 def compiled(schema: Any, vocabulary: sg.Vocabulary = VOCABULARY, **options: Any) -> sg.Index:
