@@ -92,7 +92,7 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
     else:
         raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}")
     row_of = np.full(tables.states, -1, np.int32)
-    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), row_of, [])
+    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.spelled), row_of, [])
     check_never_stuck(machine, meter)
     return machine
 
@@ -321,12 +321,16 @@ def _embedded(
     machines |= budgeted_lexemes(definition, definitions, vocabulary, meter)
     machines |= substrings(definition, vocabulary, meter)
     tokens: list[TokenRange] = []
+    sets: list[int] = []
     for name, mark in marked.tokens.items():
+        if name not in number:
+            continue
         with _placed(definition, name):
-            ranges = tokens_of(mark, vocabulary) if name in number else []
-        tokens += (TokenRange(*each, number[name]) for each in ranges)
-        # Sets have none of these: it is one by its name, or by its id alone.
-        if any(each[0] in vocabulary.eos_ids for each in ranges):
+            found = tokens_of(mark, vocabulary)
+        tokens += (TokenRange(*each, number[name]) for each in found.among(vocabulary.known))
+        if found.is_set:
+            sets.append(number[name])
+        elif any(first in vocabulary.eos_ids for first, _ in found.ranges):
             notes.append(f"{mark} is an EOS token: engines end the text there, whatever the grammar has behind it")
     numbered = tuple((number[name], machine) for name, machine in machines.items())
-    return Embedded(numbered, tuple(tokens)), tuple(relaxed), notes
+    return Embedded(numbered, tuple(tokens), tuple(sets), vocabulary.eos_ids), tuple(relaxed), notes

@@ -193,7 +193,7 @@ def keep_base_rows(
     from .runtime.pushdown.base_rows import BaseRows, to_bytes
 
     before: BaseRows | None = vocabulary.base_rows
-    packed = to_bytes((before.all_masks() if before else {}) | masks, samples, is_complete, vocabulary.size)
+    packed = to_bytes((before.all_masks() if before else {}) | masks, samples, is_complete, vocabulary.spelled)
     vocabulary.base_rows = BaseRows(packed, vocabulary, _base_place(cache))
     for name in masks:
         vocabulary.shared_rows.pop(name, None)

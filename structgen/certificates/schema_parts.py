@@ -107,5 +107,5 @@ def is_endless(dfa: Dfa, meter: Meter) -> bool:
     tables = to_tables(dfa, meter)
     vocabulary = Vocabulary.bytewise()
     missing = np.full(tables.states, -1, np.int32)
-    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), missing, [])
+    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.spelled), missing, [])
     return GreibachLanguage(DoubledLoops(machine, meter).productions, meter).order() is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import DefinitionError, VocabularyError
 
@@ -32,19 +32,32 @@ _RANGE = r"[0-9]{1,9}(?:-[0-9]{1,9})?"
 _SET = re.compile(rf"<\[(?:\*|\^?({_RANGE}(?:,{_RANGE})*))\]>")
 
 
-def tokens_of(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
-    """The tokens that a mark stands for, as ranges of ids, both ends among them; ascending.
+class Tokens(NamedTuple):
+    """The tokens that a mark stands for: ranges of ids, both ends among them, ascending; or the ids in none of them.
+
+    A set (``<[1-3]>``, ``<[*]>``, not ``<[5]>``) has no EOS id: those are taken away by whoever knows them.
+    """
+
+    ranges: list[tuple[int, int]]
+    complement: bool
+    is_set: bool
+
+    def among(self, known: int) -> list[tuple[int, int]]:
+        """The ids below ``known``, EOS ids included, as ranges."""
+        return _between(self.ranges, known) if self.complement else self.ranges
+
+
+def tokens_of(mark: str, vocabulary: Vocabulary) -> Tokens:
+    """The tokens that a mark stands for.
 
     Raises `VocabularyError` where the vocabulary has none such, `DefinitionError` for ids that can't be read.
     """
-    if mark.startswith("!"):
-        return _others(tokens_of(mark[1:], vocabulary), mark, vocabulary)
+    negated = mark.startswith("!")
     ids = ids_of(mark)
     if ids is None:
+        mark = mark.removeprefix("!")
         found = _named(mark, vocabulary)
-        if found is None:
-            return _spelled(mark, vocabulary)
-        return [(found, found)]
+        return Tokens(_spelled(mark, vocabulary) if found is None else [(found, found)], negated, negated)
     size = vocabulary.size
     last = max((last for _, last in ids), default=0)
     if last >= size:
@@ -52,9 +65,12 @@ def tokens_of(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
             f"the vocabulary has no token {last}, which {mark} names", remedy=f"Its last id is {size - 1}."
         )
     if _ONE.fullmatch(mark):
-        return ids
-    without = ids if mark.startswith("<[^") else _between(ids, size) if ids else []
-    return _others(without, mark, vocabulary)
+        return Tokens(ids, False, False)
+    tokens = Tokens(ids, negated != mark.removeprefix("!").startswith(("<[^", "<[*")), True)
+    ends = {*vocabulary.eos_ids}
+    if all(i in ends for first, last in tokens.among(vocabulary.known) for i in range(first, last + 1)):
+        raise VocabularyError(f"{mark} stands for no token of the vocabulary", remedy="Leave it out.")
+    return tokens
 
 
 def _spelled(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
@@ -68,14 +84,6 @@ def _spelled(mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
             remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
         )
     return [(token_id, token_id) for token_id in sorted(ids)]
-
-
-def _others(without: list[tuple[int, int]], mark: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
-    """All ids but some, and but for those that end a text. Raises `VocabularyError` where there are none."""
-    found = _between([*without, *((i, i) for i in vocabulary.eos_ids)], vocabulary.size)
-    if not found:
-        raise VocabularyError(f"{mark} stands for no token of the vocabulary", remedy="Leave it out.")
-    return found
 
 
 def ids_of(mark: str) -> list[tuple[int, int]] | None:
@@ -134,8 +142,11 @@ def _pieces(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def special_names(marks: Iterable[str], vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
-    """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
-    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marks))]
+    """The special tokens that a grammar names, with their ids, and where complements end: what a vocabulary's bytes
+    don't tell."""
+    marks = sorted(set(marks))
+    complements = [(mark, vocabulary.known) for mark in marks if mark.startswith(("!", "<[^", "<[*"))]
+    return [(mark, _named(mark, vocabulary)) for mark in marks] + complements
 
 
 def _named(mark: str, vocabulary: Vocabulary) -> int | None:

@@ -191,7 +191,8 @@ class Matcher:
         try:
             if self._stop_ids or self._stopped is not None:
                 allowed = self.row()
-                checked_mask(bitmask[row], len(allowed))[...] = allowed
+                mask = checked_mask(bitmask[row], len(allowed), self.index.vocabulary.least_words)
+                mask[...] = allowed[: len(mask)]
             else:
                 self._guide.fill_bitmask(bitmask[row])
         except BudgetExceededError as error:

@@ -1,12 +1,15 @@
-"""`Vocabulary`: the bytes of every token id, and which ids end a text."""
+"""`Vocabulary`: the bytes of every token id, which ids end a text, and how wide a model's logits are.
+
+Indexes are compiled for the bytes alone. EOS ids, special tokens and the width of the logits are added when a mask is
+written, so one index, under one cache key, serves every engine that has the tokenizer.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +41,32 @@ FIELDS = (Field("eos_ids", list, of=int, below="size"), Field("special_tokens", 
 #: What to do about anything else in the place of a vocabulary.
 _REMEDY = "Read one from the tokenizer: Vocabulary.from_transformers(tokenizer), .from_pretrained(name)."
 
-_alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
+#: Fingerprint, size, EOS ids and special tokens.
+Identity: TypeAlias = "tuple[str, int, tuple[int, ...], frozenset[tuple[str, int]]]"
+
+_alive: weakref.WeakValueDictionary[Identity, Vocabulary] = weakref.WeakValueDictionary()
+
+
+class _Derived:
+    """Tables derived from the bytes of tokens alone, shared by all vocabularies of one fingerprint."""
+
+    __slots__ = ("__weakref__", "base_rows", "shared_rows", "trie")
+
+    def __init__(self) -> None:
+        self.trie: Trie | None = None
+        self.shared_rows: Memo[bytes, Foreign] = Memo(_MOST_SHARED, _bytes_of)
+        self.base_rows: Foreign = None
+
+
+_derived: weakref.WeakValueDictionary[str, _Derived] = weakref.WeakValueDictionary()
 
 
 class Vocabulary:
-    """The bytes of every token id. Immutable; equal fingerprints mean equal masks.
+    """The bytes of every token id. Immutable; indexes are for all vocabularies of one fingerprint.
 
     Several ids may share the same bytes. Special tokens have no bytes, so a mask never allows them, except
-    the end-of-sequence ids, which a mask allows exactly where a text may end.
+    the end-of-sequence ids, which a mask allows exactly where a text may end. Ids without bytes at the end (padded
+    logits) and EOS ids are no part of the fingerprint: see `with_eos_ids` and `with_size`.
 
     Parameters
     ----------
@@ -80,12 +101,8 @@ class Vocabulary:
         self.encode = encode
         self._check()
         self.bytes = blob.tobytes()
-        #: Rows that depend on the vocabulary and a string's automaton alone; see
-        #: `structgen.runtime.pushdown.partial_masks`.
-        self.shared_rows: Memo[bytes, Foreign] = Memo(_MOST_SHARED, _bytes_of)
-        #: Those that nearly every schema needs, kept as they are stored; see `structgen.base_rows`.
-        self.base_rows: Foreign = None
-        _alive[self.fingerprint] = self
+        self._derived = _derived.setdefault(self.fingerprint, _Derived())
+        _alive.setdefault(self.identity, self)
 
     def _check(self) -> None:
         if not 0 < self.size <= MAX_SIZE:
@@ -96,14 +113,17 @@ class Vocabulary:
         if np.any(lengths > MAX_TOKEN_BYTES):
             longest = int(lengths.argmax())
             raise VocabularyError(f"token {longest} has {lengths[longest]:,} bytes, the limit is {MAX_TOKEN_BYTES:,}")
-        for name, ids in (("EOS", self.eos_ids), ("special token", self.special_tokens.values())):
-            for i in ids:
-                if not 0 <= i < self.size:
-                    raise VocabularyError(f"{name} id {i} is outside 0..{self.size - 1}")
-                if self.offsets[i] != self.offsets[i + 1]:
-                    raise VocabularyError(f"{name} id {i} has bytes of its own")
+        self._check_ids("EOS", self.eos_ids)
+        self._check_ids("special token", self.special_tokens.values())
         if not len(self.blob):
             raise VocabularyError("no token has any bytes")
+
+    def _check_ids(self, name: str, ids: Iterable[int]) -> None:
+        for i in ids:
+            if not 0 <= i < self.size:
+                raise VocabularyError(f"{name} id {i} is outside 0..{self.size - 1}")
+            if self.offsets[i] != self.offsets[i + 1]:
+                raise VocabularyError(f"{name} id {i} has bytes of its own")
 
     # -- constructors ----------------------------------------------------------------------------------
 
@@ -228,6 +248,26 @@ class Vocabulary:
         """Number of int32 words in a bitmask of this vocabulary: ``ceil(size / 32)``."""
         return -(-self.size // 32)
 
+    @cached_property
+    def spelled(self) -> int:
+        """One more than the last id that has bytes: ids from here on are in no row of an index."""
+        return int(np.searchsorted(self.offsets, self.offsets[-1]))
+
+    @property
+    def row_words(self) -> int:
+        """Number of int32 words in a row of an index: ``ceil(spelled / 32)``."""
+        return -(-self.spelled // 32)
+
+    @cached_property
+    def known(self) -> int:
+        """One more than the last id that has bytes or a name: those from here on pad the logits."""
+        return 1 + max(self.spelled - 1, *self.special_tokens.values(), 0)
+
+    @cached_property
+    def least_words(self) -> int:
+        """Number of int32 words of the narrowest bitmask that has a bit for each id that may be allowed."""
+        return -(-max(self.known, *(i + 1 for i in self.eos_ids), 0) // 32)
+
     @property
     def nbytes(self) -> int:
         """Bytes that it keeps in memory now: tokens, their prefix tree, rows that indexes share; not `encode`."""
@@ -244,12 +284,16 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hex digits: BLAKE2b of the size, the EOS ids, and every token's bytes."""
+        """32 hex digits: BLAKE2b of every token's bytes, up to the last id that has any."""
         digest = blake2b(digest_size=16, person=b"structgen-vocab")
-        digest.update(json.dumps([self.size, self.eos_ids]).encode())
-        digest.update(np.ascontiguousarray(self.offsets, dtype="<u4").data)
+        digest.update(np.ascontiguousarray(self.offsets[: self.spelled + 1], dtype="<u4").data)
         digest.update(self.bytes)
         return digest.hexdigest()
+
+    @cached_property
+    def identity(self) -> Identity:
+        """The fingerprint, the size, the EOS ids and the special tokens: all that masks depend on."""
+        return self.fingerprint, self.size, self.eos_ids, frozenset(self.special_tokens.items())
 
     @cached_property
     def eos_row(self) -> NDArray[np.int32]:
@@ -284,20 +328,99 @@ class Vocabulary:
         """Whether every byte of every token is a token by itself, as byte-level vocabularies have it."""
         return bool(self.single_bytes[self.blob].all())
 
-    @cached_property
+    @property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
-        from .trie import Trie
+        trie = self._derived.trie
+        if trie is None:
+            from .trie import Trie
 
-        return Trie.build(self.offsets, self.blob)
+            trie = self._derived.trie = Trie.build(self.offsets[: self.spelled + 1], self.blob)
+        return trie
+
+    @property
+    def shared_rows(self) -> Memo[bytes, Foreign]:
+        """Rows that depend on the tokens and a string's automaton alone; see
+        `structgen.runtime.pushdown.partial_masks`."""
+        return self._derived.shared_rows
+
+    @property
+    def base_rows(self) -> Foreign:
+        """Those that nearly every schema needs, kept as they are stored; see `structgen.base_rows`."""
+        return self._derived.base_rows
+
+    @base_rows.setter
+    def base_rows(self, rows: Foreign) -> None:
+        self._derived.base_rows = rows
 
     def __repr__(self) -> str:
         return f"<Vocabulary {self.size:,} ids, EOS {list(self.eos_ids)}, {self.fingerprint[:8]}>"
 
+    # -- the same tokens for another model ---------------------------------------------------------------
+
+    def with_eos_ids(self, eos_ids: Iterable[int]) -> Vocabulary:
+        """These tokens, with other ids that end a text; its indexes are the same.
+
+        Raises `VocabularyError` for an id outside the vocabulary, or one with bytes of its own.
+        """
+        ends = tuple(sorted(_ids(eos_ids, "an EOS id")))
+        if ends == self.eos_ids:
+            return self
+        found = Vocabulary.__new__(Vocabulary)
+        own = "eos_row", "identity", "least_words"
+        found.__dict__ = {name: each for name, each in self.__dict__.items() if name not in own}
+        found.eos_ids = ends
+        found._check_ids("EOS", ends)
+        return _alive.setdefault(found.identity, found)
+
+    def masks_alike(self, other: Vocabulary) -> bool:
+        """Whether indexes have the same masks over both: the same tokens, EOS ids and width."""
+        own, theirs = ((each.fingerprint, each.size, each.eos_ids, each.known) for each in (self, other))
+        return self is other or own == theirs
+
+    def with_size(self, size: int) -> Vocabulary:
+        """These tokens for logits of another width; its indexes are the same unless ids with bytes are left out.
+
+        A model whose logits are narrower than its tokenizer cannot write the ids at the end: they have no bytes then,
+        and what they name is no special token.
+
+        Raises `VocabularyError` for a size below 1, above the limit, or one that leaves no EOS id of those there are.
+        """
+        size = integer(size, "size", VocabularyError)
+        if not 0 < size <= MAX_SIZE:
+            raise VocabularyError(f"a vocabulary has 1 to {MAX_SIZE:,} token ids, got size={size:,}")
+        offsets = self.offsets[: size + 1]
+        offsets = np.append(offsets, np.full(size + 1 - len(offsets), offsets[-1], offsets.dtype))
+        eos_ids = [i for i in self.eos_ids if i < size]
+        if self.eos_ids and not eos_ids:
+            raise VocabularyError(
+                f"logits of width {size} have none of the EOS ids {list(self.eos_ids)}",
+                remedy="Pass the ids at which this model ends a text as eos_ids=.",
+            )
+        named = {name: i for name, i in self.special_tokens.items() if i < size}
+        return Vocabulary(offsets, self.blob[: offsets[-1]], eos_ids, named, self.encode)
+
+    def without(self, ids: Iterable[int]) -> Vocabulary:
+        """These tokens but for some, which no mask allows; its indexes are others.
+
+        For ids that a model was never trained to write (``<unused32>``). Raises `VocabularyError` for an id outside
+        the vocabulary, or where no token with bytes is left.
+        """
+        lengths = np.diff(self.offsets.astype(np.int64))
+        left_out = _ids(ids, "a token id")
+        if left_out and not 0 <= min(left_out) <= max(left_out) < self.size:
+            raise VocabularyError(f"token ids are 0 to {self.size - 1}, got {min(left_out)} to {max(left_out)}")
+        keep = np.ones(self.size, np.bool_)
+        keep[list(left_out)] = False
+        blob = self.blob[np.repeat(keep, lengths)]
+        offsets = np.append(0, np.cumsum(lengths * keep)).astype(np.uint32)
+        named = {name: i for name, i in self.special_tokens.items() if i not in left_out}
+        return Vocabulary(offsets, blob, set(self.eos_ids) - left_out, named, self.encode)
+
     # -- keeping ---------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (self.fingerprint, self.to_bytes())
+        return _unpickled, (self.identity, self.to_bytes())
 
     def __copy__(self) -> Vocabulary:
         return self  # it never changes
@@ -328,9 +451,9 @@ class Vocabulary:
             raise FormatError(f"the stored vocabulary is not valid: {error}", where=where) from error
 
     @staticmethod
-    def alive(fingerprint: str) -> Vocabulary | None:
-        """The vocabulary with this fingerprint that this process already holds, if any."""
-        return _alive.get(fingerprint)
+    def alive(identity: Identity) -> Vocabulary | None:
+        """The vocabulary with this identity that this process already holds, if any."""
+        return _alive.get(identity)
 
 
 def check_vocabulary(value: object) -> None:
@@ -338,8 +461,8 @@ def check_vocabulary(value: object) -> None:
     check_type(value, Vocabulary, _REMEDY)
 
 
-def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
-    return Vocabulary.alive(fingerprint) or Vocabulary.from_buffer(data, "a pickled vocabulary")
+def _unpickled(identity: Identity, data: bytes) -> Vocabulary:
+    return Vocabulary.alive(identity) or Vocabulary.from_buffer(data, "a pickled vocabulary")
 
 
 def _bytes_of(shared: Foreign) -> int:

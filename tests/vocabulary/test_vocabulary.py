@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import structgen
 from structgen import Vocabulary
 from structgen.errors import FormatError, TokenIdError, VocabularyError
 from structgen.storage.container import pack, unpack
@@ -108,24 +109,65 @@ def test_token_ids_out_of_range() -> None:
             vocabulary.token(token_id)
 
 
-def test_the_fingerprint_is_of_what_masks_depend_on() -> None:
+def test_the_fingerprint_is_of_the_bytes_alone() -> None:
     base = Vocabulary.from_bytes([b"a", b"bc", None], [2])
-    assert base.fingerprint == Vocabulary.from_bytes([b"a", b"bc"], [2], special_tokens={"</s>": 2}).fingerprint
+    alike = [
+        Vocabulary.from_bytes([b"a", b"bc"], [2], special_tokens={"</s>": 2}),
+        Vocabulary.from_bytes([b"a", b"bc", None, None], [2]),
+        Vocabulary.from_bytes([b"a", b"bc", None], []),
+        Vocabulary.from_bytes([b"a", b"bc"], [7], size=100),
+        base.with_size(1000).with_eos_ids([999, 3]),
+    ]
+    assert {v.fingerprint for v in alike} == {base.fingerprint}
+    assert len({v.identity for v in [base, *alike]}) == 6
     others = [
         Vocabulary.from_bytes([b"ab", b"c", None], [2]),
         Vocabulary.from_bytes([b"a", b"bd", None], [2]),
-        Vocabulary.from_bytes([b"a", b"bc", None, None], [2]),
-        Vocabulary.from_bytes([b"a", b"bc", None], []),
+        Vocabulary.from_bytes([b"a", None, b"bc"], [1]),
+        base.with_size(1000).with_eos_ids([999]).with_size(1000).without([1]),
     ]
     assert len({v.fingerprint for v in [base, *others]}) == 5
 
 
+def test_the_same_tokens_for_other_models() -> None:
+    base = Vocabulary.from_bytes([b"a", b"b", b"c", None, None], [3], special_tokens={"<x>": 4})
+    assert base.with_eos_ids([3]) is base
+    wide = base.with_size(40)
+    assert (wide.size, wide.words, wide.eos_ids, wide.trie) == (40, 2, (3,), base.trie)
+    assert (base.spelled, wide.spelled, wide.known, wide.least_words) == (3, 3, 5, 1)
+    assert (wide.with_eos_ids([39]).least_words, wide.with_eos_ids([39]).known) == (2, 5)
+    narrow = base.with_size(4)  # a model that cannot write <x>
+    assert (narrow.special_tokens, narrow.fingerprint) == ({}, base.fingerprint)
+    narrower = base.with_eos_ids([]).with_size(2)
+    assert (narrower.token(1), narrower.spelled) == (b"b", 2)
+    assert narrower.fingerprint == Vocabulary.from_bytes([b"a", b"b"], []).fingerprint
+    for wrong, message in [
+        (lambda: base.with_eos_ids([5]), "EOS id 5 is outside 0..4"),
+        (lambda: base.with_eos_ids([0]), "EOS id 0 has bytes"),
+        (lambda: base.with_size(3), "none of the EOS ids"),
+        (lambda: base.with_size(0), "1 to"),
+        (lambda: base.without([5]), "0 to 4"),
+        (lambda: base.without([0, 1, 2]), "no token has any bytes"),
+    ]:
+        with pytest.raises(VocabularyError, match=message):
+            wrong()
+
+
+def test_tokens_that_no_mask_allows() -> None:
+    base = Vocabulary.from_bytes([b"a", b"b", b"ab", None, None], [3], special_tokens={"<x>": 4})
+    without = base.without([1, 4])
+    assert [without.token(i) for i in range(5)] == [b"a", None, b"ab", None, None]
+    assert without.special_tokens == {}
+    guide = structgen.Guide(structgen.compile(structgen.Regex("[ab]{2}"), without))
+    assert [i for i in range(5) if guide.allows(i)] == [0, 2]
+
+
 def test_alive_finds_a_vocabulary_while_it_is_held() -> None:
     vocabulary = Vocabulary.from_bytes([b"only here", None], [1])
-    fingerprint = vocabulary.fingerprint
-    assert Vocabulary.alive(fingerprint) is vocabulary
+    identity = vocabulary.identity
+    assert Vocabulary.alive(identity) is vocabulary
     del vocabulary
-    assert Vocabulary.alive(fingerprint) is None
+    assert Vocabulary.alive(identity) is None
 
 
 # -- keeping -------------------------------------------------------------------------------------------

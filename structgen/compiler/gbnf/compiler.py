@@ -138,13 +138,11 @@ class NamedTokens:
 
 
 def _token_set(name: str, vocabulary: Vocabulary, meter: Meter) -> TokenSet:
-    """What a mark stands for, by the fewer ids: those in it, or those of other tokens."""
-    ranges = tokens_of(name, vocabulary)
-    many = sum(1 + last - first for first, last in ranges) > vocabulary.size // 2
-    taken = {token_id for first, last in ranges for token_id in range(first, last + 1)}
-    ids = sorted({*range(vocabulary.size)} - taken - {*vocabulary.eos_ids} if many else taken)
-    meter.hold(len(ids) * _BYTES_OF_ID, "the tokens that the rules name")
-    return TokenSet(tuple(ids), complement=many)
+    """The tokens that a mark stands for."""
+    ranges, complement, is_set = tokens_of(name, vocabulary)
+    meter.hold(sum(1 + last - first for first, last in ranges) * _BYTES_OF_ID, "the tokens that the rules name")
+    ids = sorted({token_id for first, last in ranges for token_id in range(first, last + 1)})
+    return TokenSet(tuple(ids), complement, without_eos=is_set)
 
 
 def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:

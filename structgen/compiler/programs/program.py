@@ -113,10 +113,14 @@ class Edge(NamedTuple):
 
 
 class TokenSet(NamedTuple):
-    """Tokens by their ids, ascending, each in the vocabulary; or all others, but for EOS ids. Never empty."""
+    """Tokens by their ids, ascending, each in the vocabulary; or all others. Never empty.
+
+    EOS ids are in no complement and, ``without_eos``, not in the set either: guides know them, indexes do not.
+    """
 
     ids: tuple[int, ...]
     complement: bool = False
+    without_eos: bool = False
 
 
 class TokenEdge(NamedTuple):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...errors import BudgetExceededError
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
+from ..rows.bitmask import widened
 from .tables import Tables
 
 #: What is remembered by configuration, or by configuration and token.
@@ -51,7 +52,7 @@ class AutomatonDistances:
 
         trie = vocabulary.trie
         self._kernels = kernels
-        self._words = vocabulary.words
+        self._words, self._row_words = vocabulary.words, vocabulary.row_words
         self._n = tables.states
         classes = tables.classes()
         table = tables.dense(classes)
@@ -153,11 +154,11 @@ class AutomatonDistances:
     def row(self, config: int, most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         count, state = divmod(config, self._n)
-        row, trie = np.zeros(self._words + 1, np.uint32), self._trie  # the last word takes the spare bit
+        row, trie = np.zeros(self._row_words + 1, np.uint32), self._trie  # the last word takes the spare bit
         self._kernels.walk_within(
             trie.byte, trie.depth, trie.skip, trie.token, trie.twins, *self._automaton, state, count, self._offsets,
             self._distances, most, trie.max_depth, row,
         )  # fmt: skip
-        found = row[:-1].view(np.int32)
+        found = widened(row[:-1].view(np.int32), self._words)
         found.flags.writeable = False
         return found

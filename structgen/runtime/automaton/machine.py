@@ -27,6 +27,7 @@ from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import CompiledMachine, Match, Productions, Symbol, ranges_of
+from ..rows.bitmask import widened
 from ..rows.row_pool import RowPool, Segments
 from .tables import DEAD, FIELDS, SET, Tables
 
@@ -82,7 +83,9 @@ class AutomatonMachine(CompiledMachine):
         self.states = self._n = tables.states
         self._row_of = row_of
         self._segmented = segmented
-        self._by_count: dict[tuple[int, int], NDArray[np.int32]] = {}  # rows of single counts; see `_row_at`
+        # Masks: of rows of the pool, with EOS ids or without, and of single counts; see `_row_at`.
+        self._masks: dict[tuple[int, bool], NDArray[np.int32]] = {}
+        self._by_count: dict[tuple[int, int], NDArray[np.int32]] = {}
         self._size = vocabulary.size
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
@@ -266,15 +269,34 @@ class AutomatonMachine(CompiledMachine):
                 if number < _MISSING:
                     segments = self._segmented[-2 - number]
                     number = segments.rows[bisect_right(segments.begins, count) - 1]
-                row = self.pool.dense(number)
+                row = self._mask(number, state)
             if self._decodings != self.pool.decodings:  # those of the pool are bounded, if nothing else keeps them
                 self._decodings = self.pool.decodings
                 self._rows.clear()
+                self._masks.clear()
             self._rows[config] = row
             shorten(self._rows, MEMO_ENTRIES)
-            DENSE_ROWS.note(self, self.pool.decoded_bytes + 4 * self.pool.words * len(self._by_count))
+            masks = len(self._by_count) + len(self._masks)
+            DENSE_ROWS.note(self, self.pool.decoded_bytes + 4 * self.vocabulary.words * masks)
         if fresh and self._told:
             self._told()
+        return row
+
+    def _mask(self, number: int, state: int) -> NDArray[np.int32]:
+        """The mask of a state that has a row of the pool, read-only ``int32[words]``: the row with its EOS ids."""
+        accepting = bool(self._accepting[state])
+        if not accepting and self.pool.words == self.vocabulary.words:
+            return self.pool.dense(number)
+        mask = self._masks.get((number, accepting))
+        if mask is None:
+            mask = self._masks[number, accepting] = self._finished(self.pool.fresh(number, self.vocabulary.words), state)
+        return mask
+
+    def _finished(self, row: NDArray[np.int32], state: int) -> NDArray[np.int32]:
+        """A new row with the EOS ids of a state, and read-only."""
+        if self._accepting[state]:
+            row |= self.vocabulary.eos_row
+        row.flags.writeable = False
         return row
 
     def _row_at(self, state: int, count: int) -> NDArray[np.int32] | None:
@@ -286,15 +308,16 @@ class AutomatonMachine(CompiledMachine):
         key = state, mapper.representative(state, count)
         row = self._by_count.get(key)
         if row is None:
-            row = mapper.row_at(*key)
-            if row is not None:
-                self._by_count[key] = row
+            found = mapper.row_at(*key)
+            if found is not None:
+                row = self._by_count[key] = self._finished(widened(found, self.vocabulary.words), state)
         return row
 
     def let_go(self) -> None:
         """Forget what can be decoded again; see `structgen.runtime.core.dense_rows`."""
         self.pool.let_go_of_decoded()
         self._by_count.clear()
+        self._masks.clear()
         self._rows.clear()
 
     def put(self, state: int, segments: Segments) -> None:
@@ -308,20 +331,26 @@ class AutomatonMachine(CompiledMachine):
             self._segmented.append(segments)
 
     def all_rows(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
-        """Every state and count from which it has another row, with that row; missing ones are worked out."""
+        """Every state and count from which it has another mask, with that mask; missing ones are worked out."""
         self.fill()
-        for state, number in enumerate(self._row_of.tolist()):
-            segments = self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
-            for begin, row in zip(segments.begins, segments.rows, strict=True):
-                yield state, begin, self._stored_row(row)
+        for state, begin, number in self._numbered():
+            yield state, begin, self._stored_mask(number, state)
 
     def stored_rows(self) -> Iterator[NDArray[np.int32]]:
-        """The rows of the pool: read-only ``int32[words]`` each."""
-        return map(self._stored_row, range(len(self.pool)))
+        """The masks that are known ahead of time, each once: read-only ``int32[words]``."""
+        states = {(number, self._accepting[state]): state for state, _, number in self._numbered()}
+        return (self._stored_mask(number, state) for (number, _), state in states.items())
 
-    def _stored_row(self, number: int) -> NDArray[np.int32]:
+    def _numbered(self) -> Iterator[tuple[int, int, int]]:
+        """Every state, and count from which it has another row, with the number of that row; without missing ones."""
+        for state, number in enumerate(self._row_of.tolist()):
+            if number != _MISSING:
+                segments = self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
+                yield from ((state, *each) for each in zip(segments.begins, segments.rows, strict=True))
+
+    def _stored_mask(self, number: int, state: int) -> NDArray[np.int32]:
         with self._lock:
-            return self.pool.dense(number)
+            return self._mask(number, state)
 
     def missing(self) -> list[int]:
         """The states whose rows have not been worked out."""
@@ -388,7 +417,7 @@ class AutomatonMachine(CompiledMachine):
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> AutomatonMachine:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
-        sizes = {"size": vocabulary.size}
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         columns.read_meta(meta, FIELDS, sizes, where)
         tables = Tables.from_sections(sections, sizes, where)
         pool = RowPool.from_sections(sections, sizes, where)

@@ -68,7 +68,6 @@ class TokenMapper:
         self._table = tables.dense(classes)
         self._automaton = (self._table.reshape(-1), classes, self._table.shape[1])
         self._counters = tuple(np.array(a) for a in (tables.records, tables.loops, tables.live))
-        self._eos = np.array(vocabulary.eos_ids, np.int32)
         self._counting = _reaches_a_count(tables)
         self._weights = trie.nodes_below(classes)
 
@@ -76,26 +75,23 @@ class TokenMapper:
         """The rows of one state."""
         row = None if self.tables.live[state] >= 0 else self._spelled_row(state, 0)
         if row is not None:
-            return self._dense(state, row)
+            return self._dense(row)
         ((_, found),) = self.all_segments([state])
         return found
 
     def row_at(self, state: int, count: int) -> NDArray[np.int32] | None:
-        """The row of a state at one count, read-only.
+        """The row of a state at one count, ``int32[words]`` of the pool, without EOS ids.
 
         None where it does not count, or its automaton has too many states with their counts.
         """
         row = None if self.tables.live[state] < 0 else self._spelled_row(state, count)
         if row is None:
             return None
-        if self.tables.accepting[state]:
-            kernels.flip_ids(row, self._eos)
-        row.flags.writeable = False
         dense: NDArray[np.int32] = row.view(np.int32)
         return dense
 
     def _spelled_row(self, state: int, count: int) -> NDArray[np.uint32] | None:
-        """The row of a state at a count, without EOS ids: a walk of its automaton with a state for each of both.
+        """The row of a state at a count: a walk of its automaton with a state for each of both.
 
         None where no counter is reached from it, or that would be too large.
         """
@@ -161,19 +157,17 @@ class TokenMapper:
                 if count < 0:
                     wide.append(state)
                 else:
-                    yield state, self._sparse(state, ids[end - count : end])
+                    yield state, self._sparse(ids[end - count : end])
         yield from self._wide_segments(wide, walkers)
 
     def _walk_narrow(self, states: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        limit = self.pool.longest_list - len(self._eos)
+        limit = self.pool.longest_list
         counts, ids = kernels.walk_narrow(
             *self._trie, *self._automaton, np.array(states, np.int32), self._max_depth, limit
         )
         return counts, ids
 
-    def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
-        if self.tables.accepting[state]:
-            ids = np.concatenate([ids, self._eos])
+    def _sparse(self, ids: NDArray[np.int32]) -> Segments:
         with self._lock:
             return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
 
@@ -188,7 +182,7 @@ class TokenMapper:
             for (state, _, _), row in walkers.map(self._walk_wide, jobs):
                 if state in needed:
                     rows[state] = row.copy()
-                yield state, self._dense(state, row)
+                yield state, self._dense(row)
 
     def _plan(self, states: list[int], walkers: _Walkers) -> list[list[tuple[int, int]]]:
         """Waves of ``(state, base)``; base -1 is a full walk, others were walked in an earlier wave."""
@@ -223,9 +217,7 @@ class TokenMapper:
             kernels.walk_difference(*self._trie_of_nodes, *self._automaton, state, base, self._max_depth, row)
         return row[:-1]
 
-    def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
-        if self.tables.accepting[state]:
-            kernels.flip_ids(row, self._eos)
+    def _dense(self, row: NDArray[np.uint32]) -> Segments:
         with self._lock:
             return Segments((0,), (self.pool.add_dense(row),))
 
@@ -266,8 +258,6 @@ class TokenMapper:
         walkers: _Walkers,
     ) -> Segments:
         """Sweep over the counts: a row for each stretch in which no token comes or goes."""
-        if self.tables.accepting[state]:
-            kernels.flip_ids(row, self._eos)
         when = np.concatenate([first, last + 1])
         which = np.concatenate([tokens, tokens])
         # NumPy sorts 16-bit integers by radix, ten times faster than others.

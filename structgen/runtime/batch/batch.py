@@ -44,7 +44,7 @@ class GuideBatch:
     Parameters
     ----------
     vocabulary:
-        The tokens, those of all indexes.
+        The tokens, those of all indexes, with the EOS ids and the width of the batch; see `Index.over`.
     indexes:
         The first rows; see `add`.
     max_rollback:
@@ -113,6 +113,8 @@ class GuideBatch:
                 where=f"row {len(self)}",
                 remedy="Compile every definition of a batch with the model's own vocabulary.",
             )
+        index = index and index.over(self.vocabulary)
+        guide = guide and guide.over(self.vocabulary)
         self._make_room()
         if guide is None:
             self._limits.add(index, max_tokens)
@@ -230,8 +232,8 @@ class GuideBatch:
         Parameters
         ----------
         bitmask:
-            A writable ``int32[batch, words]``: a NumPy array, or a torch tensor on the CPU. It may be wider than the
-            vocabulary (padded logits); the tail is set to zero.
+            A writable ``int32[batch, words]``: a NumPy array, or a torch tensor on the CPU, as wide as for
+            `Guide.fill_bitmask`.
 
         Raises
         ------

@@ -55,6 +55,7 @@ FIELDS = (
     Field("definitions", list, of=int, below="terminals"),
     Field("tokens", list, of=list, below=["size", "terminals"]),
     Field("token_ranges", list, of=list, below=["size", "size", "terminals"]),
+    Field("token_sets", list, of=int, below="terminals"),
 )
 
 
@@ -239,7 +240,7 @@ class BudgetedLexeme:
         tables = GrammarTables.from_sections(sections, where)
         if not tables.endings.is_unconstrained or len(tables.starts) > 1 or (tables.table == 0).any():
             raise FormatError("a lexeme with a budget has lexemes behind it", where=where)
-        sizes = {"size": vocabulary.size}
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         return cls(tables, most, vocabulary, from_sections(tables, vocabulary, sections, sizes, where))
 
     @classmethod
@@ -270,10 +271,16 @@ class Embedded:
         Terminals, each with the machine of its definition.
     tokens:
         Special tokens, and others by their ids. The ranges of a terminal have no id in common.
+    sets:
+        The terminals that stand for sets of tokens, which have none of the EOS ids.
+    eos_ids:
+        The ids that end a text.
     """
 
     definitions: tuple[tuple[int, InnerMachine], ...] = ()
     tokens: tuple[TokenRange, ...] = ()
+    sets: tuple[int, ...] = ()
+    eos_ids: tuple[int, ...] = ()
 
     @property
     def terminals(self) -> int:
@@ -293,16 +300,20 @@ class Embedded:
     @cached_property
     def _runs(self) -> tuple[list[int], list[int]]:
         """Where ids begin that are of other terminals than those before them, ascending; the sets of terminals."""
-        begins, sets, terminals = [0], [0], 0
+        begins, found, terminals = [0], [0], 0
         changes = [(each.first, each.terminal) for each in self.tokens]
         changes += [(each.last + 1, each.terminal) for each in self.tokens]
+        sets = [each for each in self.tokens if each.terminal in self.sets]
+        for token_id in self.eos_ids:
+            without = [each.terminal for each in sets if each.first <= token_id <= each.last]
+            changes += [(at, terminal) for terminal in without for at in (token_id, token_id + 1)]
         for at, terminal in sorted(changes):  # the ranges of a terminal lie apart
             terminals ^= 1 << terminal
             if at > begins[-1]:
                 begins.append(at)
-                sets.append(0)
-            sets[-1] = terminals
-        return begins, sets
+                found.append(0)
+            found[-1] = terminals
+        return begins, found
 
     def terminals_of(self, token_id: int) -> int:
         """The terminals that a token is one of, as a set."""
@@ -343,6 +354,7 @@ class Embedded:
             "definitions": [terminal for terminal, _ in self.definitions],
             "tokens": sorted([first, terminal] for first, last, terminal in self.tokens if first == last),
             "token_ranges": sorted(list(each) for each in self.tokens if each.first != each.last),
+            "token_sets": sorted(self.sets),
         }
 
     def to_sections(self) -> dict[str, Array]:
@@ -357,8 +369,8 @@ class Embedded:
     @classmethod
     def read(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, terminals: int, where: str) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
-        sizes = {"size": vocabulary.size, "terminals": terminals}
-        found = columns.read_meta({"token_ranges": [], **meta}, FIELDS, sizes, where)
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled, "terminals": terminals}
+        found = columns.read_meta({"token_ranges": [], "token_sets": [], **meta}, FIELDS, sizes, where)
         if found["definitions"]:
             from ..pushdown.distances.budgeted import BudgetedDefinition
             from ..pushdown.distinct import definition
@@ -374,7 +386,7 @@ class Embedded:
         tokens += [TokenRange(*each) for each in found["token_ranges"]]
         if any(first > last for first, last, _ in tokens) or _meet(tokens):
             raise FormatError("ranges of tokens end before they begin, or have tokens in common", where=where)
-        return cls(tuple(machines), tuple(tokens))
+        return cls(tuple(machines), tuple(tokens), tuple(found["token_sets"]), vocabulary.eos_ids)
 
 
 def _meet(tokens: Iterable[TokenRange]) -> bool:

@@ -428,7 +428,7 @@ class GrammarMachine(InternedMachine[Thread]):
         key = (accepting, tokens, *map(id, rows))
         known = self._unions.get(key)
         if known is None:
-            row = rows[0] | self.embedded.rows(tokens, self.pool.words)
+            row = rows[0] | self.embedded.rows(tokens, self.vocabulary.words)
             for other in rows[1:]:
                 row |= other
             if accepting:
@@ -613,7 +613,7 @@ class GrammarMachine(InternedMachine[Thread]):
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> GrammarMachine:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
-        sizes = {"size": vocabulary.size}
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)

@@ -74,6 +74,7 @@ class StackMasks:
         pause: Callable[[], None],
     ) -> None:
         self._lexeme_masks = lexeme_masks
+        self._words = lexeme_masks.vocabulary.words
         self._parses = parses
         self._is_open_to = is_open_to
         self._found = find
@@ -230,7 +231,7 @@ class StackMasks:
         row = self._rows.get(key)
         if row is None:
             graph, pool = self._graph, self._lexeme_masks.pool
-            bits, rows = np.zeros(pool.words, np.uint32), np.empty(len(groups), np.int32)
+            bits, rows = np.zeros(self._words, np.uint32), np.empty(len(groups), np.int32)
             n = self._kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
             row = bits.view(np.int32)
             for number in set(rows[:n].tolist()):

@@ -109,7 +109,7 @@ class LexemeMasks:
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        stored = stored or KnownMasks(RowPool(vocabulary.size), Residuals(), PartialMaskTable.empty(tables))
+        stored = stored or KnownMasks(RowPool(vocabulary.spelled), Residuals(), PartialMaskTable.empty(tables))
         self.pool, self.residuals, self.stored = stored
         self._futures = futures
         self._pause = pause
@@ -201,7 +201,7 @@ class LexemeMasks:
         many = last - first
         at = np.repeat(first - np.cumsum(many) + many, many) + np.arange(many.sum())
         runs = self.vocabulary.trie.token_ids[at], np.repeat(states, many), np.repeat(watches, many)
-        for (there, at, numbers), size in ((runs, self.vocabulary.size), (walks.below, self._nodes)):
+        for (there, at, numbers), size in ((runs, self.vocabulary.spelled), (walks.below, self._nodes)):
             keys, bounds, members = _by_value(at.astype(np.int64) * width + numbers + 1, there, size)
             found.append([
                 (key // width, walks.watched(key % width - 1), members[i:j])
@@ -233,7 +233,7 @@ class LexemeMasks:
         kernels, pool, starts, end = self._kernels, self.pool, walks.run_starts, len(walks.run_starts) - 1
         few = min(_FEW, pool.longest_list)
         room = max(1, few) * end
-        gaps = np.empty(room * (1 + self.vocabulary.size // LONG_GAP), np.uint16)
+        gaps = np.empty(room * (1 + self.vocabulary.spelled // LONG_GAP), np.uint16)
         found, few_ids = np.empty((room, 3), np.int32), np.empty(few, np.int32)
         groups: list[list[tuple[int, int]]] = [[] for _ in range(end)]
         n = kernels.lists_of_runs(
@@ -279,8 +279,8 @@ class LexemeMasks:
     @cached_property
     def _rows_scratch(self) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int32]]:
         """Room for some rows of a walk."""
-        words, longest = self.vocabulary.words, self.pool.longest_list
-        gaps = np.empty(_ROWS * (longest + 1 + self.vocabulary.size // LONG_GAP), np.uint16)
+        words, longest = self.pool.words, self.pool.longest_list
+        gaps = np.empty(_ROWS * (longest + 1 + self.vocabulary.spelled // LONG_GAP), np.uint16)
         return np.empty((_ROWS, words), np.uint32), gaps, np.empty((3, _ROWS), np.int32)
 
     def _ends(self, keys: list[Key], walks: _Walks) -> list[list[LexemeEnd]]:
@@ -342,7 +342,7 @@ class LexemeMasks:
         """The number of a row of ids, ascending."""
         if len(ids) <= self.pool.longest_list:
             return self.pool.add_ids(ids)
-        row = np.zeros(self.vocabulary.words, np.uint32)
+        row = np.zeros(self.pool.words, np.uint32)
         self._kernels.flip_ids(row, ids)
         return self.pool.add_dense(row)
 

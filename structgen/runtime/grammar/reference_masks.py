@@ -157,7 +157,7 @@ class WalkedRows:
 
     def _union(self, numbers: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
         pool = self._lexeme_masks.pool
-        row = np.zeros(pool.words, np.int32)
+        row = np.zeros(self._lexeme_masks.vocabulary.words, np.int32)
         for definition, number in numbers:
             of = pool if definition < 0 else self._reader.embedded.definitions[definition][1].pool
             of.add_to(row, number)

@@ -18,8 +18,8 @@ def fill_batch(guides: Sequence[Guide | None], bitmask: object) -> None:
         One for each row, of any indexes over one vocabulary. ``None`` is a row without a definition: every
         id of the guides' vocabulary is allowed (every bit of the row, where no row has a guide).
     bitmask:
-        ``int32[batch, words]``, writable: a NumPy array, or a torch tensor on the CPU. It may be wider than the
-        vocabulary; the tail is set to zero.
+        ``int32[batch, words]``, writable: a NumPy array, or a torch tensor on the CPU, as wide as for
+        `Guide.fill_bitmask`.
 
     Raises
     ------
@@ -29,11 +29,11 @@ def fill_batch(guides: Sequence[Guide | None], bitmask: object) -> None:
         Where two guides belong to different vocabularies; names both rows.
     """
     vocabulary = common_vocabulary([None if guide is None else guide.index.vocabulary for guide in guides])
-    masks = checked_masks(bitmask, len(guides), 0 if vocabulary is None else vocabulary.words)
+    masks = checked_masks(bitmask, len(guides), 0 if vocabulary is None else vocabulary.least_words)
     for row, guide in zip(masks, guides, strict=True):
         if guide is not None:
             guide.fill_bitmask(row)
         elif vocabulary is None:
             row[:] = -1
         else:
-            fill_first(row, vocabulary.size)
+            fill_first(row, min(vocabulary.size, 32 * len(row)))

@@ -16,6 +16,7 @@ from ..index.index import check_index
 from ..index.token_budget import limited
 
 if TYPE_CHECKING:
+    from ...vocabulary.vocabulary import Vocabulary
     from ..index.index import Index
     from .captures import Capture
 
@@ -70,6 +71,8 @@ class Guide:
     max_tokens:
         So many tokens are accepted at most, the EOS token included, and the text is complete within them: tokens
         from which it could no longer be finished are not allowed. None: any number.
+    eos_ids:
+        The ids that end this text, in place of those of the index's vocabulary; see `Index.over`.
 
     Raises
     ------
@@ -77,14 +80,25 @@ class Guide:
         Something else in the place of an index.
     TokenBudgetError
         Where ``max_tokens`` is less than `Index.shortest`.
+    VocabularyError
+        For an EOS id outside the vocabulary, or one with bytes of its own.
     UnsupportedError
         For ``max_tokens`` with a grammar of which no bound on the tokens needed is known (docs/guide/budgets.md).
     """
 
     __slots__ = ("_config", "_given", "_index", "_machine", "_most", "_past", "_room", "_size", "_text", "_words")
 
-    def __init__(self, index: Index, *, max_rollback: int | None = None, max_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        *,
+        max_rollback: int | None = None,
+        max_tokens: int | None = None,
+        eos_ids: Iterable[int] | None = None,
+    ) -> None:
         check_index(index)
+        if eos_ids is not None:
+            index = index.over(index.vocabulary.with_eos_ids(eos_ids))
         self._most = max_rollback = checked_rollback(max_rollback)
         self._given = max_tokens
         self._index = index
@@ -133,8 +147,9 @@ class Guide:
         Parameters
         ----------
         bitmask:
-            A writable ``int32[words]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be
-            wider than the vocabulary (padded logits); the tail is set to zero.
+            A writable ``int32[*]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be wider
+            than the vocabulary (padded logits), and the tail is set to zero; or narrower, where only ids without
+            bytes or a name are left out (`Vocabulary.least_words`).
 
         Raises
         ------
@@ -148,7 +163,8 @@ class Guide:
             type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
             or len(bitmask) != words
         ):  # fmt: skip
-            bitmask = checked_mask(bitmask, words)
+            bitmask = checked_mask(bitmask, words, self._index.vocabulary.least_words)
+            row = row[: len(bitmask)]
         try:
             bitmask[...] = row  # a quarter faster than [:]
         except ValueError as error:
@@ -299,6 +315,11 @@ class Guide:
             guide._config = _END if config is None else config
         return guide
 
+    def over(self, vocabulary: Vocabulary) -> Guide:
+        """This guide for the same tokens with other EOS ids or another width; see `Index.over`."""
+        index = self._index.over(vocabulary)
+        return self if index is self._index else _replayed(index, self._most, self._given, self._all_tokens())
+
     def reset(self) -> None:
         """Go back to the beginning, and forget what could be rolled back."""
         self._config, self._past, self._text = self._machine.start, None, None
@@ -362,12 +383,15 @@ class Guide:
         return f"<Guide {state} at {self._config!r} of {self._index!r}>"
 
 
-def checked_mask(bitmask: object, words: int) -> NDArray[np.int32]:
-    """The words of a mask that a row is to be written to; those behind are set to zero. Raises `BitmaskError`."""
+def checked_mask(bitmask: object, words: int, least: int) -> NDArray[np.int32]:
+    """The words of a mask that a row is to be written to, ``least`` or more; those behind are set to zero.
+
+    Raises `BitmaskError`.
+    """
     array = array_of(bitmask, f"int32[{words}]")
-    if array.dtype != _INT32 or array.ndim != 1 or len(array) < words:
+    if array.dtype != _INT32 or array.ndim != 1 or len(array) < least:
         raise BitmaskError(
-            f"a bitmask is int32[{words}] or wider, got {array.dtype}{list(array.shape)}",
+            f"a bitmask is int32[{least}] or wider, got {array.dtype}{list(array.shape)}",
             remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
         )
     if not array.flags.writeable:

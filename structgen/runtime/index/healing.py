@@ -91,6 +91,8 @@ def heal(
             f"the index belongs to {index.vocabulary!r}, the prompt to {vocabulary!r}",
             remedy="Compile the definition with the model's own vocabulary.",
         )
+    if index is not None and behind is None:
+        index = index.over(vocabulary)
     ids = [integer(i, "a token id", TokenIdError) for i in prompt_ids]
     max_tokens = integer(max_tokens, "max_tokens", ArgumentError, least=0)
     machine = Anything(vocabulary) if index is None else index.machine
@@ -170,6 +172,13 @@ class HealedIndex(Index):
         if self._behind is not None:
             raise FormatError("an index behind a text can't be pickled", remedy="Pickle the index that was healed.")
         return _healed_again, (self.prefix, self.inner, self.vocabulary)
+
+    def _again(self, vocabulary: Vocabulary) -> Index:
+        if self._behind is not None:
+            raise UnsupportedError(
+                "an index behind a text keeps to its vocabulary", remedy="Heal over the vocabulary that is served."
+            )
+        return _healed_again(self.prefix, self.inner and self.inner.over(vocabulary), vocabulary)
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
         """Refused with a `FormatError`: an index is kept without a prefix."""

@@ -41,7 +41,7 @@ def prefixes(vocabulary: Vocabulary, text: bytes) -> Iterator[tuple[int, int]]:
         if child is None:
             return
         node = child
-        if trie.token[node] < 32 * vocabulary.words:
+        if trie.token[node] < 32 * vocabulary.row_words:
             yield length, node
 
 
@@ -55,7 +55,7 @@ def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes, start: Confi
     node = trie.find(prefix)
     if node is None:
         return
-    end, no_token = int(trie.skip[node]), 32 * vocabulary.words
+    end, no_token = int(trie.skip[node]), 32 * vocabulary.row_words
     configs, depth = [start], len(prefix)
     level, at = np.array([node]), np.zeros(1, np.int64)  # live nodes of one depth, and which configuration each has
     while len(level):
@@ -82,7 +82,7 @@ class Anything(AutomatonMachine):
             np.array([0, 1]), none, byte, none, accepting=np.ones(1, np.uint8), records=np.zeros((0, 5), np.int32),
             loops=np.zeros((0, 2), np.int32), live=np.full(1, DEAD, np.int32), start=0,
         )  # fmt: skip
-        super().__init__(tables, vocabulary, RowPool(vocabulary.size), np.zeros(1, np.int32), [])
+        super().__init__(tables, vocabulary, RowPool(vocabulary.spelled), np.zeros(1, np.int32), [])
         self._rows[0] = row = np.zeros(vocabulary.words, np.int32)
         fill_first(row, vocabulary.size)
         row.flags.writeable = False
@@ -237,12 +237,12 @@ class HealingMachine(CompiledMachine):
     def _work_out(self, offset: int) -> NDArray[np.int32]:
         trie, width, rest = self.vocabulary.trie, 32 * self.vocabulary.words, self._prefix[offset:]
         within = [node for length, node in prefixes(self.vocabulary, rest) if self._can_go_on[offset + length]]
-        bits = np.zeros(width + 1, np.bool_)
+        bits = np.zeros(width, np.bool_)
         bits[trie.token[within]] = True
         for nodes in beyond(self.vocabulary, self._inner, rest, self._behind):
             bits[trie.token[nodes]] = True
         bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
-        row = np.packbits(bits[:width], bitorder="little").view("<i4").astype(np.int32)
+        row = np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
         row.flags.writeable = False
         return row
 

@@ -21,7 +21,7 @@ from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...system.sizes import held_bytes
 from ...system.types import Foreign, JsonMap, Sections
-from ...vocabulary.vocabulary import Vocabulary
+from ...vocabulary.vocabulary import Identity, Vocabulary
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
 from .byte_table import ByteTable
 
@@ -63,6 +63,9 @@ FIELDS = (
 #: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens; parts
 #: of the definition that explain.
 _MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED, _MOST_EXPLAINED = 1 << 8, 1 << 10, 1 << 12, 1 << 4
+
+#: Vocabularies of the same tokens that an index is remembered over; see `Index.over`.
+_MOST_VOCABULARIES = 4
 
 #: Characters of a definition in the title of its graph.
 _TITLE = 100
@@ -121,6 +124,7 @@ class Index:
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
         self._byte_table: ByteTable | None = None
+        self._over: Memo[Identity, Index] = Memo(_MOST_VOCABULARIES)
         #: What refusals are explained with; see `structgen.explanations.schemas.findings`.
         self.explanations: Memo[str, Foreign] = Memo(_MOST_EXPLAINED)
         #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
@@ -198,6 +202,22 @@ class Index:
 
         title = self.definition if len(self.definition) <= _TITLE else f"{self.definition[:_TITLE]}…"
         return graph_of(self.kind, self.machine.tables, self.vocabulary, title, limit=limit)
+
+    def over(self, vocabulary: Vocabulary) -> Index:
+        """This index for the same tokens with other EOS ids, special tokens or width; itself where masks are alike.
+
+        Another index has rows of its own, so rather load it over the vocabulary that is served. The last few are
+        remembered. Raises `VocabularyMismatchError` for other tokens.
+        """
+        if vocabulary.masks_alike(self.vocabulary):
+            return self
+        found = self._over.get(vocabulary.identity)
+        if found is None:
+            found = self._over[vocabulary.identity] = self._again(vocabulary)
+        return found
+
+    def _again(self, vocabulary: Vocabulary) -> Index:
+        return Index.from_buffer(self._packed(self_contained=True), vocabulary, origin=self.origin)
 
     # -- distances to the end ----------------------------------------------------------------------------
 
@@ -285,14 +305,15 @@ class Index:
         Parameters
         ----------
         vocabulary:
-            The vocabulary to use it with; None takes the one in the file.
+            The vocabulary to use it with: the same tokens, whatever its EOS ids and the width of its logits; None
+            takes the one in the file.
 
         Raises
         ------
         FormatError
             Where the file is not a sound index of this format version; nothing in it is used unchecked.
         VocabularyMismatchError
-            Where the index was compiled for another vocabulary than the one given.
+            Where the index was compiled for other tokens than those of the vocabulary given.
         """
         try:
             with open(os.fspath(path), "rb") as file:  # no number, which would be an open file of somebody else's
@@ -339,15 +360,15 @@ def _vocabulary_for(
             where=where,
             remedy="Load it with the tokenizer it was compiled for, or compile it again.",
         )
-    vocabulary = given if given is not None else Vocabulary.alive(fingerprint)
-    if vocabulary is None:
-        if "token_bytes" not in sections:
-            raise VocabularyMismatchError(
-                f"the index needs vocabulary {fingerprint[:8]}, which the file does not hold",
-                where=where,
-                remedy="Pass vocabulary=, or use a file written by Index.save.",
-            )
-        vocabulary = Vocabulary.from_sections(meta, sections, where)
-        if vocabulary.fingerprint != fingerprint:
-            raise FormatError("the stored vocabulary is not the one the index was compiled for", where=where)
-    return vocabulary
+    if given is not None:
+        return given
+    if "token_bytes" not in sections:
+        raise VocabularyMismatchError(
+            f"the index needs vocabulary {fingerprint[:8]}, which the file does not hold",
+            where=where,
+            remedy="Pass vocabulary=, or use a file written by Index.save.",
+        )
+    vocabulary = Vocabulary.from_sections(meta, sections, where)
+    if vocabulary.fingerprint != fingerprint:
+        raise FormatError("the stored vocabulary is not the one the index was compiled for", where=where)
+    return Vocabulary.alive(vocabulary.identity) or vocabulary

@@ -45,6 +45,9 @@ class DeviceAutomata:
     """
 
     def __init__(self, indexes: Sequence[Index], device: torch.device | str) -> None:
+        vocabulary = common_vocabulary([index.vocabulary for index in indexes])
+        if vocabulary is None:
+            raise UnsupportedError("there is no index to put on the device")
         machines: list[AutomatonMachine] = []
         for number, index in enumerate(indexes):
             machine: AutomatonMachine | None = index.machine.flat()
@@ -55,9 +58,6 @@ class DeviceAutomata:
                     remedy="Use GuideBatch with structgen.runtime.logits.devices.DeviceRows.",
                 )
             machines.append(machine)
-        vocabulary = common_vocabulary([index.vocabulary for index in indexes])
-        if vocabulary is None:
-            raise UnsupportedError("there is no index to put on the device")
         self.vocabulary = vocabulary
         self._build(machines, torch.device(device))
         #: That of the tensors: for ``"cuda"`` the GPU that was torch's current one.

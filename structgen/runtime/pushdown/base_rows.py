@@ -58,7 +58,7 @@ class BaseRows:
         meta, sections = unpack(buffer, where)
         if meta.get("kind") != KIND:
             raise FormatError("not the base rows of a vocabulary", where=where)
-        sizes = {"size": vocabulary.size}
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         done = columns.read_meta(meta, _FIELDS, sizes, where)
         #: How many definitions went into it, and whether all did.
         self.samples: int = done["samples"]

@@ -655,7 +655,7 @@ class PushdownMachine(InternedMachine[Thread]):
         return row if row is not None else self._work_out(config)
 
     def _note(self) -> None:
-        DENSE_ROWS.note(self, 4 * self.pool.words * len(self._dense) + self.pool.decoded_bytes)
+        DENSE_ROWS.note(self, 4 * self.vocabulary.words * len(self._dense) + self.pool.decoded_bytes)
 
     def row_parts(self, config: Configuration[Thread]) -> RowParts:
         """What the row of a configuration is put together of."""
@@ -785,7 +785,8 @@ class PushdownMachine(InternedMachine[Thread]):
     def _union(self, key: tuple[int, ...]) -> NDArray[np.int32]:
         """The row of a configuration: those of the pool, behind them sets of tokens, by -1 less their numbers."""
         _, accepting, *numbers = key
-        row = self.pool.fresh(numbers[0]) if numbers and numbers[0] >= 0 else np.zeros(self.pool.words, np.int32)
+        words = self.vocabulary.words
+        row = self.pool.fresh(numbers[0], words) if numbers and numbers[0] >= 0 else np.zeros(words, np.int32)
         for number in numbers[1:] if numbers and numbers[0] >= 0 else numbers:
             if number >= 0:
                 self.pool.add_to(row, number)
@@ -851,7 +852,7 @@ class PushdownMachine(InternedMachine[Thread]):
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> PushdownMachine:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
-        sizes = {"size": vocabulary.size}
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         flags = columns.read_meta(meta, _FIELDS, sizes, where)
         tables, rows = from_sections(vocabulary, sections, sizes, where)
         return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

@@ -134,7 +134,7 @@ class StateMasks:
         self.vocabulary = vocabulary
         #: Held while rows are worked out, and passed on between walks and in long ones.
         self.lock = Lock(Rank.MACHINE)
-        self.pool = pool if pool is not None else RowPool(vocabulary.size)
+        self.pool = pool if pool is not None else RowPool(vocabulary.spelled)
         self.residuals = residuals if residuals is not None else Residuals()
         self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
         #: By residual list, state and count, or number of a set: what was decided or looked up here.

@@ -28,7 +28,7 @@ T = TypeVar("T")
 #: The sections of shared masks (see docs/internals/format.md), at least one.
 SECTIONS = (
     Column("begins", rows=("more stretches", 1), below=MOST),
-    Column("bits", "u4", rows=("more stretches", 1), members="size", mapped=True),
+    Column("bits", "u4", rows=("more stretches", 1), members="spelled", mapped=True),
     Column("resume_start", rows=("more stretches", 2), starts="residual gaps"),
     Column("resume_gaps", "u2", rows="residual gaps"),
 )
@@ -118,7 +118,7 @@ class SharedMasks(NamedTuple):
 
         A residual list is checked against the trie when it is first needed: only walks need either.
         """
-        sizes = {"size": vocabulary.size}
+        sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
 
         def residual(number: int) -> NDArray[np.int32]:

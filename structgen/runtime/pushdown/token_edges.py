@@ -20,14 +20,14 @@ from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.lazy_table import LazyTable
-from ..rows.bitmask import fill_first, ids_of
+from ..rows.bitmask import ids_of
 
 #: As in `structgen.runtime.pushdown.tables`.
 _Moves: TypeAlias = "tuple[tuple[tuple[int, ...] | None, tuple[int, ...]], ...]"
 
 #: The sections of the file format (see docs/internals/format.md): all of them, or none.
 SECTIONS = (
-    Column("tok_complement", "u1", rows="token_sets", below=2),
+    Column("tok_complement", "u1", rows="token_sets", below=3),
     Column("tok_in", rows="token_members", below="token_sets", order="never falls"),
     Column("tok_id", rows="token_members", below="size"),
     Column("tok_state", rows="token_edges", below="states", order="never falls"),
@@ -46,7 +46,7 @@ class TokenTables:
     Parameters
     ----------
     complements:
-        ``uint8[sets]``: 1 for a set of all tokens but some.
+        ``uint8[sets]``: 1 for a set of all tokens but some, 2 for one that has no EOS ids.
     within, ids:
         ``uint[members]``: a set, never falling, and the id of a token in it.
     states, sets, targets:
@@ -77,7 +77,7 @@ class TokenTables:
     def members(self, number: int) -> tuple[Array, bool]:
         """The ids of a set, and whether it is all the others."""
         begin, end = np.searchsorted(self.within, [number, number + 1])
-        return self.ids[begin:end], bool(self.complements[number])
+        return self.ids[begin:end], self.complements[number] == 1
 
     @cached_property
     def bounds(self) -> dict[int, tuple[int, int]]:
@@ -159,26 +159,27 @@ class TokenMoves:
         return (token_id in members) != is_complement
 
     def members(self, number: int) -> tuple[frozenset[int], bool]:
-        """The ids of a set, and whether it is all others; EOS ids are not among those."""
+        """The ids of a set, and whether it is all others; neither EOS ids nor padded ones are among those."""
         known = self._members.get(number)
         if known is None:
-            ids, is_complement = self._tables[0].members(number)
-            excepted = self._vocabulary.eos_ids if is_complement else ()
-            known = self._members[number] = frozenset([*ids.tolist(), *excepted]), is_complement
+            vocabulary, (ids, is_complement) = self._vocabulary, self._tables[0].members(number)
+            members = {*ids.tolist()}
+            if is_complement:
+                members.update(vocabulary.eos_ids, range(vocabulary.known, vocabulary.size))
+            elif self._tables[0].complements[number]:
+                members.difference_update(vocabulary.eos_ids)
+            known = self._members[number] = frozenset(members), is_complement
         return known
 
     def row(self, number: int) -> NDArray[np.int32]:
         """A set as a mask: read-only ``int32[words]``."""
         row = self._rows.get(number)
         if row is None:
-            ids, is_complement = self._tables[0].members(number)
-            bits = np.zeros(32 * self._vocabulary.words, np.bool_)
-            bits[ids] = True
+            members, is_complement = self.members(number)
+            bits = np.full(32 * self._vocabulary.words, is_complement)
+            bits[self._vocabulary.size :] = False
+            bits[[*members]] = not is_complement
             row = np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
-            if is_complement:
-                every = np.zeros(self._vocabulary.words, np.int32)
-                fill_first(every, self._vocabulary.size)
-                row = every & ~(row | self._vocabulary.eos_row)
             row.flags.writeable = False
             self._rows[number] = row
         return row

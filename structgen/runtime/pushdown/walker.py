@@ -167,10 +167,10 @@ class StackWalker:
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
         self._upper = trie.upper
         self._vocabulary = vocabulary
-        self._gaps = np.empty(kernels.FEW_IDS + vocabulary.size // LONG_GAP, np.uint16)
+        self._gaps = np.empty(kernels.FEW_IDS + vocabulary.spelled // LONG_GAP, np.uint16)
         self._ends = trie.token, trie.twins
         self._sizes = len(trie.token_ids), len(trie.byte)
-        self._words = vocabulary.words
+        self._words = vocabulary.row_words
         self._nodes_below = trie.nodes_below
         #: Which states agree for so many bytes, as `flow.agreeing` has it; no rows where that is not known.
         self.agreeing = np.zeros((0, 0), np.int32)

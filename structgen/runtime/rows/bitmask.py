@@ -124,6 +124,13 @@ def little_endian_bytes(bitmask: NDArray[np.int32]) -> NDArray[np.uint8]:
     return (words if sys.byteorder == "little" else words.byteswap()).view(np.uint8)
 
 
+def widened(row: NDArray[np.int32], words: int) -> NDArray[np.int32]:
+    """A row, ``int32[*]``, as a new ``int32[words]``: with zeros behind it, or without the words beyond."""
+    found = np.zeros(words, np.int32)
+    found[: len(row)] = row[:words]
+    return found
+
+
 def fill_first(row: NDArray[np.int32], count: int) -> None:
     """Set the first ``count`` bits and clear the rest."""
     full, rest = divmod(count, BITS)

@@ -28,10 +28,10 @@ from ...system.types import Array, RowParts, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
-    Column("bases", "u4", rows="bases", members="size", mapped=True),
+    Column("bases", "u4", rows="bases", members="spelled", mapped=True),
     Column("row_base", rows="rows", below=("rows", "bases", "shared", 1)),
     Column("row_start", rows=("rows", 1), starts="row gaps"),
-    Column("row_gaps", "u2", rows="row gaps", within="row_start", gaps="size"),
+    Column("row_gaps", "u2", rows="row gaps", within="row_start", gaps="spelled"),
 )
 
 #: Above this, a base is a shared row.
@@ -70,7 +70,7 @@ class RowPool:
     Parameters
     ----------
     size:
-        Number of token ids; rows are ``int32[ceil(size / 32)]``.
+        One more than the last token id that has bytes; rows are ``int32[ceil(size / 32)]``, without EOS ids.
     flat:
         Rows of a file: ``row_base``, ``row_start`` and ``row_gaps``; None for none.
     bases:
@@ -193,10 +193,11 @@ class RowPool:
         return found
 
     def add_to(self, row: NDArray[np.int32], number: int) -> None:
-        """Set the bits of a pool's row in ``row``, ``int32[words]``."""
+        """Set the bits of a pool's row in ``row``, ``int32[words]`` or wider."""
         base, gaps = self._row(number)
         if base != 0:
-            np.bitwise_or(row, self.dense(number), out=row)
+            own = row[: self.words]
+            np.bitwise_or(own, self.dense(number), out=own)
         else:
             set_gaps(row, gaps)
 
@@ -383,15 +384,14 @@ class RowPool:
             ids = ids[is_id]
         return starts.astype(np.int32), ids.view(np.int32), base == 0
 
-    def fresh(self, row: int) -> NDArray[np.int32]:
-        """A row as a new array of the caller's own."""
+    def fresh(self, row: int, words: int = 0) -> NDArray[np.int32]:
+        """A row as a new array of the caller's own, of so many words if these are more."""
         base, gaps = self._row(row)
-        if base == 0:
-            bits = np.zeros(self.words, np.uint32)
-        elif base < 0:
-            bits = self.dense(-1 - base).view(np.uint32).copy()  # a few levels at most, see `from_sections`
-        else:
-            bits = self._whole(base).copy()
+        bits = np.zeros(max(words, self.words), np.uint32)
+        if base < 0:
+            bits[: self.words] = self.dense(-1 - base).view(np.uint32)  # a few levels at most, see `from_sections`
+        elif base:
+            bits[: self.words] = self._whole(base)
         if len(gaps):
             flip_gaps(bits, gaps)
         dense: NDArray[np.int32] = bits.view(np.int32)
@@ -448,7 +448,7 @@ class RowPool:
         if not _bases_are_sound(found["row_base"], sizes["bases"], sizes["shared"]):
             raise FormatError("section 'row_base' has a row that is not before its users, or far before", where=where)
         flat = found["row_base"], found["row_start"], found["row_gaps"]
-        return cls(sizes["size"], flat, found["bases"], sizes["shared"])
+        return cls(sizes["spelled"], flat, found["bases"], sizes["shared"])
 
 
 #: How long a chain of rows that are each the base of the next may be.

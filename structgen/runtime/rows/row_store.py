@@ -48,7 +48,7 @@ class RowStore:
     """
 
     def __init__(self, vocabulary: Vocabulary, most_bytes: int = MOST_BYTES) -> None:
-        self.words = vocabulary.words
+        self.words, self._least = vocabulary.words, vocabulary.least_words
         self._most = min(max(4 * _FEW, most_bytes // (4 * self.words)), _MOST_ROWS)
         #: How often the store began anew: rows of an earlier generation have other numbers.
         self.generation = 0
@@ -95,11 +95,13 @@ class RowStore:
 
     def copy(self, numbers: NDArray[np.int32], bitmask: object) -> None:
         """Write rows by number, ``int32[n]``, into ``int32[n, words]`` or wider; see `GuideBatch.fill_bitmask`."""
-        masks = checked_masks(bitmask, len(numbers), self.words)
-        whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
+        masks = checked_masks(bitmask, len(numbers), self._least)
+        width = max(self.words, masks.shape[1])
+        is_direct = masks.flags.c_contiguous and width == masks.shape[1]
+        whole = masks if is_direct else np.empty((len(numbers), width), np.int32)
         kernels.copy_rows(numbers, *self._rows, whole)
         if whole is not masks:
-            masks[...] = whole
+            masks[...] = whole[:, : masks.shape[1]]
 
     def change(self, numbers: NDArray[np.int32], shown: NDArray[np.int32], masks: NDArray[np.int32]) -> None:
         """`copy` into masks that hold the rows ``shown``, which become ``numbers``."""

@@ -118,7 +118,7 @@ def test_the_pools_lists_one_after_another(stored: bool) -> None:
     numbers = [pool.add_ids(np.array(ids, np.uint32)) for ids in rows]
     dense = pool.add_dense(np.full(pool.words, 0x0F0F0F0F, np.uint32))
     if stored:
-        pool = RowPool.from_sections(pool.to_sections(), {"size": 300_000}, "pool")
+        pool = RowPool.from_sections(pool.to_sections(), {"spelled": 300_000}, "pool")
     starts, ids, is_list = pool.lists()
     assert ids.dtype == starts.dtype == np.int32
     assert not is_list[dense]

@@ -68,8 +68,6 @@ def test_another_vocabulary_is_refused(tmp_path: Path) -> None:
 def test_an_index_without_its_vocabulary_says_so() -> None:
     index = sg.compile(sg.Regex("a"), small_vocabulary((b"only here",)))
     data = index.to_bytes(with_vocabulary=False)
-    assert sg.Index.from_buffer(data).definition == index.definition  # the vocabulary is still alive
-    del index
     with pytest.raises(sg.errors.VocabularyMismatchError, match="does not hold"):
         sg.Index.from_buffer(data)
 
@@ -163,7 +161,7 @@ def test_the_pool_stores_rows_once_and_small() -> None:
     pool.compact()
     assert [pool.add_dense(row) for row in rows] == numbers
     assert pool.nbytes < 5.5 * full.nbytes  # five rows of the twelve are stored whole
-    again = RowPool.from_sections(pool.to_sections(), {"size": size}, "test")
+    again = RowPool.from_sections(pool.to_sections(), {"spelled": size}, "test")
     for number, row in zip(numbers, rows, strict=True):
         np.testing.assert_array_equal(again.dense(number).view(np.uint32), row)
     assert [again.add_dense(row) for row in rows] == numbers

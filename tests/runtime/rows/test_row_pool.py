@@ -24,7 +24,7 @@ def takes(row_base: list[int], bases: int, shared: int) -> bool:
         "row_gaps": np.zeros(0, np.uint16),
     }
     try:
-        RowPool.from_sections(sections, {"size": SIZE, "shared": shared}, "rows")
+        RowPool.from_sections(sections, {"spelled": SIZE, "shared": shared}, "rows")
     except FormatError:
         return False
     return True

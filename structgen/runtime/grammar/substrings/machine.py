@@ -47,7 +47,7 @@ class QuotationMasks:
     def __init__(self, suffixes: Suffixes, vocabulary: Vocabulary) -> None:
         self._suffixes = suffixes
         self._vocabulary = vocabulary
-        self.pool = RowPool(vocabulary.size)
+        self.pool = RowPool(vocabulary.spelled)
         self.residuals = Residuals()
         self._decided: dict[tuple[int, int, int], tuple[set[int], set[int]]] = {}
         self.mark()

@@ -79,7 +79,7 @@ class DistinctInnerMachine(DistinctMachine):
         rows, left = self.inner.decide(place[0], residual)
         residuals = self.rows.residuals
         roots = residuals[residual]
-        row = np.zeros(self.vocabulary.words, np.int32)
+        row = np.zeros(self.pool.words, np.int32)
         for number in rows:
             self.pool.add_to(row, number)
         again = [node for root in roots.tolist() for node, _ in self._repeating_now(place, root)]
