@@ -11,17 +11,16 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..api import compile
 from ..budget import Budget
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from ..definitions.loading import said_by
-from ..definitions.token_sets import ids_of
+from ..definitions.token_sets import engine_dialect, ids_of
 from ..errors import (
     CacheError,
     DefinitionError,
@@ -35,13 +34,12 @@ from ..runtime.index.index import Index
 from ..system.locks import Lock, Rank
 from ..system.memo import Memo
 from ..system.types import JsonMap, with_article
-from ..tools import ToolStyle, behind_reasoning, detect_tool_style, tool_calls, tool_style
+from ..tools import tool_calls, tool_styles
 from ..vocabulary.vocabulary import Vocabulary
-from .engines import PROGRAM, Door, door, engine_grammar, is_larks, said_in
-from .settings import Settings, settings_for
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
+    from ..cache.remote.values import Write
 
 #: Bytes of indexes that are kept, least recently used first to go, and how many.
 MEMORY, MOST_INDEXES = 1 << 30, 1024
@@ -70,6 +68,22 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),
 }
 OPTIONS["tools"] = ("style", "tool_choice", "parallel", "reasoning", *OPTIONS["structural_tag"])
+
+#: What an operator may set, by name.
+SETTINGS = {
+    "cache": "the folder of the cache, or a bundle; True, the default, for the default folder; False for none",
+    "store": "the URL of an object store behind the cache",
+    "store_writes": "true where what is compiled goes to the store; false is the default",
+    "verify_keys": "files of Ed25519 public keys: what none of them signed is not taken from the store",
+    "indexes": "the folder of indexes that requests may name",
+    "on_miss": '"compile" or "refuse" what is not in the cache',
+    "seconds": "how long one compile may take",
+    "max_tokens": "true where texts are to be complete within a request's max_tokens; false is the default",
+    "tool_style": 'how the model writes tool calls, a name; "auto", the default, is by the chat template',
+}
+
+#: Settings that mean nothing to engines that tell a backend no more than a request's definition.
+UNTOLD = ("max_tokens", "tool_style")
 
 _NAME = re.compile(r"[\w-][\w.-]*")
 
@@ -167,41 +181,31 @@ def choice(words: object) -> Regex:
     return Regex.choice(words)
 
 
-#: What engines with definitions as texts have them by, in capital letters; what stands in the place of a text that
-#: there is none of; and the key of `KINDS`, which for a grammar its text tells.
-ENGINE_KINDS: dict[str, tuple[str, object]] = {
-    "JSON": ("json_schema", True),
-    "JSON_SCHEMA": ("json_schema", None),
-    "JSON_OBJECT": ("json_schema", {"type": "object"}),
-    "REGEX": ("regex", None),
-    "CHOICE": ("choice", None),
-    **dict.fromkeys(("EBNF", "EBNF_GRAMMAR", "GRAMMAR"), ("", None)),
-    "STRUCTURAL_TAG": ("structural_tag", None),
+#: What engines with definitions as texts have them by, in capital letters, and the definition of a text.
+ENGINE_KINDS: dict[str, Callable[[str], Definition]] = {
+    "JSON": lambda text: JsonSchema(text, whitespace="any"),
+    "REGEX": Regex,
+    "EBNF": lambda text: engine_grammar(text, is_larks="::=" not in text),
+    "STRUCTURAL_TAG": lambda text: StructuralTag(text, whitespace="any"),
 }
 
 
-def read_engine_request(kind: str, text: str | None, at: Door) -> Definition:
-    """What a request of an engine asks for that has definitions as texts.
+def engine_grammar(text: str, *, is_larks: bool) -> Gbnf | Grammar:
+    """A grammar as engines take it: in XGrammar's EBNF, or, where only that has what is in it, llama.cpp's GBNF."""
+    if is_larks:
+        return Grammar(text)
+    dialect = engine_dialect(text)
+    return Ebnf(text, dialect=dialect) if dialect else Gbnf(text)
+
+
+def read_engine_request(kind: str, text: str) -> Definition:
+    """What a request of an engine asks for; ``EBNF`` is `engine_grammar`, Lark's syntax where there is no ``::=``.
 
     Raises `UnsupportedError` for a kind that is none of `ENGINE_KINDS`, and what making the definition raises.
     """
     if kind not in ENGINE_KINDS:
         raise UnsupportedError(f"structgen does not honour {kind}", remedy="Write it as a grammar.")
-    key, constant = ENGINE_KINDS[kind]
-    value: object = constant if kind == "JSON_OBJECT" or text is None else text
-    if value is None:
-        raise DefinitionError(f"a definition of the kind {kind} is a str, got NoneType", remedy="Pass its text.")
-    if not key:
-        assert isinstance(value, str)
-        return engine_grammar(value, is_larks=is_larks(value))
-    if key == "choice":
-        try:
-            value = json.loads(str(value))
-        except (ValueError, RecursionError) as error:
-            raise DefinitionError(f"the choice is not JSON: {error}", remedy="Make it a list of strings.") from error
-    found = read_request({key: value}, at)
-    assert not isinstance(found, Named)
-    return found
+    return ENGINE_KINDS[kind](text)
 
 
 #: Definitions that were right lately, by canonical text and budget.
@@ -240,35 +244,96 @@ def _byte_vocabulary(definition: Definition) -> Vocabulary:
     return Vocabulary.from_bytes(tokens, eos_ids=[first + 256], special_tokens=specials)
 
 
-def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object] | Settings, at: Door = PROGRAM) -> Indexes:
+@dataclass(frozen=True)
+class Settings:
+    """What an operator has set; see `SETTINGS`. Raises `DefinitionError` for what means nothing."""
+
+    cache: bool | str = True
+    store: str = ""
+    store_writes: bool = False
+    verify_keys: tuple[str, ...] | list[str] = ()
+    indexes: str = ""
+    on_miss: str = "compile"
+    seconds: float = Budget.request.seconds
+    max_tokens: bool = False
+    tool_style: str = "auto"
+
+    def __post_init__(self) -> None:
+        is_right = {
+            "cache": isinstance(self.cache, bool | str),
+            "store": isinstance(self.store, str) and bool(self.cache or not self.store),
+            "store_writes": isinstance(self.store_writes, bool),
+            "verify_keys": isinstance(self.verify_keys, list | tuple)
+            and all(isinstance(path, str) for path in self.verify_keys),
+            "indexes": isinstance(self.indexes, str),
+            "on_miss": self.on_miss in ("compile", "refuse"),
+            "seconds": isinstance(self.seconds, int | float) and self.seconds is not True and self.seconds > 0,
+            "max_tokens": isinstance(self.max_tokens, bool),
+            "tool_style": self.tool_style == "auto" or self.tool_style in (style.name for style in tool_styles()),
+        }
+        for name in (name for name in SETTINGS if not is_right[name]):
+            raise DefinitionError(f"{name} is {getattr(self, name)!r}", remedy=f"It is {SETTINGS[name]}.")
+
+    def open_cache(self) -> Cache | None:
+        """The cache, with its store; None where there is to be none.
+
+        Raises `CacheError` for a store, a key or a bundle that cannot be used.
+        """
+        from ..cache.cache import Cache
+
+        if not self.cache:
+            return None
+        folder = None if self.cache is True else self.cache
+        if not self.store:
+            return Cache(folder)
+        from ..cache.remote.values import ObjectStore
+
+        try:
+            keys = tuple(Path(path).read_bytes() for path in self.verify_keys)
+        except OSError as error:
+            what = f"a key cannot be read: {error.strerror or error}"
+            raise CacheError(what, where="verify_keys", remedy="Name files of public keys, in PEM.") from error
+        write: Write = "behind" if self.store_writes else "never"
+        return Cache(folder, store=ObjectStore(self.store, write=write, verify_keys=keys))
+
+    @classmethod
+    def read(cls, settings: object) -> Settings:
+        """The settings that a mapping holds."""
+        if not isinstance(settings, Mapping):
+            raise DefinitionError(f"the settings of structgen are a dict, got {type(settings).__name__}")
+        unknown = sorted(str(name) for name in settings if name not in SETTINGS)
+        if unknown:
+            raise DefinitionError(
+                f"structgen has no setting {unknown[0]!r}", remedy=f"There are {', '.join(SETTINGS)}."
+            )
+        return cls(**settings)
+
+
+def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object]) -> Indexes:
     """`Indexes` with an operator's settings. Raises `DefinitionError` for wrong ones."""
     given = Settings.read(settings)
     return Indexes(
         vocabulary,
         cache=given.open_cache(),
-        budget=given.budget,
+        budget=replace(Budget.request, seconds=given.seconds),
         folder=given.indexes or None,
         on_miss=given.on_miss,
-        at=at,
     )
 
 
-def indexes_for(engine: str, vocabulary: Vocabulary, **given: object) -> Indexes:
-    """The indexes that a program over an engine asks for, with the operator's settings.
+def settings_in(variable: str, *, without: Iterable[str] = ()) -> JsonMap:
+    """The settings in an environment variable, a JSON object.
 
-    Parameters
-    ----------
-    engine:
-        A name of `structgen.integrations.engines.ENGINES`.
-    vocabulary:
-        The model's.
-    given:
-        Settings that come before those of the environment and of the operator's file.
-
-    Raises `DefinitionError` for another engine, and for settings that mean nothing.
+    Raises `DefinitionError` for wrong ones, and for those that mean nothing to an engine.
     """
-    settings = settings_for(engine, given)
-    return indexes_with(vocabulary, settings, door(engine, settings))
+    try:
+        settings: JsonMap = json.loads(os.environ.get(variable, "{}"))
+    except ValueError as error:
+        raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=variable) from error
+    Settings.read(settings)
+    for name in settings.keys() & set(without):
+        raise DefinitionError(f"the setting {name!r} has no effect here", where=variable, remedy="Leave it out.")
+    return settings
 
 
 class Indexes:
