@@ -50,9 +50,9 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     return key_of("structgen-index", *parts)
 
 
-def vocabulary_key(fingerprint: str) -> str:
+def vocabulary_key(identity: str) -> str:
     """The key of a vocabulary, which a cache has for those who compile for it elsewhere."""
-    return key_of("structgen-vocab", fingerprint, *_VERSIONS)
+    return key_of("structgen-vocab", identity, *_VERSIONS)
 
 
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:

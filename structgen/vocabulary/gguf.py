@@ -22,26 +22,10 @@ from pathlib import Path
 from ..errors import VocabularyError
 from ..system.types import Foreign, JsonMap
 from . import byte_level
-from .token_table import MAX_SIZE, TokenTable
+from .token_table import END_NAMES, MAX_SIZE, SPECIAL_ANYWAY, TokenTable
 
 #: ``llama_token_type`` in llama.h.
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
-
-#: Names at which llama.cpp ends a text, whatever their type.
-END_NAMES = frozenset(
-    [
-        "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
-        "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]",
-        "<|end_of_text|>", "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>",
-        "[e~[",
-        # Fill-in-the-middle: padding, a repository's name, the separator of files.
-        "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|fim_repo|>", "<|repo_name|>",
-        "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>",
-    ]
-)  # fmt: skip
-
-#: Markers of gpt-oss that llama.cpp prints though they are no text.
-MARKERS = frozenset(["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"])
 
 _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
@@ -112,7 +96,7 @@ def assemble(metadata: JsonMap, eos_ids: Iterable[int] | None, size: int | None,
     tokens: dict[int, bytes] = {}
     specials: dict[str, int] = {}
     for i, (piece, type_) in enumerate(zip(pieces, types, strict=True)):
-        if type_ not in (NORMAL, USER_DEFINED, BYTE) or i in ends or piece in END_NAMES or piece in MARKERS:
+        if type_ not in (NORMAL, USER_DEFINED, BYTE) or i in ends or piece in SPECIAL_ANYWAY:
             specials.setdefault(_encoded(piece).decode("utf-8", "replace"), i)
         else:
             tokens[i] = _bytes_of(kind, piece, type_, f"{where}, token {i}")

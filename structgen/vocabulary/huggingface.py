@@ -12,6 +12,13 @@ They are what the token adds to a text when it is appended after a prompt:
   decode with it turned off.
 
 Kinds of tokenizers where this cannot be known exactly, WordPiece among them, are refused.
+
+EOS ids and width, by whichever door
+------------------------------------
+Where ``eos_ids`` is not given, a text ends at the tokenizer's EOS token and at ``eos_token_id`` of the model's
+``generation_config.json``, or without that file of its ``config.json``. Where ``size`` is not given, it is
+``vocab_size`` of ``config.json``, unless that leaves out an id that has bytes or ends a text. Both files are looked for
+in the tokenizer's folder; of a tokenizer from the hub in the hub's cache on this machine.
 """
 
 from __future__ import annotations
@@ -19,19 +26,25 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import VocabularyError
+from ..errors import ArgumentError, VocabularyError
+from ..system.arguments import integer
 from ..system.types import Foreign, JsonMap
 from . import sentencepiece, tekken, tokenizer_json
 from .roundtrip import check_roundtrip, faithful_texts
 from .token_table import Encode, TokenTable, eos_ids_of, loaded_later
 
-#: The loading options that say where a model is, which its generation config shares.
+#: The loading options that say where a model is, which its generation config shares; others of AutoTokenizer's.
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
+_OPTIONS = (
+    *_HUB_OPTIONS, "trust_remote_code", "use_fast", "tokenizer_type", "code_revision", "gguf_file", "proxies",
+    "config", "legacy", "add_prefix_space", "tokenizer_file", "backend", "mode", "fix_mistral_regex",
+)  # fmt: skip
 
 
 def read_transformers(
@@ -45,10 +58,9 @@ def read_transformers(
         A transformers tokenizer: fast, slow with a SentencePiece model, or backed by mistral-common. Or a
         bare ``tokenizers.Tokenizer``, which needs ``eos_ids``.
     eos_ids:
-        The ids that end a text; by default the tokenizer's ``eos_token_id``. A model's generation config
-        often has more (``generation_config.eos_token_id``).
+        The ids that end a text; by default those that the module's page says.
     size:
-        Width of the model's logits where it is padded; by default the largest id plus one.
+        Width of the model's logits; by default as the module's page says. Ids from there on have no bytes.
 
     Raises
     ------
@@ -56,10 +68,10 @@ def read_transformers(
         For a kind of tokenizer whose bytes cannot be known exactly, and where there is no EOS id.
     """
     table = _read(tokenizer)
-    if eos_ids is None:
-        eos_ids = eos_ids_of(getattr(tokenizer, "eos_token_id", None))
+    model = _model_beside(str(getattr(tokenizer, "name_or_path", "")))
+    own = eos_ids_of(getattr(tokenizer, "eos_token_id", None))
     encode, decode = _codec(tokenizer)
-    table = _complete(table, eos_ids, size, encode, where=type(tokenizer).__name__)
+    table = _complete(table, own, model, eos_ids, size, encode, where=type(tokenizer).__name__)
     check_roundtrip(table.tokens.get, list(table.eos_ids), encode, faithful_texts(encode, decode))
     return table
 
@@ -82,18 +94,24 @@ def read_pretrained(
     name_or_path:
         A folder, or a name on the model hub.
     eos_ids:
-        The ids that end a text; by default the EOS token of the tokenizer and those of the generation config.
+        The ids that end a text; by default those that the module's page says.
     size:
-        Width of the model's logits where it is padded; by default the largest id plus one.
+        Width of the model's logits; by default as the module's page says. Ids from there on have no bytes.
     options:
         For ``transformers.AutoTokenizer.from_pretrained``, which then reads folders as well.
 
     Raises
     ------
+    ArgumentError
+        For an option that is none of these.
     VocabularyError
         Where nothing can be loaded, for a kind of tokenizer whose bytes cannot be known exactly, and where
         there is no EOS id.
     """
+    for name in options.keys() - {*_OPTIONS}:
+        likely = get_close_matches(name, ("eos_ids", "size", *_OPTIONS), 1)
+        remedy = f"Is {likely[0]} meant?" if likely else "Load the tokenizer, and use Vocabulary.from_transformers."
+        raise ArgumentError(f"there is no option {name!r}", remedy=remedy)
     folder = Path(name_or_path)
     if folder.is_dir() and not options:
         if (folder / "tokenizer.json").is_file():
@@ -153,23 +171,79 @@ def _codec(tokenizer: Foreign) -> tuple[Encode, Callable[[Sequence[int]], str]]:
     return encode, lambda ids: tokenizer.decode(ids, clean_up_tokenization_spaces=False)
 
 
+@dataclass(frozen=True)
+class _Model:
+    """The EOS ids and the width of the logits that a model's files name; none, and None, where they don't."""
+
+    eos_ids: tuple[int, ...] = ()
+    size: int | None = None
+
+
+def _model_beside(name_or_path: str) -> _Model:
+    """The model whose files are in a folder, or in the hub's cache on this machine."""
+    if not name_or_path:
+        return _Model()
+    folder: Path | None = Path(name_or_path)
+    if not Path(name_or_path).is_dir():
+        folder = _cached_on_hub(name_or_path)
+    if folder is None:
+        return _Model()
+    config, generation = _load_json(folder / "config.json"), _load_json(folder / "generation_config.json")
+    text = config.get("text_config")
+    of_text: dict[str, Foreign] = text if isinstance(text, dict) else {}
+    return _model(generation, config, of_text)
+
+
+def _model(generation: JsonMap, config: JsonMap, of_text: JsonMap) -> _Model:
+    """The model that has these configs; values of other types are passed over."""
+    size = next((each for each in (config.get("vocab_size"), of_text.get("vocab_size")) if type(each) is int), None)
+    named = next((each for each in (generation, config, of_text) if each.get("eos_token_id") is not None), {})
+    found = named.get("eos_token_id")
+    ids = [i for i in (found if isinstance(found, list) else [found]) if type(i) is int]
+    return _Model(tuple(ids), size)
+
+
+def _cached_on_hub(name: str) -> Path | None:
+    """The folder in the hub's cache that has a model's config; None where there is none. Nothing is fetched."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+    except ImportError:
+        return None
+    try:
+        paths = [try_to_load_from_cache(name, file) for file in ("generation_config.json", "config.json")]
+    except (HFValidationError, OSError):
+        return None
+    return next((Path(path).parent for path in paths if isinstance(path, str)), None)
+
+
 def _complete(
-    table: TokenTable, eos_ids: Iterable[int], size: int | None, encode: Encode | None, *, where: str
-) -> TokenTable:
-    eos_ids = list(eos_ids)
+    table: TokenTable, own: Sequence[int], model: _Model, eos_ids: Iterable[int] | None, size: int | None,
+    encode: Encode | None, *, where: str,
+) -> TokenTable:  # fmt: skip
+    """The table with EOS ids and width: those that are given, else as the module's page says."""
+    eos_ids = [*dict.fromkeys([*own, *model.eos_ids])] if eos_ids is None else list(eos_ids)
     if not eos_ids:
         raise VocabularyError(
             "the tokenizer has no EOS token",
             where=where,
             remedy="Pass the ids that end a text as eos_ids=.",
         )
-    if size is not None and size < (table.size or 0):  # of tokens without bytes nothing else says that they are there
-        raise VocabularyError(
-            f"size={size} leaves out token id {(table.size or 0) - 1}",
-            where=where,
-            remedy="Pass the width of the model's logits, or leave size= out.",
-        )
-    return replace(table, eos_ids=eos_ids, size=table.size if size is None else size, encode=encode)
+    if size is None:
+        needed = 1 + max([-1, *table.tokens, *(i for i in eos_ids if type(i) is int)])
+        size = model.size if model.size is not None and model.size >= needed else table.size
+    else:
+        size = integer(size, "size", VocabularyError)
+        ends = [i for i in eos_ids if not (type(i) is int and i >= size)]
+        if not ends:
+            raise VocabularyError(
+                f"logits of width {size} have none of the EOS ids {eos_ids}",
+                where=where,
+                remedy="Pass the width of the model's logits, and the ids at which it ends a text as eos_ids=.",
+            )
+        tokens = {i: token for i, token in table.tokens.items() if i < size}
+        table, eos_ids = replace(table, tokens=tokens), ends
+    return replace(table, eos_ids=eos_ids, size=size, encode=encode)
 
 
 # -- a folder, without transformers --------------------------------------------------------------------
@@ -190,11 +264,8 @@ def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) 
     else:
         table = sentencepiece.read_file(folder / "tokenizer.model", special_names, added)
         encode = table.encode
-    if eos_ids is None:
-        eos_ids = eos_ids_of(_load_json(folder / "generation_config.json").get("eos_token_id"))
-        if eos_token := _content(config.get("eos_token")):
-            eos_ids += eos_ids_of(table.special_tokens.get(eos_token))
-    return _complete(table, eos_ids, size, encode, where=str(folder))
+    own = eos_ids_of(table.special_tokens.get(_content(config.get("eos_token")) or ""))
+    return _complete(table, own, _model_beside(str(folder)), eos_ids, size, encode, where=str(folder))
 
 
 def _config(folder: Path) -> dict[str, Foreign]:
@@ -270,9 +341,10 @@ def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | N
         ) from error
     if eos_ids is None:
         hub_options = {key: value for key, value in options.items() if key in _HUB_OPTIONS}
-        try:
+        try:  # which fetches the file, where it is not in the hub's cache yet
             config = GenerationConfig.from_pretrained(name, **hub_options)
         except OSError:  # Not every tokenizer has a model beside it.
             config = None
-        eos_ids = eos_ids_of(tokenizer.eos_token_id, getattr(config, "eos_token_id", None))
+        if found := getattr(config, "eos_token_id", None):
+            eos_ids = eos_ids_of(tokenizer.eos_token_id, found)
     return read_transformers(tokenizer, eos_ids=eos_ids, size=size)

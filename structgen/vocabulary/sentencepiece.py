@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import VocabularyError
 from ..system.arguments import integer
 from ..system.types import Foreign, JsonMap
-from .token_table import TokenTable
+from .token_table import SPECIAL_ANYWAY, TokenTable
 
 
 def read_processor(processor: Foreign) -> TokenTable:
@@ -115,4 +115,6 @@ def _piece_bytes(processor: Foreign, piece_id: int) -> bytes | None:
     if processor.is_control(piece_id) or processor.is_unknown(piece_id) or processor.is_unused(piece_id):
         return None
     piece: str = processor.id_to_piece(piece_id)
+    if piece in SPECIAL_ANYWAY:
+        return None
     return bytes([int(piece[3:5], 16)]) if processor.is_byte(piece_id) else piece.replace("▁", " ").encode()

@@ -13,6 +13,26 @@ Encode: TypeAlias = Callable[[str], Sequence[int]]
 #: Ids above this are taken for a mistake rather than a vocabulary.
 MAX_SIZE = 1 << 22
 
+#: Names at which llama.cpp ends a text, whatever their type.
+END_NAMES = frozenset(
+    [
+        "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
+        "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]",
+        "<|end_of_text|>", "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>",
+        "[e~[",
+        # Fill-in-the-middle: padding, a repository's name, the separator of files.
+        "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|fim_repo|>", "<|repo_name|>",
+        "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>",
+    ]
+)  # fmt: skip
+
+#: Pieces that have no bytes, whatever a tokenizer's file says, so that all readers agree; other tokens spell the same.
+#: Besides those ends, markers of gpt-oss that llama.cpp prints though they are no text, and special tokens of some
+#: versions of transformers' classes.
+SPECIAL_ANYWAY = END_NAMES | {
+    "<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<mask>", "<MASK_TOKEN>", "<mask_2>",
+}  # fmt: skip
+
 #: Bytes of the longest token: the trie counts depths in uint16.
 MAX_TOKEN_BYTES = (1 << 16) - 1
 

@@ -14,7 +14,7 @@ from ..errors import VocabularyError, VocabularyWarning
 from ..system.arguments import integer
 from ..system.types import JsonMap
 from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
-from .token_table import MAX_TOKEN_BYTES, TokenTable
+from .token_table import MAX_TOKEN_BYTES, SPECIAL_ANYWAY, TokenTable
 
 _WELL_DEFINED_MODELS = ("BPE", "Unigram", "WordLevel")
 
@@ -59,7 +59,7 @@ def _read(document: JsonMap, special_names: Collection[str], added_tokens: Itera
     decoder = piece_decoder(document)
     entries = [*(document.get("added_tokens") or ()), *added_tokens]
     added = {integer(entry["id"], "an added token's id", VocabularyError): entry for entry in entries}
-    names = {*special_names, _unknown_piece(model)}
+    names = {*special_names, *SPECIAL_ANYWAY, _unknown_piece(model)}
     special_tokens = {piece: i for piece, i in pieces if piece in names and i not in added}
     tokens: dict[int, bytes] = {}
     left_out: dict[int, str] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +41,8 @@ FIELDS = (Field("eos_ids", list, of=int, below="size"), Field("special_tokens", 
 #: What to do about anything else in the place of a vocabulary.
 _REMEDY = "Read one from the tokenizer: Vocabulary.from_transformers(tokenizer), .from_pretrained(name)."
 
-#: Fingerprint, size, EOS ids and special tokens.
-Identity: TypeAlias = "tuple[str, int, tuple[int, ...], frozenset[tuple[str, int]]]"
-
-_alive: weakref.WeakValueDictionary[Identity, Vocabulary] = weakref.WeakValueDictionary()
+#: By identity.
+_alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
 
 
 class _Derived:
@@ -291,9 +289,12 @@ class Vocabulary:
         return digest.hexdigest()
 
     @cached_property
-    def identity(self) -> Identity:
-        """The fingerprint, the size, the EOS ids and the special tokens: all that masks depend on."""
-        return self.fingerprint, self.size, self.eos_ids, frozenset(self.special_tokens.items())
+    def identity(self) -> str:
+        """32 hex digits: BLAKE2b of the fingerprint, the size, the EOS ids and the special tokens."""
+        digest = blake2b(digest_size=16, person=b"structgen-vocab")
+        digest.update(repr((self.fingerprint, self.size, self.eos_ids)).encode())
+        digest.update(repr(sorted(self.special_tokens.items(), key=repr)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
     @cached_property
     def eos_row(self) -> NDArray[np.int32]:
@@ -451,7 +452,7 @@ class Vocabulary:
             raise FormatError(f"the stored vocabulary is not valid: {error}", where=where) from error
 
     @staticmethod
-    def alive(identity: Identity) -> Vocabulary | None:
+    def alive(identity: str) -> Vocabulary | None:
         """The vocabulary with this identity that this process already holds, if any."""
         return _alive.get(identity)
 
@@ -461,7 +462,7 @@ def check_vocabulary(value: object) -> None:
     check_type(value, Vocabulary, _REMEDY)
 
 
-def _unpickled(identity: Identity, data: bytes) -> Vocabulary:
+def _unpickled(identity: str, data: bytes) -> Vocabulary:
     return Vocabulary.alive(identity) or Vocabulary.from_buffer(data, "a pickled vocabulary")
 
 

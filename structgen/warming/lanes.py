@@ -63,7 +63,7 @@ class Lane:
         self._executor = executor if isinstance(executor, Executor) else (executor or Serial)()
         self._cache, self._options = cache, options
         self._address = None if options.hand_back else CacheAddress.of(cache)
-        self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their fingerprints
+        self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their identities
         self._sent: set[str] = set()  # vocabularies that went, or that the cache has
         self._run, self._numbers = uuid.uuid4().hex, count()
         self._is_interrupted = False
@@ -83,15 +83,15 @@ class Lane:
         if self.is_here:
             return self._executor.submit(self._compile, batch)
         vocabulary = batch[0].vocabulary
-        fingerprint = vocabulary.fingerprint
-        if fingerprint not in self._sent:
-            self._sent.add(fingerprint)
+        identity = vocabulary.identity
+        if identity not in self._sent:
+            self._sent.add(identity)
             # Where nobody finds it, whoever comes first has none; the others say so.
             with_vocabulary = with_vocabulary or not self._publish(vocabulary)
         tasks = tuple([SentTask(each.definition, each.key) for each in batch])
         request = Request(
-            self._run, next(self._numbers), this_process(), tasks, fingerprint, self._options, self._address,
-            self._bytes_of(vocabulary) if with_vocabulary else None,
+            self._run, next(self._numbers), this_process(), tasks, vocabulary.fingerprint, identity, self._options,
+            self._address, self._bytes_of(vocabulary) if with_vocabulary else None,
         )  # fmt: skip
         return self._executor.submit(answer, request)
 
@@ -103,15 +103,15 @@ class Lane:
 
     def _publish(self, vocabulary: Vocabulary) -> bool:
         """Put a vocabulary where workers look for it: one who hands it to hundreds of them keeps them waiting."""
-        key = vocabulary_key(vocabulary.fingerprint)
+        key = vocabulary_key(vocabulary.identity)
         if self._address is None:
             return False
         return self._cache.put(key, self._bytes_of(vocabulary), label="a vocabulary", kind="vocabulary")
 
     def _bytes_of(self, vocabulary: Vocabulary) -> bytes:
-        packed = self._packed.get(vocabulary.fingerprint)
+        packed = self._packed.get(vocabulary.identity)
         if packed is None:
-            packed = self._packed[vocabulary.fingerprint] = vocabulary.to_bytes()
+            packed = self._packed[vocabulary.identity] = vocabulary.to_bytes()
         return packed
 
     def renew(self) -> bool:

@@ -91,19 +91,20 @@ def warm(
     given = [vocabularies] if isinstance(vocabularies, Vocabulary) else vocabularies
     for each in (given := [*given] if isinstance(given, Iterable) else [given]):
         check_vocabulary(each)
-    by_fingerprint = {vocabulary.fingerprint: vocabulary for vocabulary in given}
-    planned = plan(list(definitions), list(by_fingerprint.values()), options.shard)
+    # Widths and EOS ids make no other indexes.
+    by_tokens = {(each.fingerprint, tuple(sorted(each.special_tokens.items()))): each for each in given}
+    planned = plan(list(definitions), list(by_tokens.values()), options.shard)
     report = _Ledger(planned.failed, len(planned), progress or silent)
     missing = _missing(planned, cache, options.eager, report)
     first = next(missing, None)
     if first is not None:
         lane = Lane(executor, cache, options)
         tasks: Iterable[Task] = chain([first], missing)
-        are_many = len(planned) > _MOST_WITHOUT_BASE_ROWS * len(by_fingerprint)
+        are_many = len(planned) > _MOST_WITHOUT_BASE_ROWS * len(by_tokens)
         if are_many and not lane.is_here and not options.hand_back:
             tasks = _seeking_base_rows(tasks, planned)
         _Run(lane, planned, tasks, cache, report, options).work()
-    order = {fingerprint: number for number, fingerprint in enumerate(by_fingerprint)}
+    order = {fingerprint: number for number, (fingerprint, _) in enumerate(by_tokens)}
     outcomes = sorted(report.outcomes, key=lambda each: (order[each.vocabulary], each.position))
     return Report(tuple(outcomes), time.perf_counter() - began)
 
@@ -279,13 +280,13 @@ class _Run:
             self._fell(underway, error)
         else:
             self._running[future] = underway
-            self._awaiting.add((meant_for, batch[0].vocabulary.fingerprint))
+            self._awaiting.add((meant_for, batch[0].vocabulary.identity))
             future.add_done_callback(self._ended.put)
 
     def _take(self, future: Future[Reply]) -> None:
         underway = self._running.pop(future)
         batch = underway.batch
-        self._awaiting.discard((underway.meant_for, batch[0].vocabulary.fingerprint))
+        self._awaiting.discard((underway.meant_for, batch[0].vocabulary.identity))
         try:
             done = future.result().done
         except BrokenExecutor as error:
@@ -311,7 +312,7 @@ class _Run:
         An executor sends what it is given where it likes. So the vocabulary is sent again when a process says that
         it lacks it and none is on its way there; what comes before it is asked for once more.
         """
-        if (process, batch[0].vocabulary.fingerprint) in self._awaiting:
+        if (process, batch[0].vocabulary.identity) in self._awaiting:
             self._submit(batch)
         else:
             self._submit(batch, with_vocabulary=True, meant_for=process)

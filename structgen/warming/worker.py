@@ -1,6 +1,6 @@
 """Definitions, compiled into the cache: in this process, or in another one that is sent all it needs.
 
-To another process a definition goes as the small value that it is, with others; a vocabulary by its fingerprint, by
+To another process a definition goes as the small value that it is, with others; a vocabulary by its identity, by
 which the cache has its bytes, in structgen's own format, which are sent only where a worker said that it lacks them;
 an index never, but as bytes where worker and caller have no folder and no store in common.
 """
@@ -102,6 +102,7 @@ class Request:
     caller: str
     items: tuple[SentTask, ...]
     fingerprint: str
+    identity: str
     options: WarmOptions
     address: CacheAddress | None
     vocabulary: bytes | None = None
@@ -233,14 +234,14 @@ class _Worker:
 
     def _vocabulary(self, request: Request, cache: Cache | None) -> Vocabulary | None:
         """That of a request: remembered, sent along, or in the cache."""
-        fingerprint = request.fingerprint
-        found = self._vocabularies.get(fingerprint)
+        identity = request.identity
+        found = self._vocabularies.get(identity)
         if found is None and request.vocabulary is not None:
-            found = read_vocabulary(request.vocabulary, fingerprint)
+            found = read_vocabulary(request.vocabulary, identity)
         if found is None and cache is not None:
-            found = cache.read(vocabulary_key(fingerprint), lambda buffer: read_vocabulary(buffer, fingerprint))
+            found = cache.read(vocabulary_key(identity), lambda buffer: read_vocabulary(buffer, identity))
         if found is not None:
-            self._vocabularies[fingerprint] = found
+            self._vocabularies[identity] = found
         return found
 
     def _memory(self, run: str) -> InMemory:
@@ -257,11 +258,11 @@ class _Worker:
         return opened[2]
 
 
-def read_vocabulary(buffer: bytes | memoryview, fingerprint: str) -> Vocabulary:
-    """The vocabulary with a fingerprint. Raises `FormatError` where it is another one, or none."""
+def read_vocabulary(buffer: bytes | memoryview, identity: str) -> Vocabulary:
+    """The vocabulary with an identity. Raises `FormatError` where it is another one, or none."""
     found = Vocabulary.from_buffer(buffer, "a vocabulary that was sent")
-    if found.fingerprint != fingerprint:
-        raise FormatError("this is another vocabulary", where=fingerprint)
+    if found.identity != identity:
+        raise FormatError("this is another vocabulary", where=identity)
     return found
 
 

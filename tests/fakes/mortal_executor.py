@@ -163,5 +163,5 @@ class MortalExecutor(Executor):
                     raise BrokenExecutor("a worker died")
                 fates.failing[pattern] -= 1
                 raise MemoryError
-        if request.vocabulary is not None and request.fingerprint not in worker._worker._vocabularies:
+        if request.vocabulary is not None and request.identity not in worker._worker._vocabularies:
             fates.unpacked.append((self._workers.index(worker._worker), request.fingerprint))

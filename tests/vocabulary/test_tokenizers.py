@@ -20,9 +20,10 @@ from judges.guides import EACH_BYTE, ids_of_bits
 
 import structgen as sg
 from structgen import Vocabulary
-from structgen.errors import VocabularyError, VocabularyWarning
+from structgen.errors import ArgumentError, VocabularyError, VocabularyWarning
 from structgen.vocabulary import byte_level, tokenizer_json
 from structgen.vocabulary.roundtrip import TEXTS, check_roundtrip, faithful_texts
+from structgen.vocabulary.token_table import SPECIAL_ANYWAY
 
 tokenizers = pytest.importorskip("tokenizers", reason="the judge of tokenizer.json")
 
@@ -133,7 +134,7 @@ def test_every_token_is_what_the_decoder_makes_of_it(name: str, request: pytest.
     assert vocabulary.size == tokenizer.get_vocab_size(with_added_tokens=True)
     decoded = tokenizer.decode_batch([[i] for i in range(vocabulary.size)], skip_special_tokens=True)
     tokens = [token.decode("utf-8", "replace") for token in vocabulary_tokens(vocabulary)]
-    assert tokens == decoded
+    assert tokens == ["" if text in SPECIAL_ANYWAY else text for text in decoded]
 
 
 def test_every_token_of_tekken(tekken: Vocabulary) -> None:
@@ -161,20 +162,62 @@ def test_special_and_added_tokens_of_real_vocabularies(
     assert qwen2_5.eos_ids == (151645,)
     assert qwen2_5.token(151645) is None
     assert qwen2_5.token(151657) == b"<tool_call>"  # an added token that is text
-    assert gemma.special_tokens == {"<pad>": 0, "<eos>": 1, "<bos>": 2, "<unk>": 3}
+    assert gemma.special_tokens == {"<pad>": 0, "<eos>": 1, "<bos>": 2, "<unk>": 3} | {
+        "<mask>": 4, "<end_of_turn>": 107, "</s>": 213,  # which are pieces like others in the file
+    }
     letters = [i for i, token in enumerate(vocabulary_tokens(gemma)) if token == b"A"]
     assert len(letters) == 2  # the piece and the byte
 
 
-def test_from_transformers_agrees_with_the_folder(qwen2_5: Vocabulary) -> None:
+@pytest.mark.parametrize("name", ["gemma", "llama3", "qwen2_5"])
+def test_all_readers_agree(name: str, request: pytest.FixtureRequest) -> None:
     transformers = pytest.importorskip("transformers")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(str(tokenizer_folder("qwen2_5")))
+    expected: Vocabulary = request.getfixturevalue(name)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(tokenizer_folder(name)))
     vocabulary = Vocabulary.from_transformers(tokenizer)
-    assert vocabulary.fingerprint == qwen2_5.fingerprint
-    assert vocabulary.special_tokens == qwen2_5.special_tokens
-    wider = Vocabulary.from_transformers(tokenizer, eos_ids=[151643, 151645], size=151936)
-    assert (wider.size, wider.eos_ids) == (151936, (151643, 151645))
-    assert all(wider.token(i) is None for i in range(151665, 151936))
+    assert vocabulary.identity == expected.identity
+    bare = Vocabulary.from_transformers(load(name), eos_ids=expected.eos_ids)
+    assert bare.identity == expected.identity
+    wider = Vocabulary.from_transformers(tokenizer, eos_ids=[0, expected.eos_ids[0]], size=expected.size + 271)
+    assert wider.size == expected.size + 271
+    if expected.token(0) is None:
+        assert wider.fingerprint == expected.fingerprint
+    assert all(wider.token(i) is None for i in range(expected.size, wider.size))
+
+
+def test_width_and_ends_of_a_model_beside_its_tokenizer(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer = byte_level_tokenizer()
+    tokenizer.add_special_tokens(["</s>", "<|eot|>", "<image>"])
+    end, eot, image = (tokenizer.token_to_id(name) for name in ("</s>", "<|eot|>", "<image>"))
+
+    def doors() -> list[Vocabulary]:
+        loaded = transformers.PreTrainedTokenizerFast.from_pretrained(str(tmp_path))
+        found = [Vocabulary.from_pretrained(tmp_path), Vocabulary.from_transformers(loaded)]
+        assert found[0].identity == found[1].identity
+        return found
+
+    save(tmp_path, tokenizer, tokenizer_config={"eos_token": "</s>"}, config={"vocab_size": 512, "eos_token_id": eot})
+    for vocabulary in doors():
+        assert (vocabulary.size, vocabulary.eos_ids) == (512, (end, eot))
+    save(tmp_path, tokenizer, config={"text_config": {"vocab_size": image}}, generation_config={"eos_token_id": [eot]})
+    for vocabulary in doors():  # a head that cannot write <image>
+        assert (vocabulary.size, vocabulary.eos_ids) == (image, (end, eot))
+        assert "<image>" not in vocabulary.special_tokens
+    save(tmp_path, tokenizer, config={"vocab_size": 100, "eos_token_id": "none"}, generation_config={})
+    for vocabulary in doors():  # tokens with bytes are left out where the caller says so
+        assert (vocabulary.size, vocabulary.eos_ids) == (image + 1, (end,))
+    narrow = Vocabulary.from_pretrained(tmp_path, eos_ids=[7], size=100)
+    assert (narrow.size, narrow.eos_ids, narrow.special_tokens) == (100, (7,), {})
+    with pytest.raises(VocabularyError, match="none of the EOS ids"):
+        Vocabulary.from_pretrained(tmp_path, size=100)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("eos_id", "eos_ids"), ("sise", "size"), ("revison", "revision")])
+def test_misspelt_options_are_errors(name: str, meant: str, tmp_path: Path) -> None:
+    save(tmp_path, byte_level_tokenizer())
+    with pytest.raises(ArgumentError, match=f"no option '{name}'.* Is {meant} meant"):
+        Vocabulary.from_pretrained(tmp_path, **{name: 1})
 
 
 # -- folders and names ---------------------------------------------------------------------------------
@@ -571,8 +614,8 @@ def test_a_token_that_is_left_out_has_its_place_in_masks(tmp_path: Path) -> None
     (tmp_path / "tokenizer.json").write_text(json.dumps(document), "utf-8")
     with pytest.warns(VocabularyWarning):
         assert Vocabulary.from_pretrained(tmp_path, eos_ids=[1], size=310).size == 310
-    with pytest.warns(VocabularyWarning), pytest.raises(VocabularyError, match="size=300 leaves out token id 300"):
-        Vocabulary.from_pretrained(tmp_path, eos_ids=[1], size=300)
+    with pytest.warns(VocabularyWarning):
+        assert Vocabulary.from_pretrained(tmp_path, eos_ids=[1], size=300).size == 300
     change(added_tokens=[FOO | {"id": -1}])(document)
     with pytest.raises(VocabularyError, match="id -1"):
         tokenizer_json.read(document)

@@ -132,7 +132,7 @@ def test_a_cluster_and_an_object_store_of_others(executor: Executor, tmp_path: P
         reader = replace(store, write="never")
         with sg.Cache(tmp_path / "server", store=reader) as cache:
             keys = [sg.cache_key(definition, VOCABULARY) for definition in DEFINITIONS]
-            assert cache.prefetch([*keys, vocabulary_key(VOCABULARY.fingerprint)]) == []
+            assert cache.prefetch([*keys, vocabulary_key(VOCABULARY.identity)]) == []
             check_cache(cache)
             assert cache.metrics().compiles == 0
         with sg.Cache(tmp_path / "other caller", store=store) as cache:

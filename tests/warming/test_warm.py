@@ -430,7 +430,7 @@ def test_each_worker_is_sent_a_vocabulary_once_at_most(shares_cache: bool, tmp_p
 @pytest.mark.parametrize("value", [VOCABULARY.to_bytes()[:-1], OTHER.to_bytes(), b""])
 def test_another_vocabulary_in_the_place_of_one_is_not_used(value: bytes, tmp_path: Path) -> None:
     fates, cache = Fates(), sg.Cache(tmp_path)
-    fates.before = lambda: cache._front.put(vocabulary_key(VOCABULARY.fingerprint), value, Tag(), 1 << 30)
+    fates.before = lambda: cache._front.put(vocabulary_key(VOCABULARY.identity), value, Tag(), 1 << 30)
     report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=fates.executor)
     assert set(statuses(report)) == {"compiled"}
     assert {fingerprint for _, fingerprint in fates.unpacked} == {VOCABULARY.fingerprint}  # it was sent instead

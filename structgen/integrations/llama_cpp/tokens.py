@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ...errors import VocabularyError
 from ...system.types import Foreign
-from ...vocabulary.gguf import MARKERS
+from ...vocabulary.token_table import SPECIAL_ANYWAY
 from ...vocabulary.vocabulary import Vocabulary
 
 #: ``enum llama_vocab_type`` of the kinds whose tokens have bytes of their own: SentencePiece, byte-level BPE.
@@ -57,7 +57,7 @@ def vocabulary(llama: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocab
         if is_end:
             ends.append(i)
         has_text = not llama_cpp.llama_vocab_get_attr(handle, i) & _WITHOUT_TEXT
-        if is_end or not has_text or name in MARKERS or name == "<|end|>":
+        if is_end or not has_text or name in SPECIAL_ANYWAY:
             specials.setdefault(name, i)
         else:
             tokens[i] = _piece(llama_cpp, handle, i)

@@ -21,7 +21,7 @@ from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...system.sizes import held_bytes
 from ...system.types import Foreign, JsonMap, Sections
-from ...vocabulary.vocabulary import Identity, Vocabulary
+from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
 from .byte_table import ByteTable
 
@@ -124,7 +124,7 @@ class Index:
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
         self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
         self._byte_table: ByteTable | None = None
-        self._over: Memo[Identity, Index] = Memo(_MOST_VOCABULARIES)
+        self._over: Memo[str, Index] = Memo(_MOST_VOCABULARIES)
         #: What refusals are explained with; see `structgen.explanations.schemas.findings`.
         self.explanations: Memo[str, Foreign] = Memo(_MOST_EXPLAINED)
         #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
