@@ -17,8 +17,8 @@ EOS ids and width, by whichever door
 ------------------------------------
 Where ``eos_ids`` is not given, a text ends at the tokenizer's EOS token and at ``eos_token_id`` of the model's
 ``generation_config.json``, or without that file of its ``config.json``. Where ``size`` is not given, it is
-``vocab_size`` of ``config.json``, unless that leaves out an id that has bytes or ends a text. Both files are looked for
-in the tokenizer's folder; of a tokenizer from the hub in the hub's cache on this machine.
+``vocab_size`` of ``config.json``, unless that leaves out an id that has bytes or ends a text. Both files are looked
+for in the tokenizer's folder; of a tokenizer from the hub in the hub's cache on this machine.
 """
 
 from __future__ import annotations

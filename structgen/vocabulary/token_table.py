@@ -26,7 +26,7 @@ END_NAMES = frozenset(
     ]
 )  # fmt: skip
 
-#: Pieces that have no bytes, whatever a tokenizer's file says, so that all readers agree; other tokens spell the same.
+#: Pieces that have no bytes, whatever a tokenizer's file says, so that all readers agree. Others spell the same.
 #: Besides those ends, markers of gpt-oss that llama.cpp prints though they are no text, and special tokens of some
 #: versions of transformers' classes.
 SPECIAL_ANYWAY = END_NAMES | {

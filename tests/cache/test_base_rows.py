@@ -13,6 +13,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from fakes.vocabularies import in_another_process
 from judges.tag_judge import render
 
 import structgen as sg
@@ -39,9 +40,7 @@ unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.fixture
 def vocabulary(llama3: sg.Vocabulary) -> sg.Vocabulary:
     """As in a process of its own."""
-    own = sg.Vocabulary(llama3.offsets, llama3.blob, llama3.eos_ids)
-    own.trie = llama3.trie
-    return own
+    return in_another_process(llama3)
 
 
 @pytest.fixture(autouse=True)
@@ -91,12 +90,6 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return names
 
 
-def another(vocabulary: sg.Vocabulary) -> sg.Vocabulary:
-    own = sg.Vocabulary(vocabulary.offsets, vocabulary.blob, vocabulary.eos_ids)
-    own.trie = vocabulary.trie
-    return own
-
-
 @pytest.mark.parametrize("given", [True, False], ids=["a cache", "the default folder"])
 def test_the_first_compile_has_them_made_and_the_next_process_finds_them(
     given: bool, vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,7 +100,7 @@ def test_the_first_compile_has_them_made_and_the_next_process_finds_them(
     (entry,) = [each for each in (cache or sg.Cache(tmp_path / "default")).entries() if each.label == "base rows"]
     assert entry.rank == 1 + FEW
     assert (tmp_path / "default").exists() != given
-    names, later = walked(monkeypatch), another(vocabulary)
+    names, later = walked(monkeypatch), in_another_process(vocabulary)
     index = sg.compile(ANOTHER, later, eager=False, cache=cache if given else None)
     assert later.base_rows.is_complete
     np.testing.assert_array_equal(masks(index)[6:8], expected[6:8])  # inside the string
@@ -124,7 +117,7 @@ def test_an_index_from_the_cache_finds_its_rows_there(
     for entry in cache.entries():
         if entry.kind == "shared" and entry.label != "base rows":
             cache.discard(entry.key)
-    names, later = walked(monkeypatch), another(vocabulary)
+    names, later = walked(monkeypatch), in_another_process(vocabulary)
     index = sg.compile(SCHEMA, later, cache=cache)
     assert index.origin == "cache"
     assert later.base_rows is None, "nothing is read before it is needed"
@@ -140,7 +133,7 @@ def test_a_store_gets_one_object_of_an_index_where_it_has_base_rows(
     pytest.importorskip("obstore")
     texts = {"a": {"type": "string", "pattern": "^x[^b]*$"}, "b": {"type": "string"}}
     definition = sg.JsonSchema({"type": "object", "properties": texts})
-    expected = masks(sg.compile(definition, another(vocabulary), base_rows=False))
+    expected = masks(sg.compile(definition, in_another_process(vocabulary), base_rows=False))
     url = (tmp_path / "store").as_uri()
     with sg.Cache(tmp_path / "builder", store=sg.ObjectStore(url, write="now", wait=300.0, timeout=300.0)) as cache:
         if has_base_rows:
@@ -152,7 +145,7 @@ def test_a_store_gets_one_object_of_an_index_where_it_has_base_rows(
     assert written == 1 if has_base_rows else written > 2
     if has_base_rows:
         assert after.store_requests - before.store_requests == 2  # asked for the index, and wrote it
-    names, later = walked(monkeypatch), another(vocabulary)
+    names, later = walked(monkeypatch), in_another_process(vocabulary)
     with sg.Cache(tmp_path / "server", store=sg.ObjectStore(url, write="never", wait=300.0)) as cache:
         index = sg.compile(definition, later, cache=cache, compile_missing=False)
         assert isinstance(index.machine, PushdownMachine)
@@ -179,7 +172,7 @@ def test_arguments_in_tags_have_some(
     cache = sg.Cache(tmp_path / "given")
     sg.compile(first, vocabulary, eager=False, cache=cache)
     finish()
-    names, later = walked(monkeypatch), another(vocabulary)
+    names, later = walked(monkeypatch), in_another_process(vocabulary)
     index = sg.compile(second, later, eager=False, cache=cache)
     assert later.base_rows.is_complete
     guide = sg.Guide(index)
@@ -207,7 +200,7 @@ def test_it_can_be_switched_off(vocabulary: sg.Vocabulary, tmp_path: Path, monke
     assert not (tmp_path / "default").exists()
     cache = sg.Cache(tmp_path / "given")
     sg.compile_base_rows(vocabulary, cache=cache)
-    later = another(vocabulary)
+    later = in_another_process(vocabulary)
     sg.compile(SCHEMA, later, eager=False, cache=cache)
     assert later.base_rows.is_complete, "a cache that is given is read all the same"
 
@@ -233,11 +226,11 @@ def test_one_that_is_stopped_is_gone_on_with(vocabulary: sg.Vocabulary, tmp_path
     base_rows._make(vocabulary, cache, lambda: 0.0, lambda *_: None, one_turn)
     (entry,) = cache.entries()
     assert entry.rank == 2
-    later = another(vocabulary)
+    later = in_another_process(vocabulary)
     sg.compile(ANOTHER, later, eager=False, cache=cache)
     finish()
     assert later.base_rows.is_complete
-    found = fetch_base_rows(cache, another(vocabulary))
+    found = fetch_base_rows(cache, in_another_process(vocabulary))
     assert found is not None
     assert found.samples == FEW
 
@@ -246,7 +239,7 @@ def test_they_are_what_was_made(vocabulary: sg.Vocabulary) -> None:
     sg.compile(sg.JsonSchema({"type": "string", "maxLength": 1000}), vocabulary, base_rows=False)
     made = dict(vocabulary.shared_rows)
     assert any(len(each.rows) > 1 for each in made.values())
-    found = BaseRows(to_bytes(made, 3, False, vocabulary.size), vocabulary, "here")
+    found = BaseRows(to_bytes(made, 3, False, vocabulary.spelled), vocabulary, "here")
     assert (found.samples, found.is_complete, len(found)) == (3, False, len(made))
     assert found.get(b"another name") is None
     for name, each in made.items():
@@ -264,12 +257,12 @@ def test_an_index_is_kept_with_base_rows_that_its_cache_lacks(vocabulary: sg.Voc
     assert vocabulary.base_rows is not None
     mask = next(iter(vocabulary.base_rows.all_masks().values()))
     with sg.Cache(tmp_path / "given") as cache:
-        keep_base_rows(cache, another(vocabulary), {bytes(16): mask}, 1, False)
+        keep_base_rows(cache, in_another_process(vocabulary), {bytes(16): mask}, 1, False)
         index = sg.compile(SCHEMA, vocabulary, cache=cache, base_rows=False)
         assert isinstance(index.machine, PushdownMachine)
         uses = index.machine.rows.shared.uses
         assert any(name in vocabulary.base_rows for name, *_ in uses)
-        kept = _SharedRows(cache, another(vocabulary))
+        kept = _SharedRows(cache, in_another_process(vocabulary))
         assert all(kept.fetch(name, bytes) is not None for name, *_ in uses)
 
 
@@ -287,12 +280,12 @@ def test_a_damaged_entry_is_made_anew(damage: str, vocabulary: sg.Vocabulary, tm
     else:
         content = bytearray(vocabulary.to_bytes())
     cache.put(entry.key, bytes(content), rank=99)
-    later = another(vocabulary)
+    later = in_another_process(vocabulary)
     sg.compile(SCHEMA, later, eager=False, cache=cache)
     assert later.base_rows is None
     finish()
     assert isinstance(later.base_rows, BaseRows)
-    found = fetch_base_rows(cache, another(vocabulary))
+    found = fetch_base_rows(cache, in_another_process(vocabulary))
     assert found is not None
     assert found.is_complete
 
@@ -336,7 +329,7 @@ def test_a_child_leaves_it_to_its_parent(
         try:
             sg.compile(SCHEMA, vocabulary, eager=True)
             before = vocabulary.base_rows is None and not makers()
-            other = another(vocabulary)
+            other = in_another_process(vocabulary)
             sg.compile(sg.JsonSchema({"type": "string"}), other, eager=False, base_rows=False)
             keep_base_rows(cache, other, dict(other.shared_rows), FEW, True)  # as the parent would
             sg.compile(ANOTHER, vocabulary, eager=False, cache=cache)

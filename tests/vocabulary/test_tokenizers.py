@@ -200,7 +200,7 @@ def test_width_and_ends_of_a_model_beside_its_tokenizer(tmp_path: Path) -> None:
     save(tmp_path, tokenizer, tokenizer_config={"eos_token": "</s>"}, config={"vocab_size": 512, "eos_token_id": eot})
     for vocabulary in doors():
         assert (vocabulary.size, vocabulary.eos_ids) == (512, (end, eot))
-    save(tmp_path, tokenizer, config={"text_config": {"vocab_size": image}}, generation_config={"eos_token_id": [eot]})
+    save(tmp_path, tokenizer, config={"text_config": {"vocab_size": image}}, generation_config={"eos_token_id": eot})
     for vocabulary in doors():  # a head that cannot write <image>
         assert (vocabulary.size, vocabulary.eos_ids) == (image, (end, eot))
         assert "<image>" not in vocabulary.special_tokens

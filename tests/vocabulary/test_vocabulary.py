@@ -141,14 +141,15 @@ def test_the_same_tokens_for_other_models() -> None:
     narrower = base.with_eos_ids([]).with_size(2)
     assert (narrower.token(1), narrower.spelled) == (b"b", 2)
     assert narrower.fingerprint == Vocabulary.from_bytes([b"a", b"b"], []).fingerprint
-    for wrong, message in [
+    wrongs: list[tuple[Callable[[], object], str]] = [
         (lambda: base.with_eos_ids([5]), "EOS id 5 is outside 0..4"),
         (lambda: base.with_eos_ids([0]), "EOS id 0 has bytes"),
         (lambda: base.with_size(3), "none of the EOS ids"),
         (lambda: base.with_size(0), "1 to"),
         (lambda: base.without([5]), "0 to 4"),
         (lambda: base.without([0, 1, 2]), "no token has any bytes"),
-    ]:
+    ]
+    for wrong, message in wrongs:
         with pytest.raises(VocabularyError, match=message):
             wrong()
 

@@ -308,8 +308,8 @@ def test_looks_count_as_time_that_a_worker_has(
     monkeypatch.setattr(Watch, "limit", limit)
     monkeypatch.setattr(pipeline.PipelinedCache, "prefetch", prefetch)
     request = worker.Request(
-        "", 0, "another process", items, VOCABULARY.fingerprint, VOCABULARY.identity, sg.WarmOptions(patience=77.0), address,
-        VOCABULARY.to_bytes(),
+        "", 0, "another process", items, VOCABULARY.fingerprint, VOCABULARY.identity,
+        sg.WarmOptions(patience=77.0), address, VOCABULARY.to_bytes(),
     )  # fmt: skip
     (done,) = worker._Worker().answer(request) or []
     assert done.made.status == "compiled"
@@ -321,7 +321,9 @@ def test_the_end_of_a_worker_collects_no_garbage(is_caller: bool, monkeypatch: p
     registered: list[object] = []
     caller = worker.this_process() if is_caller else "another process"
     monkeypatch.setattr("atexit.register", registered.append)
-    request = worker.Request("", 0, caller, (), VOCABULARY.fingerprint, VOCABULARY.identity, sg.WarmOptions(), None, VOCABULARY.to_bytes())
+    request = worker.Request(
+        "", 0, caller, (), VOCABULARY.fingerprint, VOCABULARY.identity, sg.WarmOptions(), None, VOCABULARY.to_bytes()
+    )
     process = worker._Worker()
     assert process.answer(request) == process.answer(request) == []
     assert registered == ([] if is_caller else [gc.freeze])

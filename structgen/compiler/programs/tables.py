@@ -326,8 +326,8 @@ class Flattener:
         targets[target > 0] = 1 + number[target[target > 0] - 1]
         targets[target < 0] = of_group[-1 - target[target < 0]]
         return TokenTables(
-            np.array([1 if each.complement else 2 * each.without_eos for each in self._token_sets], np.uint8), within, ids,
-            number[owner], sets, targets, number[bounded], most, number[exhausted], counts=bool(counts),
+            np.array([1 if each.complement else 2 * each.without_eos for each in self._token_sets], np.uint8),
+            within, ids, number[owner], sets, targets, number[bounded], most, number[exhausted], counts=bool(counts),
         )  # fmt: skip
 
     def _marks(self) -> NDArray[np.uint8]:

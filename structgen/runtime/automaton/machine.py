@@ -289,7 +289,8 @@ class AutomatonMachine(CompiledMachine):
             return self.pool.dense(number)
         mask = self._masks.get((number, accepting))
         if mask is None:
-            mask = self._masks[number, accepting] = self._finished(self.pool.fresh(number, self.vocabulary.words), state)
+            row = self.pool.fresh(number, self.vocabulary.words)
+            mask = self._masks[number, accepting] = self._finished(row, state)
         return mask
 
     def _finished(self, row: NDArray[np.int32], state: int) -> NDArray[np.int32]:

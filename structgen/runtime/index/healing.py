@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
+from ...errors import ArgumentError, FormatError, TokenIdError, UnsupportedError, VocabularyMismatchError
 from ...system.arguments import integer
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
