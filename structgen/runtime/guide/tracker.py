@@ -136,7 +136,7 @@ class Rows:
     ) -> None:
         _check_prompt_length(prompt_length)
         self.vocabulary = vocabulary = vocabulary_of(indexes)
-        self._indexes = tuple(None if index is None or vocabulary is None else index.over(vocabulary) for index in indexes)
+        self._indexes = tuple(None if each is None or vocabulary is None else each.over(vocabulary) for each in indexes)
         self._prompt_length, self._strict, self._max_tokens = prompt_length, strict, max_tokens
         self._refuse = refuse
         if max_tokens is not None:
