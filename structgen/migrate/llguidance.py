@@ -11,27 +11,28 @@ from ..definitions.guidance_options import LETTERS, json_spaces, optional_whites
 from ..definitions.json_text import dumps, loads
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
-from .lark import lark_grammar
+from .lark import FLAGS, lark_grammar
 from .migrated import Migrated
 
-#: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it.
+#: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it: of a name, of
+#: that of this name, and so on.
 _ONE_REGEX = re.compile(
-    rf"\s*(?:%llguidance\s*\{{\s*\}})?\s*start\s*:\s*(?:(?P<name>[A-Z_]+)\s*\n\s*(?P=name)\s*:\s*)?(?P<regex>{REGEX})\s*"
+    r"\s*(?:%llguidance\s*\{\s*\})?\s*start\s*:\s*"
+    rf"(?:(?P<name>[A-Z_][A-Z_0-9]*)\s*\n\s*(?P=name)\s*:\s*)*(?P<regex>{REGEX})\s*"
 )
 
-#: Flags of Rust's regexes that a grammar may write behind one; u is always meant.
-_RUST_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": 0}
+
+def _rust(pattern: str, flags: int = 0) -> Migrated:
+    return Migrated(Regex(pattern, flags, "rust"))
 
 
 def _llguidance_lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
     """A grammar in Lark's syntax; one that is a regex has all its texts, not those that a lexer prefers."""
     found = _ONE_REGEX.fullmatch(text)
-    if found is None:
-        return lark_grammar(text, _llguidance_schema, named)
-    regex, _, flags = found["regex"][1:].rpartition("/")
-    if not set(flags) <= set(_RUST_FLAGS):  # which the grammar is told with its place
-        return lark_grammar(text, _llguidance_schema, named)
-    return Migrated(Regex(regex, sum(_RUST_FLAGS[flag] for flag in set(flags)), dialect="rust"))
+    regex, _, flags = ("" if found is None else found["regex"][1:]).rpartition("/")
+    if found is None or not set(flags) <= FLAGS.keys():
+        return lark_grammar(text, _llguidance_schema, _rust, named)
+    return _rust(regex, sum(FLAGS[flag] for flag in set(flags)))
 
 
 def _rules(text: str) -> Migrated:
@@ -128,7 +129,7 @@ _LLGUIDANCE: dict[str, Callable[[str], Migrated]] = {
     "lark": _llguidance_lark,
     **dict.fromkeys(("gbnf", "ebnf", "cfg", "grammar"), _rules),
     **dict.fromkeys(("json_schema", "json"), _llguidance_schema),
-    "regex": lambda text: Migrated(Regex(text, dialect="rust")),
+    "regex": _rust,
     "choice": _choice,
     "llguidance": _llguidance,
 }

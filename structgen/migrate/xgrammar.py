@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ..definitions import Definition, Ebnf, JsonSchema, Regex, StructuralTag
-from ..definitions.grammar_marks import REGEX, STRING
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
 from .lark import lark_grammar
@@ -85,47 +84,18 @@ def _xgrammar_schema(
     return Migrated(JsonSchema(schema, **options), tuple(changes))
 
 
-#: Of XGrammar's Lark: a regex, a name with hyphens, and what holds none.
-_XGRAMMAR_PIECES = re.compile(
-    rf"(?://|#)[^\n]*|{STRING}|(?P<regex>{REGEX})|<[^<>\s]*>|@[\w-]+|(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)"
-)
-
-#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names. Classes hold no names, and no
-#: anchors, which mean nothing to XGrammar.
-_ESCAPE = r"\\u\{(?P<code>[0-9a-fA-F]{1,6})\}|\\c(?P<control>[A-Za-z])|\\(?s:.)"
-_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|(?P<name>\(\?<(?=[A-Za-z_]))|[\^$]")
+#: Of a regex: anchors within it, which mean nothing to XGrammar, and dots, which are all but a line feed.
+_XGRAMMAR_REGEX = re.compile(r"\[\^?(?:\\(?s:.)|[^\]\\])*\]|\\(?s:.)|(?P<anchor>(?<!\A)\^|\$(?!\Z))|(?P<dot>\.)")
+_SPACE = r"\s is all white space of Unicode, as in JavaScript; before 0.2.9 XGrammar had less."
+_CASE = "Without regard to case letters are equal as in JavaScript; XGrammar knows those of ASCII alone."
 
 
-def _python_escape(found: re.Match[str]) -> str:
-    if found["code"] is not None:
-        return rf"\U{int(found['code'], 16):08x}"
-    return found[0] if found["control"] is None else rf"\x{ord(found['control']) & 31:02x}"
-
-
-def _python_regex(regex: str) -> str:
-    named = _GROUP_NAME.sub(lambda found: found["other"] or ("(?P<" if found["name"] else ""), regex)
-    return re.sub(_ESCAPE, _python_escape, named)
-
-
-def _plain_lark(text: str) -> str:
-    """XGrammar's Lark with regexes as Python's, and names without hyphens."""
-    taken = set(re.findall(r"\w+", text))
-    names: dict[str, str] = {}
-
-    def piece(found: re.Match[str]) -> str:
-        if found["regex"] is not None:
-            return _python_regex(found[0])
-        if found["name"] is None:
-            return found[0]
-        if found[0] not in names:
-            name = found[0].replace("-", "_")
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            names[found[0]] = name
-        return names[found[0]]
-
-    return _XGRAMMAR_PIECES.sub(piece, text)
+def _javascript(pattern: str, flags: int) -> Migrated:
+    """The regex, and what changes."""
+    dot = "." if flags & re.DOTALL else r"[^\n]"
+    spelled = _XGRAMMAR_REGEX.sub(lambda found: "" if found["anchor"] else dot if found["dot"] else found[0], pattern)
+    changes = [_SPACE] * (r"\s" in pattern.lower()) + [_CASE] * bool(flags & re.IGNORECASE)
+    return Migrated(Regex(spelled, flags, "ecma"), tuple(changes))
 
 
 def _xgrammar_lark(
@@ -134,15 +104,14 @@ def _xgrammar_lark(
     named = {} if named_grammars is None else named_grammars
     if not isinstance(named, Mapping):
         raise DefinitionError(f"named_grammars is {with_article(type(named))}", remedy="Use a dict, by name.")
-    held = {name: _plain_lark(each) if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
-    return lark_grammar(_plain_lark(text), _xgrammar_schema, held)
+    held = {name: each if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
+    return lark_grammar(text, _xgrammar_schema, _javascript, held)
 
 
 def _xgrammar_regex(pattern: Foreign) -> Migrated:
     if not isinstance(pattern, str):
         raise DefinitionError(f"{with_article(type(pattern))} is no regex", remedy="Pass its text.")
-    changes = (r"\s is all white space of Unicode, as in JavaScript.",) if r"\s" in pattern.lower() else ()
-    return Migrated(Regex(pattern, re.DOTALL, "ecma"), changes)
+    return _javascript(pattern, re.DOTALL)
 
 
 def _xgrammar_tag(tag: object) -> Migrated:
