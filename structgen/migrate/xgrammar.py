@@ -65,13 +65,15 @@ def _xgrammar_schema(
     **order: bool,
 ) -> Migrated:
     changes = [ANY_ESCAPE]
+    if separators is not None and len(separators) != 2:
+        raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
     options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": max_whitespace_cnt, "escapes": "any"}
+    usual = (",", ":")
     if not any_whitespace:
         options["whitespace"] = "compact" if indent is None else indent
         del options["max_whitespace"]
         usual = (", ", ": ") if indent is None else (",", ": ")
-        if separators is not None and len(separators) != 2:
-            raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
+    if not any_whitespace or tuple(separators or usual) != usual:
         options["item_separator"], options["key_separator"] = map(_as_pattern, separators or usual)
     if strict_mode:
         options["additional_properties"] = False

@@ -65,7 +65,7 @@ def _written(tree: Node, *, anchors: bool = False) -> str | None:
             todo += [(brackets[1] + count, False, False), (node.item, False, False), (brackets[0], False, False)]
         elif not _is_edge(node) or anchors or not (is_first if node.behind else is_last):
             return None
-    return "".join(parts)
+    return "".join(parts) or "(?:)"
 
 
 def _sequence(nodes: tuple[Node, ...], is_first: bool, is_last: bool) -> list[tuple[Node | str, bool, bool]]:
