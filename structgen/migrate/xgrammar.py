@@ -6,10 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ..definitions import Definition, Ebnf, JsonSchema, Regex, StructuralTag
+from ..definitions.json_text import dumps, loads
+from ..definitions.schema_sources import schema_text
+from ..definitions.structural_tag import read_format
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
 from .lark import lark_grammar
-from .migrated import ANY_ESCAPE, Migrated
+from .migrated import ANY_ESCAPE, Migrated, kept_to, whole_patterns
+
+
+_CLOSED = "Objects are closed by additional_properties=False; arrays keep their items."
+_ANY_ORDER = "In any order, members are still required, and come once."
 
 
 def from_xgrammar(grammar: object, format: str = "", **options: Foreign) -> Migrated:
@@ -77,13 +84,27 @@ def _xgrammar_schema(
         options["item_separator"], options["key_separator"] = map(_as_pattern, separators or usual)
     if strict_mode:
         options["additional_properties"] = False
-        changes.append("Objects are closed by additional_properties=False; arrays keep their items.")
+        changes.append(_CLOSED)
     if order.pop("any_order", False):
         options["property_order"] = "any"
-        changes.append("In any order, members are still required, and come once.")
+        changes.append(_ANY_ORDER)
     if order:
         raise TypeError(min(order))
-    return Migrated(JsonSchema(schema, **options), tuple(changes))
+    schema, spelled = _xgrammar_patterns(schema_text(schema))
+    return Migrated(JsonSchema(schema, **options), (*changes, *spelled))
+
+
+#: Keywords of which XGrammar makes less than JSON Schema, or refuses them.
+_LESS = frozenset(
+    {"uniqueItems", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas", "dependencies",
+     "allOf", "oneOf", "not", "if", "format", "minProperties", "maxProperties"}
+)  # fmt: skip
+
+
+def _xgrammar_patterns(schema: Foreign) -> tuple[Foreign, tuple[str, ...]]:
+    """A schema with patterns as XGrammar means them, and what changes."""
+    schema, changes = whole_patterns(schema, _plain, names=True)
+    return schema, (*changes, *kept_to(schema, "XGrammar", _LESS))
 
 
 #: Of a regex: anchors within it, which mean nothing to XGrammar, and dots, which are all but a line feed.
@@ -94,10 +115,14 @@ _CASE = "Without regard to case letters are equal as in JavaScript; XGrammar kno
 
 def _javascript(pattern: str, flags: int) -> Migrated:
     """The regex, and what changes."""
-    dot = "." if flags & re.DOTALL else r"[^\n]"
-    spelled = _XGRAMMAR_REGEX.sub(lambda found: "" if found["anchor"] else dot if found["dot"] else found[0], pattern)
+    spelled = _plain(pattern, "." if flags & re.DOTALL else r"[^\n]")
     changes = [_SPACE] * (r"\s" in pattern.lower()) + [_CASE] * bool(flags & re.IGNORECASE)
     return Migrated(Regex(spelled, flags, "ecma"), tuple(changes))
+
+
+def _plain(pattern: str, dot: str = ".") -> str:
+    """A regex as JavaScript has it: without anchors within it, and with what its dots are."""
+    return _XGRAMMAR_REGEX.sub(lambda found: "" if found["anchor"] else dot if found["dot"] else found[0], pattern)
 
 
 def _xgrammar_lark(
@@ -118,7 +143,26 @@ def _xgrammar_regex(pattern: Foreign) -> Migrated:
 
 def _xgrammar_tag(tag: object) -> Migrated:
     write = getattr(tag, "model_dump_json", None)
-    return Migrated(StructuralTag(write() if callable(write) else tag, whitespace="any"))
+    root: Foreign = loads(dumps(read_format(write() if callable(write) else tag)))
+    changes: dict[str, None] = {}
+    todo = [root]
+    while todo:
+        each = todo.pop()
+        todo += each if isinstance(each, list) else []
+        if not isinstance(each, dict):
+            continue
+        if "json_schema" in each:
+            schema, found = _xgrammar_patterns(each["json_schema"])
+            each["json_schema"] = loads(schema) if isinstance(schema, str) else schema
+            changes |= dict.fromkeys([ANY_ESCAPE, _CLOSED, *([_ANY_ORDER] if each.get("any_order") else []), *found])
+        elif each.get("type") == "regex" and isinstance(each.get("pattern"), str):
+            changes |= dict.fromkeys(_javascript(each["pattern"], re.DOTALL).changes)
+            each |= {"pattern": _plain(each["pattern"]), "dialect": "ecma", "flags": int(re.DOTALL)}
+        elif each.get("type") == "grammar":
+            changes |= dict.fromkeys(_xgrammar_ebnf(each.get("grammar")).changes)
+        todo += [value for name, value in each.items() if name != "json_schema"]
+    made = StructuralTag(root, whitespace="any", max_whitespace=None, escapes="any", additional_properties=False)
+    return Migrated(made, tuple(changes))
 
 
 _XGRAMMAR: dict[str, Callable[..., Migrated]] = {
