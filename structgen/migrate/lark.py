@@ -17,6 +17,10 @@ _FOLDED = "In strings without regard to case an i is equal to İ and ı as well,
 #: Flags of regexes in a grammar; u is always meant.
 FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": 0}
 
+#: Where JSON's strings are imported, which Lark has without line ends in them, and the engines with.
+_IMPORT = re.compile(r"^([ \t]*)%import[ \t]+common(?:\.(ESCAPED_STRING)(?:[ \t]*->[ \t]*(\w+))?|[ \t]*\(([^()]*)\))", re.M)
+_QUOTED = r'/"(?:[^"\\]|\\.)*"/'
+
 #: Grammars within a grammar, those within these counted each time; one holds fewer levels than may recur.
 _MOST_GRAMMARS = 100
 
@@ -113,6 +117,19 @@ def _plain_escape(found: re.Match[str]) -> str:
     return {"\\/": "/", "\\b": "\\u0008"}.get(found[0], found[0])
 
 
+def _imported(found: re.Match[str]) -> str:
+    """An import without ESCAPED_STRING, and that defined."""
+    indent, alone, alias, several = found.groups()
+    if alone is not None:
+        return f"{indent}{alias or alone}: {_QUOTED}"
+    names = [name.strip() for name in several.split(",")]
+    if "ESCAPED_STRING" not in names:
+        return found[0]
+    others = [name for name in names if name != "ESCAPED_STRING"]
+    imports = f"{indent}%import common ({', '.join(others)})\n" if others else ""
+    return f"{imports}{indent}ESCAPED_STRING: {_QUOTED}"
+
+
 def _holding(
     text: str,
     schema: Callable[[str], Definition],
@@ -123,7 +140,7 @@ def _holding(
 ) -> Grammar:
     """A grammar with those that it holds. Raises `UnsupportedError` for one that holds itself, and for too many."""
     text, schemas, grammars = with_names(text)
-    text = in_groups(spell(text))
+    text = in_groups(spell(_IMPORT.sub(_imported, text)))
     held: dict[str, Definition] = {name: schema(each) for name, each in schemas.items()}
     for name, each in grammars.items():
         _count("%lark", (), held_so_far)

@@ -134,6 +134,20 @@ def test_bytes_in_hexadecimal() -> None:
     assert accepted(migrate.from_llguidance(r'start: "\x41\xe9"'), ["Aé", "A", r"\x41"]) == [True, False, False]
 
 
+@pytest.mark.parametrize(
+    "imports",
+    ["%import common.ESCAPED_STRING", "%import common (INT, ESCAPED_STRING, WS)", "%import common (ESCAPED_STRING)",
+     "%import common.ESCAPED_STRING -> ESCAPED_STRING", "  %import  common.ESCAPED_STRING  // %import common.INT"],
+)  # fmt: skip
+def test_strings_that_are_imported_may_hold_line_ends(imports: str) -> None:
+    grammar = f'start: ESCAPED_STRING "," ESCAPED_STRING\n{imports}\n'
+    texts = ['"a","b"', '"a\n","\r\t"', r'"\"","\\"', '"a\\\n",""', '"a"",""', '"a'] + ['"', '"",']
+    judged = by_llguidance(grammar, texts)
+    assert judged[:4] == [True, True, True, False]
+    assert accepted(migrate.from_llguidance(grammar), texts) == judged
+    assert accepted(migrate.from_xgrammar(grammar, "lark"), texts) == by_xgrammar(grammar, texts)
+
+
 class GrammarNode:
     """What guidance's functions return."""
 
