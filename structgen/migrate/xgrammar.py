@@ -113,6 +113,9 @@ _SPACE = r"\s is all white space of Unicode, as in JavaScript; before 0.2.9 XGra
 _CASE = "Without regard to case letters are equal as in JavaScript; XGrammar knows those of ASCII alone."
 
 
+_ENDS = "Text with a suffix or a stop ends with it; in XGrammar free text may be over without."
+
+
 def _javascript(pattern: str, flags: int) -> Migrated:
     """The regex, and what changes."""
     spelled = _plain(pattern, "." if flags & re.DOTALL else r"[^\n]")
@@ -132,7 +135,9 @@ def _xgrammar_lark(
     if not isinstance(named, Mapping):
         raise DefinitionError(f"named_grammars is {with_article(type(named))}", remedy="Use a dict, by name.")
     held = {name: each if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
-    return lark_grammar(text, _xgrammar_schema, _javascript, held)
+    found = lark_grammar(text, _xgrammar_schema, _javascript, held)
+    ends = re.search(r"\b(?:suffix|stop)\s*=", "\n".join([text, *filter(lambda each: isinstance(each, str), named.values())]))
+    return Migrated(found.definition, (*found.changes, *([_ENDS] if ends else [])))
 
 
 def _xgrammar_regex(pattern: Foreign) -> Migrated:
