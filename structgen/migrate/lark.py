@@ -11,14 +11,20 @@ from ..definitions.grammar_marks import REGEX, STRING, in_groups, read_marks, wi
 from ..errors import UnsupportedError
 from .migrated import Migrated
 
-_EARLEY = 'Ambiguous rules are followed in all ways, by ambiguity="all"; of terminals the longest match counts.'
+_EARLEY = (
+    'Ambiguous rules are followed in all ways, by ambiguity="all"; of a terminal the longest match counts, and of'
+    " those that match the same the first in Lark's order."
+)
+_IGNORED = "What is ignored may also stand before the first lexeme, and behind the last."
 _FOLDED = "In strings without regard to case an i is equal to İ and ı as well, as it is to Python's re."
 
 #: Flags of regexes in a grammar; u is always meant.
 FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": 0}
 
 #: Where JSON's strings are imported, which Lark has without line ends in them, and the engines with.
-_IMPORT = re.compile(r"^([ \t]*)%import[ \t]+common(?:\.(ESCAPED_STRING)(?:[ \t]*->[ \t]*(\w+))?|[ \t]*\(([^()]*)\))", re.M)
+_IMPORT = re.compile(
+    r"^([ \t]*)%import[ \t]+common(?:\.(ESCAPED_STRING)(?:[ \t]*->[ \t]*(\w+))?|[ \t]*\(([^()]*)\))", re.M
+)
 _QUOTED = r'/"(?:[^"\\]|\\.)*"/'
 
 #: Grammars within a grammar, those within these counted each time; one holds fewer levels than may recur.
@@ -27,7 +33,8 @@ _MOST_GRAMMARS = 100
 #: Strings, regexes, names with hyphens, and what holds none.
 _PIECES = re.compile(
     rf"(?://|#)[^\n]*|(?P<string>{STRING})|(?P<regex>{REGEX})|<[^<>\s]*>|@[\w-]+"
-    r"|(?P<head>^[ \t]*[?!]*)?(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)(?P<opening>[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?\[)?"
+    r"|(?P<head>^[ \t]*[?!]*)?(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)"
+    r"(?P<opening>[ \t]*(?:\.[ \t]*-?\d+[ \t]*)?\[)?"
     r"|(?P<capture>\bcapture(?=\s*[,\]]))|(?P<end>[\]\n])",
     re.MULTILINE,
 )
@@ -59,6 +66,8 @@ def lark_grammar(
         return found.definition
 
     def spell(text: str) -> str:
+        if re.search(r"^\s*%ignore\b", text, re.M) is not None:
+            changes[_IGNORED] = None
         return _plain(text, regex, changes)
 
     grammar = _holding(text, read, spell, named or {}, (), [])

@@ -12,10 +12,10 @@ from ..definitions.json_text import dumps, loads
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
 from .lark import FLAGS, lark_grammar
-from .migrated import Migrated
+from .migrated import Migrated, kept_to, subschemas
 
-#: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it: of a name, of
-#: that of this name, and so on.
+#: A grammar that is one regex, as ``llguidance.grammar_from_regex`` and guidance's ``regex`` write it: by a name, or by
+#: a name of a name.
 _ONE_REGEX = re.compile(
     r"\s*(?:%llguidance\s*\{\s*\})?\s*start\s*:\s*"
     rf"(?:(?P<name>[A-Z_][A-Z_0-9]*)\s*\n\s*(?P=name)\s*:\s*)*(?P<regex>{REGEX})\s*"
@@ -101,9 +101,15 @@ def _llguidance_schema(text: str) -> Migrated:
         pattern = given.pop("whitespace_pattern")
         options["whitespace"] = optional_whitespace(pattern) if isinstance(pattern, str) else pattern
     options["lenient"] = bool(given.pop("lenient", False))
-    changes = []
+    changes = _schema_changes(schema)
     if given.pop("coerce_one_of", False):
         changes.append("oneOf means exactly one of them, not any.")
+    if "whitespace_pattern" in given:
+        changes.append("White space is JSON's, whatever else the pattern matches.")
+    if given.get("json_allow_general_unicode_escapes"):
+        changes.append("Any character may be escaped, also where a pattern or a list of values says the text.")
+    if "json_allowed_escapes" in given:
+        changes.append("U+007F may stand as it is.")
     for name in ("item_separator", "key_separator"):
         if name in given:
             separator = given.pop(name)
@@ -116,6 +122,22 @@ def _llguidance_schema(text: str) -> Migrated:
         what = f"the option {min(given)} of x-guidance is not read"
         raise UnsupportedError(what, where="/x-guidance", remedy="Leave it out; see the options of sg.JsonSchema.")
     return Migrated(JsonSchema(schema, **options), tuple(changes))
+
+
+#: Keywords of which llguidance makes less than JSON Schema, or refuses them.
+_LESS = frozenset({"oneOf", "not", "if", "patternProperties", "format", "multipleOf"})
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+
+
+def _schema_changes(schema: Foreign) -> list[str]:
+    """What is not as it is to llguidance, of a schema by itself."""
+    changes = [*kept_to(schema, "llguidance", _LESS, is_whole=True)]
+    within = list(subschemas(schema))
+    if any(each.keys() & _BOUNDS and each.get("type") != "integer" for each in within):
+        changes.append("Numbers with bounds may have exponents.")
+    if any("properties" in each and each.get("additionalProperties") is not False for each in within):
+        changes.append("Names that no schema lists are escaped as other strings are, not in any way.")
+    return changes
 
 
 def _choice(text: str) -> Migrated:

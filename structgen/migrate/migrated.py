@@ -39,8 +39,8 @@ PATTERN = "A pattern is about the whole string, as JavaScript reads it, however 
 
 #: Keywords that say nothing of a value's text by themselves.
 _ANNOTATIONS = frozenset(
-    {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated",
-     "readOnly", "writeOnly", "$anchor", "x-guidance"}
+    {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples",
+     "deprecated", "readOnly", "writeOnly", "$anchor", "x-guidance"}
 )  # fmt: skip
 _JSON_TYPES: dict[type, tuple[str, ...]] = {
     bool: ("boolean",), int: ("integer", "number"), str: ("string",), dict: ("object",), list: ("array",),
@@ -54,8 +54,12 @@ _OF_A_TYPE = frozenset(
 )  # fmt: skip
 
 
-def _subschemas(root: Foreign) -> Iterator[dict[str, Foreign]]:
+def subschemas(schema: Foreign) -> Iterator[dict[str, Foreign]]:
     """A schema and those within it, each before those within it."""
+    return _subschemas(_read(schema))
+
+
+def _subschemas(root: Foreign) -> Iterator[dict[str, Foreign]]:
     todo = [root]
     while todo:
         each = todo.pop()
@@ -116,15 +120,18 @@ def whole_patterns(
     return schema, (PATTERN,) if has_patterns else ()
 
 
-def kept_to(schema: Foreign, engine: str, less: Collection[str]) -> tuple[str, ...]:
+def kept_to(schema: Foreign, engine: str, less: Collection[str], *, is_whole: bool = False) -> tuple[str, ...]:
     """A sentence on the keywords of a schema of which an engine makes ``less`` than JSON Schema, where there are any.
 
-    It makes less, too, of what stands beside a ``$ref`` or a list of values, and of keywords without a type.
+    Unless ``is_whole`` says that it reads all of a schema, it makes less, too, of what stands beside a ``$ref`` or a
+    list of values, and of keywords without a type.
     """
     found: set[str] = set()
-    for each in _subschemas(_read(schema)):
+    for each in subschemas(schema):
         said = each.keys() - _ANNOTATIONS
         found |= said & set(less)
+        if is_whole:
+            continue
         if "additionalProperties, properties" in less and said >= {"additionalProperties", "properties"}:
             found |= {"additionalProperties"} if each["additionalProperties"] is not False else set()
         values = each.get("enum") if isinstance(each.get("enum"), list) else [each[k] for k in said & {"const"}]

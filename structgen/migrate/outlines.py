@@ -34,9 +34,10 @@ def from_outlines(output_type: Any) -> Migrated:
 
 #: Keywords of which outlines-core makes less than JSON Schema, or refuses them.
 _LESS = frozenset(
-    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "contains", "minContains",
-     "maxContains", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas",
-     "dependencies", "allOf", "oneOf", "not", "if", "format", "prefixItems", "additionalProperties, properties"}
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "contains",
+     "minContains", "maxContains", "maxProperties", "patternProperties", "propertyNames", "dependentRequired",
+     "dependentSchemas", "dependencies", "allOf", "oneOf", "not", "if", "format", "prefixItems",
+     "additionalProperties, properties"}
 )  # fmt: skip
 _SPELLED = (
     "Strings have more escapes, exponents need no sign, and values without a type nest without bound.",

@@ -14,7 +14,6 @@ from ..system.types import Foreign, with_article
 from .lark import lark_grammar
 from .migrated import ANY_ESCAPE, Migrated, kept_to, whole_patterns
 
-
 _CLOSED = "Objects are closed by additional_properties=False; arrays keep their items."
 _ANY_ORDER = "In any order, members are still required, and come once."
 
@@ -97,7 +96,7 @@ def _xgrammar_schema(
 #: Keywords of which XGrammar makes less than JSON Schema, or refuses them.
 _LESS = frozenset(
     {"uniqueItems", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas", "dependencies",
-     "allOf", "oneOf", "not", "if", "format", "minProperties", "maxProperties"}
+     "allOf", "oneOf", "not", "if", "format", "minProperties", "maxProperties", "multipleOf"}
 )  # fmt: skip
 
 
@@ -113,7 +112,7 @@ _SPACE = r"\s is all white space of Unicode, as in JavaScript; before 0.2.9 XGra
 _CASE = "Without regard to case letters are equal as in JavaScript; XGrammar knows those of ASCII alone."
 
 
-_ENDS = "Text with a suffix or a stop ends with it; in XGrammar free text may be over without."
+_ENDS = "Text with a suffix or a stop ends with it, and a lazy rule has a character; in XGrammar neither has to."
 
 
 def _javascript(pattern: str, flags: int) -> Migrated:
@@ -136,7 +135,8 @@ def _xgrammar_lark(
         raise DefinitionError(f"named_grammars is {with_article(type(named))}", remedy="Use a dict, by name.")
     held = {name: each if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
     found = lark_grammar(text, _xgrammar_schema, _javascript, held)
-    ends = re.search(r"\b(?:suffix|stop)\s*=", "\n".join([text, *filter(lambda each: isinstance(each, str), named.values())]))
+    texts = [text, *(each for each in named.values() if isinstance(each, str))]
+    ends = any(re.search(r"\b(?:suffix|stop)\s*=|\blazy\b", each) for each in texts)
     return Migrated(found.definition, (*found.changes, *([_ENDS] if ends else [])))
 
 

@@ -1,4 +1,4 @@
-"""docs/guide/differences.md: its lines, each with a definition and texts, and what the other engine and structgen say.
+"""docs/guide/differences.md: its lines, each with a definition, texts, and what the other engine and structgen say.
 
 The data is `tests/cases/differences.json`. A verdict is a list, one for each text, or null where the definition is
 refused. Verdicts of engines that are installed are asked for again; those of the others are as they were seen.
@@ -217,18 +217,58 @@ def test_tokens_that_run_into_any_tokens() -> None:
 
 #: Lines without a case, and why: what they say is not told by texts.
 WITHOUT = {
-    "captures": ("Captures are known", "with a capture |", "x[capture]", "EBNF captures", "A marker behind which", "What a Lark `stop` hides",
-                 "taken off the text (backtracking)", "Attributes are read in an"),
-    "tokens": ("<[97]>", "an EOS token", "a token that goes past a stop", "`<think>` may be", "`max_tokens` counts", "Behind `max_tokens`",
-               "temperatures where", "A token may begin in a text"),
-    "bytes": ("`~A`", "Texts are UTF-8"),
-    "alike": ("A mask allows a token", "cannot be honoured exactly", "In JSON a name that", "x[stop=\"\"]", "look-around beside",
-              "is a hint there", "`%grammar_options`", "what stands beside", "Keys come in", "`lexer=\"dynamic\"`"),
-    "sizes": ("more than 200,000 characters", "`max_chars` in Lark counts", "Rules with `max_chars` that follow"),
+    "captures": (
+        "Captures are known",
+        "with a capture |",
+        "x[capture]",
+        "EBNF captures",
+        "A marker behind which",
+        "What a Lark `stop` hides",
+        "taken off the text (backtracking)",
+        "Attributes are read in an",
+    ),
+    "tokens": (
+        "<[97]>",
+        "an EOS token",
+        "a token that goes past a stop",
+        "`<think>` may be",
+        "`max_tokens` counts",
+        "Behind `max_tokens`",
+        "temperatures where",
+        "A token may begin in a text",
+    ),
+    "bytes": (
+        "`~A`",
+        "Texts are UTF-8",
+    ),
+    "alike": (
+        "A mask allows a token",
+        "cannot be honoured exactly",
+        "In JSON a name that",
+        'x[stop=""]',
+        "look-around beside",
+        "is a hint there",
+        "`%grammar_options`",
+        "what stands beside",
+        "Keys come in",
+        '`lexer="dynamic"`',
+    ),
+    "sizes": (
+        "more than 200,000 characters",
+        "`max_chars` in Lark counts",
+        "Rules with `max_chars` that follow",
+    ),
     "versions": ("Before 0.2.9",),
-    "options": ("Lark's own options", "`strict=True` compares", "With `force_json_field_order`", "A `RegexParser` within", "Tables of Unicode",
-                "rules within a rule", "Look-ahead is refused"),
-}  # fmt: skip
+    "options": (
+        "Lark's own options",
+        "`strict=True` compares",
+        "With `force_json_field_order`",
+        "A `RegexParser` within",
+        "Tables of Unicode",
+        "rules within a rule",
+        "Look-ahead is refused",
+    ),
+}
 
 
 def test_each_line_has_a_case() -> None:

@@ -251,7 +251,10 @@ def test_grammars_of_xgrammar_within_others() -> None:
     texts = ["".join(each) for n in range(6) for each in itertools.product('a1:"', repeat=n)]
     texts += ["ab:-12", "a : 1", "a :1"]
     for text, named in (
-        ("start: @pair", inner), ('start: @pair (":" @pair)*', inner), ('start: "a" @pair', inner), (lark, {}),
+        ("start: @pair", inner),
+        ('start: @pair (":" @pair)*', inner),
+        ('start: "a" @pair', inner),
+        (lark, {}),
     ):
         judged = by_xgrammar(xgrammar.Grammar.from_lark(text, named_grammars=named), texts)
         assert True in judged
@@ -661,7 +664,8 @@ def test_whitespace_of_xgrammar(
     any_whitespace: bool, indent: int | None, separators: tuple[str, str] | None, max_whitespace_cnt: int | None
 ) -> None:
     xgrammar = pytest.importorskip("xgrammar")
-    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": {"type": "null"}}}
+    members = {"a": {"type": "array", "items": {"type": "integer"}}, "b": {"type": "null"}}
+    schema = {"type": "object", "properties": members}
     options: dict[str, Any] = {
         "any_whitespace": any_whitespace, "indent": indent, "separators": separators,
         "max_whitespace_cnt": max_whitespace_cnt,
@@ -670,7 +674,8 @@ def test_whitespace_of_xgrammar(
         f'{{{gap}"a"{colon}[{gap}1{comma}2{gap}]{comma}"b"{colon}null{gap}}}'
         for gap in ("", " ", "  ", "\n  ") for comma in (",", ", ", ";", "; ", "|", ",\n")
         for colon in (":", ": ", "=", "= ", " : ")
-    ] + ['{\n  "a": [\n    1,\n    2\n  ],\n  "b": null\n}', '{\n  "a"=[\n    1; \n    2\n  ]; \n  "b"=null\n}']  # fmt: skip
+    ]  # fmt: skip
+    texts += ['{\n  "a": [\n    1,\n    2\n  ],\n  "b": null\n}', '{\n  "a"=[\n    1; \n    2\n  ]; \n  "b"=null\n}']
     judged = by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema), **options), texts)
     assert accepted(migrate.from_xgrammar(schema, "json_schema", **options), texts) == judged
 
@@ -737,7 +742,8 @@ def test_schemas_and_regexes_within_structural_tags_of_xgrammar() -> None:
     strings = {"type": "json_schema", "json_schema": {"type": "string"}}
     regex = {"type": "regex", "pattern": r"(^a|b$).\d\w"}
     whole = {"type": "structural_tag", "format": {"type": "sequence", "elements": [regex, strings]}}
-    texts = [f'{text}"{string}"' for text in ("a\n1x", "b11_", "a.٣x", "a.1é") for string in ("é", r"\u00e9", r"\/", "\t")]
+    both = itertools.product(("a\n1x", "b11_", "a.٣x", "a.1é"), ("é", r"\u00e9", r"\/", "\t"))
+    texts = [f'{text}"{string}"' for text, string in both]
     judged = by_xgrammar(xgrammar.Grammar.from_structural_tag(whole), texts)
     assert accepted(migrate.from_xgrammar(whole), texts) == judged
     plain = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
