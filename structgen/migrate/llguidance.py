@@ -14,8 +14,8 @@ from ..system.types import Foreign, with_article
 from .lark import FLAGS, lark_grammar
 from .migrated import Migrated, kept_to, subschemas
 
-#: A grammar that is one regex, as ``llguidance.grammar_from_regex`` and guidance's ``regex`` write it: by a name, or by
-#: a name of a name.
+#: A grammar that is one regex, as ``llguidance.grammar_from_regex`` and guidance's ``regex`` write it: by a name,
+#: or by a name of a name.
 _ONE_REGEX = re.compile(
     r"\s*(?:%llguidance\s*\{\s*\})?\s*start\s*:\s*"
     rf"(?:(?P<name>[A-Z_][A-Z_0-9]*)\s*\n\s*(?P=name)\s*:\s*)*(?P<regex>{REGEX})\s*"
