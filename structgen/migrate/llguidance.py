@@ -11,27 +11,28 @@ from ..definitions.guidance_options import LETTERS, json_spaces, optional_whites
 from ..definitions.json_text import dumps, loads
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
-from .lark import lark_grammar
-from .migrated import Migrated
+from .lark import FLAGS, lark_grammar
+from .migrated import Migrated, kept_to, subschemas
 
-#: A grammar that is one regex, as llguidance's ``grammar_from_regex`` and guidance's ``regex`` write it.
+#: A grammar that is one regex, as ``llguidance.grammar_from_regex`` and guidance's ``regex`` write it: by a name,
+#: or by a name of a name.
 _ONE_REGEX = re.compile(
-    rf"\s*(?:%llguidance\s*\{{\s*\}})?\s*start\s*:\s*(?:(?P<name>[A-Z_]+)\s*\n\s*(?P=name)\s*:\s*)?(?P<regex>{REGEX})\s*"
+    r"\s*(?:%llguidance\s*\{\s*\})?\s*start\s*:\s*"
+    rf"(?:(?P<name>[A-Z_][A-Z_0-9]*)\s*\n\s*(?P=name)\s*:\s*)*(?P<regex>{REGEX})\s*"
 )
 
-#: Flags of Rust's regexes that a grammar may write behind one; u is always meant.
-_RUST_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": 0}
+
+def _rust(pattern: str, flags: int = 0) -> Migrated:
+    return Migrated(Regex(pattern, flags, "rust"))
 
 
 def _llguidance_lark(text: str, named: Mapping[str, Definition | str] | None = None) -> Migrated:
     """A grammar in Lark's syntax; one that is a regex has all its texts, not those that a lexer prefers."""
     found = _ONE_REGEX.fullmatch(text)
-    if found is None:
-        return lark_grammar(text, _llguidance_schema, named)
-    regex, _, flags = found["regex"][1:].rpartition("/")
-    if not set(flags) <= set(_RUST_FLAGS):  # which the grammar is told with its place
-        return lark_grammar(text, _llguidance_schema, named)
-    return Migrated(Regex(regex, sum(_RUST_FLAGS[flag] for flag in set(flags)), dialect="rust"))
+    regex, _, flags = ("" if found is None else found["regex"][1:]).rpartition("/")
+    if found is None or not set(flags) <= FLAGS.keys():
+        return lark_grammar(text, _llguidance_schema, _rust, named)
+    return _rust(regex, sum(FLAGS[flag] for flag in set(flags)))
 
 
 def _rules(text: str) -> Migrated:
@@ -100,9 +101,15 @@ def _llguidance_schema(text: str) -> Migrated:
         pattern = given.pop("whitespace_pattern")
         options["whitespace"] = optional_whitespace(pattern) if isinstance(pattern, str) else pattern
     options["lenient"] = bool(given.pop("lenient", False))
-    changes = []
+    changes = _schema_changes(schema)
     if given.pop("coerce_one_of", False):
         changes.append("oneOf means exactly one of them, not any.")
+    if "whitespace_pattern" in given:
+        changes.append("White space is JSON's, whatever else the pattern matches.")
+    if given.get("json_allow_general_unicode_escapes"):
+        changes.append("Any character may be escaped, also where a pattern or a list of values says the text.")
+    if "json_allowed_escapes" in given:
+        changes.append("U+007F may stand as it is.")
     for name in ("item_separator", "key_separator"):
         if name in given:
             separator = given.pop(name)
@@ -117,6 +124,22 @@ def _llguidance_schema(text: str) -> Migrated:
     return Migrated(JsonSchema(schema, **options), tuple(changes))
 
 
+#: Keywords of which llguidance makes less than JSON Schema, or refuses them.
+_LESS = frozenset({"oneOf", "not", "if", "patternProperties", "format", "multipleOf"})
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+
+
+def _schema_changes(schema: Foreign) -> list[str]:
+    """What is not as it is to llguidance, of a schema by itself."""
+    changes = [*kept_to(schema, "llguidance", _LESS, is_whole=True)]
+    within = list(subschemas(schema))
+    if any(each.keys() & _BOUNDS and each.get("type") != "integer" for each in within):
+        changes.append("Numbers with bounds may have exponents.")
+    if any("properties" in each and each.get("additionalProperties") is not False for each in within):
+        changes.append("Names that no schema lists are escaped as other strings are, not in any way.")
+    return changes
+
+
 def _choice(text: str) -> Migrated:
     words: Foreign = loads(text)
     if not isinstance(words, list):
@@ -128,7 +151,7 @@ _LLGUIDANCE: dict[str, Callable[[str], Migrated]] = {
     "lark": _llguidance_lark,
     **dict.fromkeys(("gbnf", "ebnf", "cfg", "grammar"), _rules),
     **dict.fromkeys(("json_schema", "json"), _llguidance_schema),
-    "regex": lambda text: Migrated(Regex(text, dialect="rust")),
+    "regex": _rust,
     "choice": _choice,
     "llguidance": _llguidance,
 }

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..definitions import Definition, Fsm, JsonSchema, Regex, one_of, sequence
+from ..definitions.schema_sources import schema_text
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
-from .migrated import DEEPEST_TERM, Migrated
+from .migrated import DEEPEST_TERM, Migrated, kept_to, whole_patterns
 
 _ANY_CHARACTER = "Any character of Unicode may stand where those of an alphabet may there."
 
@@ -50,11 +51,22 @@ def _enforced(parser: Any, changes: dict[str, None], depth: int = 0) -> Definiti
     return found.definition
 
 
+#: Keywords of which lm-format-enforcer makes less than JSON Schema, or refuses them.
+_LESS = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format", "uniqueItems", "contains",
+     "minContains", "maxContains", "prefixItems", "unevaluatedItems", "minProperties", "maxProperties",
+     "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "allOf", "oneOf",
+     "not", "if", "additionalProperties, properties"}
+)  # fmt: skip
+
+
 def _enforced_schema(schema: object, config: object = None) -> Migrated:
     changes = [_ANY_CHARACTER, "No space stands around the whole text."]
     in_order = getattr(config, "force_json_field_order", False)
     if in_order:
         changes.append("Members come in the schema's order, not in that of its required ones.")
+    schema, patterns = whole_patterns(schema_text(schema))
+    changes += [*patterns, *kept_to(schema, "lm-format-enforcer", _LESS)]
     closed = JsonSchema(
         schema, whitespace="any", escapes="any", additional_properties=False,
         max_whitespace=getattr(config, "max_consecutive_whitespaces", 12),

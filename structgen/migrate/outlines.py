@@ -12,7 +12,7 @@ from ..definitions import Definition, JsonSchema, Regex, as_definition
 from ..errors import UnsupportedError
 from ..system.types import Foreign, with_article
 from .llguidance import from_llguidance
-from .migrated import DEEPEST_TERM, Migrated, corrected
+from .migrated import DEEPEST_TERM, Migrated, corrected, kept_to, whole_patterns
 
 
 def from_outlines(output_type: Any) -> Migrated:
@@ -32,9 +32,24 @@ def from_outlines(output_type: Any) -> Migrated:
     return Migrated(as_definition(output_type), _OUTLINES_JSON)
 
 
+#: Keywords of which outlines-core makes less than JSON Schema, or refuses them.
+_LESS = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "contains",
+     "minContains", "maxContains", "maxProperties", "patternProperties", "propertyNames", "dependentRequired",
+     "dependentSchemas", "dependencies", "allOf", "oneOf", "not", "if", "format", "prefixItems",
+     "additionalProperties, properties"}
+)  # fmt: skip
+_SPELLED = (
+    "Strings have more escapes, exponents need no sign, and values without a type nest without bound.",
+    "Objects may have keys that no schema lists, unless it forbids them.",
+)
+
+
 def _outlines_schema(output_type: Any) -> Migrated:
     pattern = getattr(output_type, "whitespace_pattern", None)
     schema, changes = corrected(output_type.schema, _untyped, "Beside const and enum, unknown types mean nothing.")
+    schema, patterns = whole_patterns(schema)
+    changes += (*patterns, *kept_to(schema, "outlines-core", _LESS), *_SPELLED)
     return Migrated(JsonSchema(schema, whitespace="single" if pattern is None else pattern), changes)
 
 

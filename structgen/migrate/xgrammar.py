@@ -6,11 +6,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ..definitions import Definition, Ebnf, JsonSchema, Regex, StructuralTag
-from ..definitions.grammar_marks import REGEX, STRING
+from ..definitions.json_text import dumps, loads
+from ..definitions.schema_sources import schema_text
+from ..definitions.structural_tag import read_format
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign, with_article
 from .lark import lark_grammar
-from .migrated import ANY_ESCAPE, Migrated
+from .migrated import ANY_ESCAPE, Migrated, kept_to, whole_patterns
+
+_CLOSED = "Objects are closed by additional_properties=False; arrays keep their items."
+_ANY_ORDER = "In any order, members are still required, and come once."
 
 
 def from_xgrammar(grammar: object, format: str = "", **options: Foreign) -> Migrated:
@@ -66,66 +71,60 @@ def _xgrammar_schema(
     **order: bool,
 ) -> Migrated:
     changes = [ANY_ESCAPE]
+    if separators is not None and len(separators) != 2:
+        raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
     options: dict[str, Foreign] = {"whitespace": "any", "max_whitespace": max_whitespace_cnt, "escapes": "any"}
+    usual = (",", ":")
     if not any_whitespace:
         options["whitespace"] = "compact" if indent is None else indent
         del options["max_whitespace"]
         usual = (", ", ": ") if indent is None else (",", ": ")
-        if separators is not None and len(separators) != 2:
-            raise DefinitionError(f"{separators!r} is no pair of separators", remedy='Pass such as (", ", ": ").')
+    if not any_whitespace or tuple(separators or usual) != usual:
         options["item_separator"], options["key_separator"] = map(_as_pattern, separators or usual)
     if strict_mode:
         options["additional_properties"] = False
-        changes.append("Objects are closed by additional_properties=False; arrays keep their items.")
+        changes.append(_CLOSED)
     if order.pop("any_order", False):
         options["property_order"] = "any"
-        changes.append("In any order, members are still required, and come once.")
+        changes.append(_ANY_ORDER)
     if order:
         raise TypeError(min(order))
-    return Migrated(JsonSchema(schema, **options), tuple(changes))
+    schema, spelled = _xgrammar_patterns(schema_text(schema))
+    return Migrated(JsonSchema(schema, **options), (*changes, *spelled))
 
 
-#: Of XGrammar's Lark: a regex, a name with hyphens, and what holds none.
-_XGRAMMAR_PIECES = re.compile(
-    rf"(?://|#)[^\n]*|{STRING}|(?P<regex>{REGEX})|<[^<>\s]*>|@[\w-]+|(?<![\w-])(?P<name>[A-Za-z_]\w*-[\w-]*)(?!>)"
-)
-
-#: What JavaScript spells otherwise than Python's `re`: escapes, and groups with names. Classes hold no names, and no
-#: anchors, which mean nothing to XGrammar.
-_ESCAPE = r"\\u\{(?P<code>[0-9a-fA-F]{1,6})\}|\\c(?P<control>[A-Za-z])|\\(?s:.)"
-_GROUP_NAME = re.compile(rf"(?P<other>{_ESCAPE}|\[(?:\\(?s:.)|[^\]\\])*\])|(?P<name>\(\?<(?=[A-Za-z_]))|[\^$]")
+#: Keywords of which XGrammar makes less than JSON Schema, or refuses them.
+_LESS = frozenset(
+    {"uniqueItems", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas", "dependencies",
+     "allOf", "oneOf", "not", "if", "format", "minProperties", "maxProperties", "multipleOf"}
+)  # fmt: skip
 
 
-def _python_escape(found: re.Match[str]) -> str:
-    if found["code"] is not None:
-        return rf"\U{int(found['code'], 16):08x}"
-    return found[0] if found["control"] is None else rf"\x{ord(found['control']) & 31:02x}"
+def _xgrammar_patterns(schema: Foreign) -> tuple[Foreign, tuple[str, ...]]:
+    """A schema with patterns as XGrammar means them, and what changes."""
+    schema, changes = whole_patterns(schema, _plain, names=True)
+    return schema, (*changes, *kept_to(schema, "XGrammar", _LESS))
 
 
-def _python_regex(regex: str) -> str:
-    named = _GROUP_NAME.sub(lambda found: found["other"] or ("(?P<" if found["name"] else ""), regex)
-    return re.sub(_ESCAPE, _python_escape, named)
+#: Of a regex: anchors within it, which mean nothing to XGrammar, and dots, which are all but a line feed.
+_XGRAMMAR_REGEX = re.compile(r"\[\^?(?:\\(?s:.)|[^\]\\])*\]|\\(?s:.)|(?P<anchor>(?<!\A)\^|\$(?!\Z))|(?P<dot>\.)")
+_SPACE = r"\s is all white space of Unicode, as in JavaScript; before 0.2.9 XGrammar had less."
+_CASE = "Without regard to case letters are equal as in JavaScript; XGrammar knows those of ASCII alone."
 
 
-def _plain_lark(text: str) -> str:
-    """XGrammar's Lark with regexes as Python's, and names without hyphens."""
-    taken = set(re.findall(r"\w+", text))
-    names: dict[str, str] = {}
+_ENDS = "Text with a suffix or a stop ends with it, and a lazy rule has a character; in XGrammar neither has to."
 
-    def piece(found: re.Match[str]) -> str:
-        if found["regex"] is not None:
-            return _python_regex(found[0])
-        if found["name"] is None:
-            return found[0]
-        if found[0] not in names:
-            name = found[0].replace("-", "_")
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            names[found[0]] = name
-        return names[found[0]]
 
-    return _XGRAMMAR_PIECES.sub(piece, text)
+def _javascript(pattern: str, flags: int) -> Migrated:
+    """The regex, and what changes."""
+    spelled = _plain(pattern, "." if flags & re.DOTALL else r"[^\n]")
+    changes = [_SPACE] * (r"\s" in pattern.lower()) + [_CASE] * bool(flags & re.IGNORECASE)
+    return Migrated(Regex(spelled, flags, "ecma"), tuple(changes))
+
+
+def _plain(pattern: str, dot: str = ".") -> str:
+    """A regex as JavaScript has it: without anchors within it, and with what its dots are."""
+    return _XGRAMMAR_REGEX.sub(lambda found: "" if found["anchor"] else dot if found["dot"] else found[0], pattern)
 
 
 def _xgrammar_lark(
@@ -134,20 +133,41 @@ def _xgrammar_lark(
     named = {} if named_grammars is None else named_grammars
     if not isinstance(named, Mapping):
         raise DefinitionError(f"named_grammars is {with_article(type(named))}", remedy="Use a dict, by name.")
-    held = {name: _plain_lark(each) if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
-    return lark_grammar(_plain_lark(text), _xgrammar_schema, held)
+    held = {name: each if isinstance(each, str) else Ebnf(str(each)) for name, each in named.items()}
+    found = lark_grammar(text, _xgrammar_schema, _javascript, held)
+    texts = [text, *(each for each in named.values() if isinstance(each, str))]
+    ends = any(re.search(r"\b(?:suffix|stop)\s*=|\blazy\b", each) for each in texts)
+    return Migrated(found.definition, (*found.changes, *([_ENDS] if ends else [])))
 
 
 def _xgrammar_regex(pattern: Foreign) -> Migrated:
     if not isinstance(pattern, str):
         raise DefinitionError(f"{with_article(type(pattern))} is no regex", remedy="Pass its text.")
-    changes = (r"\s is all white space of Unicode, as in JavaScript.",) if r"\s" in pattern.lower() else ()
-    return Migrated(Regex(pattern, re.DOTALL, "ecma"), changes)
+    return _javascript(pattern, re.DOTALL)
 
 
 def _xgrammar_tag(tag: object) -> Migrated:
     write = getattr(tag, "model_dump_json", None)
-    return Migrated(StructuralTag(write() if callable(write) else tag, whitespace="any"))
+    root: Foreign = loads(dumps(read_format(write() if callable(write) else tag)))
+    changes: dict[str, None] = {}
+    todo = [root]
+    while todo:
+        each = todo.pop()
+        todo += each if isinstance(each, list) else []
+        if not isinstance(each, dict):
+            continue
+        if "json_schema" in each:
+            schema, found = _xgrammar_patterns(each["json_schema"])
+            each["json_schema"] = loads(schema) if isinstance(schema, str) else schema
+            changes |= dict.fromkeys([ANY_ESCAPE, _CLOSED, *([_ANY_ORDER] if each.get("any_order") else []), *found])
+        elif each.get("type") == "regex" and isinstance(each.get("pattern"), str):
+            changes |= dict.fromkeys(_javascript(each["pattern"], re.DOTALL).changes)
+            each |= {"pattern": _plain(each["pattern"]), "dialect": "ecma", "flags": int(re.DOTALL)}
+        elif each.get("type") == "grammar":
+            changes |= dict.fromkeys(_xgrammar_ebnf(each.get("grammar")).changes)
+        todo += [value for name, value in each.items() if name != "json_schema"]
+    made = StructuralTag(root, whitespace="any", max_whitespace=None, escapes="any", additional_properties=False)
+    return Migrated(made, tuple(changes))
 
 
 _XGRAMMAR: dict[str, Callable[..., Migrated]] = {

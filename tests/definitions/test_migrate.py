@@ -251,7 +251,10 @@ def test_grammars_of_xgrammar_within_others() -> None:
     texts = ["".join(each) for n in range(6) for each in itertools.product('a1:"', repeat=n)]
     texts += ["ab:-12", "a : 1", "a :1"]
     for text, named in (
-        ("start: @pair", inner), ('start: @pair (":" @pair)*', inner), ('start: "a" @pair', inner), (lark, {}),
+        ("start: @pair", inner),
+        ('start: @pair (":" @pair)*', inner),
+        ('start: "a" @pair', inner),
+        (lark, {}),
     ):
         judged = by_xgrammar(xgrammar.Grammar.from_lark(text, named_grammars=named), texts)
         assert True in judged
@@ -648,3 +651,123 @@ def test_errors_say_where(definition: Callable[[], Definition], what: str, where
     assert what in caught.value.what
     assert where in caught.value.where
     assert caught.value.remedy
+
+
+# -- what is kept, and what is said to be changed ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("any_whitespace", [True, False])
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("separators", [None, (",", ":"), (", ", ": "), (";", "="), ("; ", "= "), ("|", ":")])
+@pytest.mark.parametrize("max_whitespace_cnt", [None, 1])
+def test_whitespace_of_xgrammar(
+    any_whitespace: bool, indent: int | None, separators: tuple[str, str] | None, max_whitespace_cnt: int | None
+) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    members = {"a": {"type": "array", "items": {"type": "integer"}}, "b": {"type": "null"}}
+    schema = {"type": "object", "properties": members}
+    options: dict[str, Any] = {
+        "any_whitespace": any_whitespace, "indent": indent, "separators": separators,
+        "max_whitespace_cnt": max_whitespace_cnt,
+    }  # fmt: skip
+    texts = [
+        f'{{{gap}"a"{colon}[{gap}1{comma}2{gap}]{comma}"b"{colon}null{gap}}}'
+        for gap in ("", " ", "  ", "\n  ") for comma in (",", ", ", ";", "; ", "|", ",\n")
+        for colon in (":", ": ", "=", "= ", " : ")
+    ]  # fmt: skip
+    texts += ['{\n  "a": [\n    1,\n    2\n  ],\n  "b": null\n}', '{\n  "a"=[\n    1; \n    2\n  ]; \n  "b"=null\n}']
+    judged = by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema), **options), texts)
+    assert accepted(migrate.from_xgrammar(schema, "json_schema", **options), texts) == judged
+
+
+def test_separators_that_begin_with_white_space_are_refused() -> None:
+    with pytest.raises(DefinitionError, match="where whitespace may stand anyway"):
+        migrate.from_xgrammar(PERSON, "json_schema", separators=(" , ", ":"))
+
+
+def by_outlines_core(schema: object, texts: list[str]) -> list[bool]:
+    json_schema = pytest.importorskip("outlines_core.json_schema")
+    regex = re.compile(json_schema.build_regex_from_schema(json.dumps(schema)))
+    return [regex.fullmatch(text) is not None for text in texts]
+
+
+@pytest.mark.parametrize("pattern", ["b", "(a|b)", "(a|b)c?", "a.c", "^b$", "b{2,}", r"[a-c]\d*", r"x\$"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_patterns_are_about_whole_strings(pattern: str, nested: bool) -> None:
+    """In XGrammar, outlines-core and lm-format-enforcer; JSON Schema looks for them."""
+    xgrammar = pytest.importorskip("xgrammar")
+    schema: dict[str, Any] = {"type": "string", "pattern": pattern}
+    texts = [f'"{text}"' for text in ("b", "abc", "a", "axc", "ac", "bb", "bbb", "c12", "1c", "x$", "x", "")]
+    if nested:
+        schema = {"type": "array", "items": {"$ref": "#/$defs/x"}, "minItems": 1, "$defs": {"x": schema}}
+        texts = [f"[{text}]" for text in texts]
+    by_engine = {
+        "xgrammar": (by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema)), texts),
+                     migrate.from_xgrammar(schema, "json_schema")),
+        "outlines": (by_outlines_core(schema, texts), migrate.from_outlines(JsonSchema(json.dumps(schema)))),
+        "lmfe": (None, migrate.from_lm_format_enforcer(schema)),
+    }  # fmt: skip
+    for engine, (judged, found) in by_engine.items():  # lm-format-enforcer's verdicts are XGrammar's
+        assert accepted(found, texts) == (judged or by_engine["xgrammar"][0]), engine
+        assert any("whole string" in change for change in found.changes), engine
+
+
+def test_patterns_with_anchors_within_them() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    texts = ['{"ab":1}', '{"b":1}', '{"cb":1}', '{"a":1}', '{"ac":1}', '{"bc":1}']
+    for schema in (
+        {"type": "object", "patternProperties": {"^a|b$": {"type": "integer"}, "(^a|b)c": {"type": "integer"}}},
+        {"type": "object", "propertyNames": {"type": "string", "pattern": "(^a|b$)c?"}},
+    ):
+        judged = by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema)), texts)
+        assert accepted(migrate.from_xgrammar(schema, "json_schema"), texts) == judged
+
+
+def test_schemas_and_regexes_within_structural_tags_of_xgrammar() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "b|c"}}, "required": ["a"]}
+    call = {"type": "tag", "begin": "<f>", "content": {"type": "json_schema", "json_schema": schema}, "end": "</f>"}
+    older = {"structures": [{"begin": "<f>", "schema": schema, "end": "</f>"}], "triggers": ["<f"]}
+    texts = [f"<f>{text}</f>" for text in (
+        '{"a":"b"}', '{ "a" : "c"}', '{"a":"abc"}', '{"a":"b","x":1}', '{"a":' + " " * 40 + '"b"}', "{}",
+    )]  # fmt: skip
+    for tag in ({"type": "triggered_tags", "triggers": ["<f"], "tags": [call]}, older, call):
+        whole = {"type": "structural_tag", "format": tag} if "type" in tag else tag
+        found = migrate.from_xgrammar(whole, "structural_tag")
+        judge = {"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<f"], "tags": [call]}}
+        judged = by_xgrammar(xgrammar.Grammar.from_structural_tag(judge), texts)
+        assert accepted(found, texts) == judged == [True, True, False, False, True, False]
+        assert len(found.changes) == 3
+        assert "additional_properties=False" in " ".join(found.changes)
+    strings = {"type": "json_schema", "json_schema": {"type": "string"}}
+    regex = {"type": "regex", "pattern": r"(^a|b$).\d\w"}
+    whole = {"type": "structural_tag", "format": {"type": "sequence", "elements": [regex, strings]}}
+    both = itertools.product(("a\n1x", "b11_", "a.٣x", "a.1é"), ("é", r"\u00e9", r"\/", "\t"))
+    texts = [f'{text}"{string}"' for text, string in both]
+    judged = by_xgrammar(xgrammar.Grammar.from_structural_tag(whole), texts)
+    assert accepted(migrate.from_xgrammar(whole), texts) == judged
+    plain = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
+    assert migrate.from_xgrammar(plain).changes == ()
+    ahead = {"type": "structural_tag", "format": {"type": "grammar", "grammar": 'root ::= "a" (= "b")'}}
+    assert "Look-ahead" in migrate.from_xgrammar(ahead).changes[0]
+
+
+@pytest.mark.parametrize(
+    ("schema", "named"),
+    [
+        ({"type": "array", "uniqueItems": True}, "uniqueItems"), ({"not": {"type": "null"}}, "not"),
+        ({"$ref": "#/$defs/n", "minimum": 3, "$defs": {"n": {"type": "integer"}}}, "minimum"),
+        ({"minLength": 3}, "minLength"), ({"type": "string", "enum": ["a", 1]}, "type"),
+        ({"type": "array", "items": {"oneOf": [{"type": "null"}, {"const": 1}]}}, "oneOf"),
+        ({"type": "string", "enum": ["a", "b"], "title": "t"}, ""), ({"type": "integer"}, ""),
+        ({"type": "object", "properties": {"not": {"type": "null"}, "minimum": {"const": {"oneOf": 1}}}}, ""),
+        ({"anyOf": [{"type": "null"}, {"type": ["integer", "null"], "const": None}]}, ""),
+    ],
+)  # fmt: skip
+def test_keywords_that_engines_make_less_of_are_named(schema: Any, named: str) -> None:
+    for found in (
+        migrate.from_xgrammar(schema, "json_schema"), migrate.from_lm_format_enforcer(schema),
+        migrate.from_outlines(JsonSchema(json.dumps(schema))),
+    ):  # fmt: skip
+        said = [change for change in found.changes if change.startswith("JSON Schema is kept to")]
+        assert [each.rpartition(": ")[2] for each in said] == ([f"{named}."] if named else [])

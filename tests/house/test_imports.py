@@ -127,7 +127,7 @@ ROOMS = {
         " compiler.json_schema.normal_form compiler.json_schema.strings compiler.patterns definitions"
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
-    "migrate": "compiler.json_schema.read definitions",
+    "migrate": "compiler.json_schema.read compiler.patterns definitions",
     "doctor": "cache",
     "cli": (
         "api cache certificates compiler.grammar.load definitions doctor explanations index_store pages runtime.core"

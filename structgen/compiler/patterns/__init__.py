@@ -4,6 +4,6 @@ Comes in: a pattern and its flags. Goes out: an `Nfa` or the `Tables` of a `Dfa`
 intersection and complement.
 
 Read `syntax` (the tree), `reader`, `parser`, `ecma` and `rust` (one reader and its dialects, which `dialects`
-chooses among), `lower` (the tree as an
+chooses among), `respelled` (one dialect in the spelling of another), `lower` (the tree as an
 automaton), `look_arounds`, and `compiler`, which leads a `Regex` through all of them.
 """

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, reduce
 
 from ....budget import Budget, Meter
 from ...automata.dfa import Dfa, intersect
 from ...patterns.lower import language
 from ...patterns.parser import parse
-from .idn_labels import u_label
+from .idn_labels import bidi_labels, u_label
 
 #: RFC 1035, 2.3.4, in characters: 255 octets with the length octets of the first label and of the root.
 HOSTNAME_LENGTH = 253
@@ -45,8 +45,11 @@ def _built(name: str) -> Dfa:
     """Once for the process, under a budget of its own, so that it does not depend on who asks first."""
     meter = Meter(Budget())
     if name == _IDN_HOSTNAME:
-        labels, lengths = (language(parse(_labels(label)), meter, count=False) for label in (_idn_label(), _SHORT))
-        return intersect(labels, lengths, meter)
+        together = "|".join(map(_labels, bidi_labels(_DOTS)))
+        patterns = _labels(_idn_label()), _labels(_SHORT), together
+        return reduce(
+            lambda a, b: intersect(a, b, meter), [language(parse(each), meter, count=False) for each in patterns]
+        )
     return language(parse(_PATTERNS[name]), meter, count=False)
 
 
@@ -164,8 +167,8 @@ _U_LABEL = f"[a-z0-9{_U_LETTERS}]{{1,11}}"
 # RFC 5890, 2.3.2.3: up to four labels, each a U-label or of ASCII; the four dots of IDNA2003 between them. Narrower
 # than the RFC in the number of labels, which together with at most 62 octets for each bounds the total length; and in
 # no labels with ``--`` in third place, A-labels (``xn--``) among them, since no automaton can tell those that decode.
-# No dot at the end. Labels, and how long they may be, are an automaton each, which are intersected: eleven characters
-# fit into a label as they do in `_U_LABEL`.
+# No dot at the end. Labels, how long they may be, and which may stand together are an automaton each, which are
+# intersected: eleven characters fit into a label as they do in `_U_LABEL`.
 _IDN_HOSTNAME = "idn-hostname"
 _ALNUM, _LDH, _DOTS = "[A-Za-z0-9]", "[A-Za-z0-9-]", ".\u3002\uff0e\uff61"
 _LONGER = f"{_LDH}(?:{_ALNUM}{_LDH}|-{_ALNUM}){_LDH}{{0,57}}{_ALNUM}"

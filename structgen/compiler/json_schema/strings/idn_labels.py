@@ -6,7 +6,8 @@ The properties of characters are those that Python's `unicodedata` has, by which
   marks of a class other than 0 come one at a time; marks that something can be composed with are left out, but for
   those of scripts from Hebrew on, which stand behind characters that nothing is composed with.
 - *Bidi.* A label is written from left to right, or it begins with a letter that is not, and has no others that are;
-  then its digits are of one kind (RFC 5893, 2). Hyphens stand within, and alone.
+  then its digits are of one kind (RFC 5893, 2). Hyphens stand within, and alone. `bidi_labels` has what the rule says
+  of the labels beside such a one.
 - *Context.* Joiners behind a virama, the Catalan dot, the keraia, geresh and gershayim, Arabic digits (RFC 5892,
   appendix A). Joiners by the types of what they join, and the Katakana dot, are left out.
 """
@@ -64,6 +65,20 @@ def u_label() -> str:
     mixed = (bases & of_rtl) | rtl
     others = [label(rtl, mixed, behind & of_rtl, each, "", _CONTEXT_OF_HEBREW) for each in (_EUROPEAN, _ARABIC)]
     return "|".join((ltr, *others))
+
+
+def bidi_labels(dots: str) -> tuple[str, str]:
+    """Patterns of labels as far as they may stand together: without letters from right to left, and beside such.
+
+    Beside such each keeps to the Bidi Rule itself (RFC 5893, 2): it begins with a letter of its direction, and one
+    from left to right ends with such a letter or a European digit, and marks.
+    """
+    classes: dict[str, set[str]] = {}
+    for char in map(chr, (*range(0x80), *_SCRIPTS)):
+        classes.setdefault(unicodedata.bidirectional(char), set()).add(char)
+    rtl, marks = _ranges(classes["R"] | classes["AL"]), _ranges(classes["NSM"])
+    letters = f"{_ranges(classes['L'])}{_EAST_ASIAN}"
+    return f"[^{dots}{rtl}]+", f"[{rtl}][^{dots}]*|[{letters}](?:[^{dots}]*[{letters}{_EUROPEAN}])?[{marks}]*"
 
 
 class _Units:
