@@ -31,7 +31,7 @@ def tool_calls(
     tokenizer: Foreign = None,
     tool_choice: object = "auto",
     parallel: bool = True,
-    reasoning: Reasoning = True,
+    reasoning: Reasoning | None = None,
     **options: Foreign,
 ) -> StructuralTag:
     """The replies that a request with tools asks for, as a definition.
@@ -52,8 +52,10 @@ def tool_calls(
     parallel:
         Whether a reply may hold more than one call.
     reasoning:
-        Whether a section of reasoning comes first. Its opening tag may be in the prompt or in the reply. ``"auto"``
-        leaves that to the model. Of no effect on styles without.
+        Whether a section of reasoning comes first. True: it does; its opening tag may be in the prompt or in the
+        reply. False: none does. ``"auto"``: a whole section, or none. None: as the models of the style do, which its
+        `thinks` says; optional reasoning may also have been opened by the prompt, unless a call is required. Of no
+        effect on styles without.
     options:
         Those of `StructuralTag`.
 
@@ -97,7 +99,7 @@ def tool_call_format(
     tokenizer: Foreign = None,
     tool_choice: object = "auto",
     parallel: bool = True,
-    reasoning: Reasoning = True,
+    reasoning: Reasoning | None = None,
 ) -> Format:
     """The format that `tool_calls` makes a `StructuralTag` of; its parameters and errors are the same."""
     return _reply(tools, style, tokenizer, tool_choice, parallel, reasoning).format()
@@ -105,17 +107,19 @@ def tool_call_format(
 
 def _reply(
     tools: object, style: str | ToolStyle, tokenizer: Foreign, tool_choice: object, parallel: bool,
-    reasoning: Reasoning,
+    reasoning: Reasoning | None,
 ) -> _Reply:  # fmt: skip
     """What a request asks for; see `tool_calls`."""
     if style == "auto":
         style = detect_tool_style(tokenizer)
     if not isinstance(parallel, bool):
         raise DefinitionError(f"parallel is true or false, got {parallel!r}", where="parallel", remedy="Use a bool.")
-    if not isinstance(reasoning, bool) and reasoning != "auto":
-        what = f'reasoning is true, false or "auto", got {reasoning!r}'
+    if reasoning is not None and not isinstance(reasoning, bool) and reasoning != "auto":
+        what = f'reasoning is true, false, "auto" or None, got {reasoning!r}'
         raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
     found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
+    if reasoning is None and found.thinks != "optional":
+        reasoning = found.thinks == "always"
     return _Reply(found, choice, parallel, reasoning)
 
 
@@ -126,7 +130,7 @@ class _Reply:
     style: ToolStyle
     choice: ToolChoice
     parallel: bool
-    reasoning: Reasoning
+    reasoning: Reasoning | None
 
     def format(self) -> Format:
         """The format of all replies."""
@@ -148,7 +152,7 @@ class _Reply:
         style, mode = self.style, self.choice.mode
         assert style.response is not None
         begin, end = style.response
-        opened = style.response_opened and not self.reasoning
+        opened = style.response_opened and self.reasoning is False
         text = _tag("" if opened else begin, _any_text(style.excludes), end)
         calls = self._required()
         if style.calls_alone:
@@ -161,7 +165,7 @@ class _Reply:
         """Messages and calls in any order. A reply that may call once ends with the call."""
         style, mode = self.style, self.choice.mode
         begins = style.messages if mode in ("none", "auto") else style.messages[:-1]
-        begins = begins if self.reasoning else begins[1:]
+        begins = begins[1:] if self.reasoning is False else begins
         texts = ((begin, REASONING if begin == style.messages[0] else CONTENT) for begin in begins)
         ends = list(style.message_ends)
         messages = [_tag(begin, _any_text(style.excludes, label), ends) for begin, label in texts]
@@ -188,16 +192,19 @@ class _Reply:
         if style.reasoning is None:
             return []
         begin, end = style.reasoning
-        if not self.reasoning:
+        if self.reasoning is False:
             return _optional(style.no_reasoning)
-        text = _any_text((*style.excludes, *style.reasoning_excludes), REASONING)
-        if self.reasoning == "auto":
-            whole = _sequence([_tag(begin, text, end), *_const(style.reasoning_suffix)])
-            skipped = _const(style.reasoning_skipped)
-            return [{"type": "optional", "content": _one_of([whole, *skipped]) if skipped else whole}]
+        excludes, suffix = (*style.excludes, *style.reasoning_excludes), _const(style.reasoning_suffix)
+        text = _any_text(excludes, REASONING)
+        if self.reasoning is not True:
+            ways = [_sequence([_tag(begin, text, end), *suffix]), *_const(style.reasoning_skipped)]
+            if self.reasoning is None and not style.reasoning_opened and self.choice.mode in ("none", "auto"):
+                # What has no opening tag may be text as well, so it holds no trigger: no call goes unchecked.
+                ways.append(_sequence([_tag("", _any_text((*excludes, style.trigger), REASONING), end), *suffix]))
+            return [{"type": "optional", "content": _one_of(ways) if len(ways) > 1 else ways[0]}]
         if style.reasoning_opened:
-            return [_tag(begin, text, end), *_const(style.reasoning_suffix)]
-        return [*_optional(begin), _tag("", text, end), *_const(style.reasoning_suffix)]
+            return [_tag(begin, text, end), *suffix]
+        return [*_optional(begin), _tag("", text, end), *suffix]
 
     def _text(self) -> list[Format]:
         """Text with calls in it, or the calls that there must be."""

@@ -50,6 +50,9 @@ class ToolStyle:
         What stands before the first call where the reply must begin with it.
     reasoning:
         What stands before and after the reasoning; None for models without.
+    thinks:
+        Whether the models of the style reason first: ``"never"``, ``"always"`` or ``"optional"``. The default of
+        ``reasoning`` in `tool_calls` follows from it.
     reasoning_suffix:
         What stands between reasoning and the rest.
     reasoning_opened:
@@ -94,6 +97,7 @@ class ToolStyle:
     trigger: str = ""
     lead: str = ""
     reasoning: tuple[str, str] | None = ("<think>", "</think>")
+    thinks: str = "optional"
     reasoning_suffix: str = ""
     reasoning_opened: bool = False
     no_reasoning: str = ""
@@ -123,6 +127,13 @@ class ToolStyle:
                 f"the arguments of the tool style {self.name!r} are written as {self.arguments!r}",
                 remedy=f"Use one of {', '.join(NOTATIONS)}.",
             )
+        if self.thinks not in ("never", "always", "optional"):
+            raise DefinitionError(
+                f"the models of the tool style {self.name!r} think {self.thinks!r}",
+                remedy='Use "never", "always" or "optional".',
+            )
+        if self.reasoning is None and not self.messages:
+            object.__setattr__(self, "thinks", "never")
         if not self.trigger:
             first = self.section[0] if self.section else self.calls[0]
             object.__setattr__(self, "trigger", PARTS.split(first)[0])

@@ -47,12 +47,13 @@ SHIPPED = (
             calls=("<tool_call>\n<function=$name>\n$arguments$(\n)</function>\n</tool_call>",),
             arguments="qwen_xml",
             reasoning_suffix="\n\n",
+            thinks=thinks,
             template=("<tool_call>\n<function=", *template),
             models=models,
         )
-        for name, template, models in (
-            ("qwen_3_coder", (), "Qwen3-Coder, Qwen3-Coder-Next"),
-            ("qwen_3_5", ("</think>",), "Qwen3.5, Qwen3.6"),
+        for name, thinks, template, models in (
+            ("qwen_3_coder", "never", (), "Qwen3-Coder, Qwen3-Coder-Next"),
+            ("qwen_3_5", "optional", ("</think>",), "Qwen3.5, Qwen3.6"),
         )
     ),
     ToolStyle(
@@ -146,6 +147,7 @@ SHIPPED = (
         trigger="<minimax:tool_call>",
         lead="\n",
         reasoning_suffix="\n\n",
+        thinks="always",
         no_reasoning="\n</think>\n\n",
         template=("<minimax:tool_call>", "<invoke name="),
         models="MiniMax-M2, M2.5, M2.7",

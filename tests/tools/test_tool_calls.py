@@ -157,7 +157,7 @@ def test_without_tools_a_reply_is_text(style: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"parallel": 1}, {"parallel": None}, {"reasoning": "yes"}, {"reasoning": 1}, {"reasoning": None}],
+    [{"parallel": 1}, {"parallel": None}, {"reasoning": "yes"}, {"reasoning": 1}, {"reasoning": "never"}],
     ids=repr,
 )
 def test_what_is_no_option_is_refused(options: Any) -> None:
