@@ -40,7 +40,9 @@ def test_a_wrong_call_as_the_first_tokens_is_refused(style: str, choice: str) ->
     right, wrong = (call(described, name) for name in ("now", "never"))
     opened = described.reasoning[1] + described.reasoning_suffix if described.thinks == "always" else ""  # type: ignore[index]
     assert judge.match((opened + right).encode()).accepted, right
-    assert judge.match((opened + wrong).encode()).consumed <= len((opened + wrong[: wrong.index("never") + 2]).encode())
+    assert judge.match((opened + wrong).encode()).consumed <= len(
+        (opened + wrong[: wrong.index("never") + 2]).encode()
+    )
 
 
 def reasoned(style: ToolStyle, whole: bool) -> str:
@@ -63,7 +65,11 @@ def test_reasoning_is_what_the_models_do(style: str) -> None:
         assert required.match((text + right).encode()).accepted == thinks_first
     for said in (True, "auto"):  # whoever asks for reasoning gets it
         asked: Any = said
-        assert index(style, reasoning=asked).match((reasoned(described, True) + call(described, "now")).encode()).accepted
+        assert (
+            index(style, reasoning=asked)
+            .match((reasoned(described, True) + call(described, "now")).encode())
+            .accepted
+        )
 
 
 @pytest.mark.parametrize("style", sorted({case["style"] for case in TURNS_OF_TEMPLATES} - {"kimi_k3"}))
@@ -79,5 +85,3 @@ def test_a_style_thinks_in_one_of_three_ways() -> None:
     with pytest.raises(sg.errors.DefinitionError, match="think 'sometimes'"):
         ToolStyle("x", calls=("<c>$name $arguments",), thinks="sometimes")
     assert ToolStyle("x", calls=("<c>$name $arguments",), reasoning=None, thinks="always").thinks == "never"
-
-
