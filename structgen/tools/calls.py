@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ..definitions import StructuralTag
 from ..definitions.json_text import dumps
-from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
+from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, NULL_CONTENT, REASONING
 from ..definitions.values import format_of
 from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from ..system.types import Foreign
@@ -136,7 +136,8 @@ class _Reply:
         """The format of all replies."""
         if self.style.messages:
             return self.messages()
-        return self.sections() if self.style.response else self.text()
+        reply = self.sections() if self.style.response else self.text()
+        return {"type": "sequence", "elements": [reply], "label": NULL_CONTENT} if self.style.null_content else reply
 
     def text(self) -> Format:
         """Reasoning, then text with calls in it."""
@@ -245,8 +246,10 @@ class _Reply:
     def _calls(self) -> Iterator[Format]:
         """A tag for each way to write a call of each tool."""
         for tool in self.choice.tools:
+            prefix = self.style.id_prefix.replace("$name", tool.name)
+            label = f"{ID}:{prefix}" if prefix else ID
             formats: dict[str, Format] = {
-                "id": {"type": "regex", "pattern": self.style.id, "label": ID}, "arguments": self._arguments(tool),
+                "id": {"type": "regex", "pattern": self.style.id, "label": label}, "arguments": self._arguments(tool),
             }  # fmt: skip
             for call in self.style.calls:
                 begin, content, end = _parts(call.replace("$name", tool.name), formats)

@@ -40,6 +40,8 @@ class ToolStyle:
         What no string in the arguments holds.
     id:
         The pattern of an ``$id``.
+    id_prefix:
+        What messages have before it, with ``$name`` in its place.
     section:
         What stands before and after a run of calls.
     separator:
@@ -81,6 +83,8 @@ class ToolStyle:
         What messages begin with: the one for reasoning, then the others.
     message_ends:
         What a message ends with, any of them.
+    null_content:
+        Whether chat templates ask for null, and no empty text, as the content of a message that has none.
     template:
         Strings that chat templates of these models hold, all of them.
     models:
@@ -92,6 +96,7 @@ class ToolStyle:
     arguments: str = "json"
     argument_excludes: tuple[str, ...] = ()
     id: str = r"\d+"
+    id_prefix: str = ""
     section: tuple[str, str] | None = None
     separator: str = ""
     trigger: str = ""
@@ -112,6 +117,7 @@ class ToolStyle:
     end: str = ""
     messages: tuple[str, ...] = ()
     message_ends: tuple[str, ...] = ()
+    null_content: bool = False
     template: tuple[str, ...] = ()
     models: str = ""
 

@@ -70,6 +70,7 @@ SHIPPED = (
     ToolStyle(
         "kimi",
         calls=("<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",),
+        id_prefix="functions.$name:",
         section=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
         excludes=("<think>", "</think>", "<|tool_call_begin|>"),
         template=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
@@ -94,6 +95,7 @@ SHIPPED = (
         calls=("<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>",),
         section=_DEEPSEEK,
         separator="\n",
+        null_content=True,
         template=(_DEEPSEEK[0], "```json"),
         models="DeepSeek-V3, R1, R1-0528",
     ),
