@@ -75,7 +75,11 @@ class Compiled:
             layout = {"whitespace": "any", "max_whitespace": None, "escapes": "any"}
             schema = self._definition.schema(inner.value, **{**options, **layout})
             self._meter.begin_again()
-            machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
+            try:
+                machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
+            except DefinitionError:  # of a lenient definition, else it would not have been compiled
+                schema = self._definition.schema({"type": "object"}, **{**options, **layout})
+                machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
             self._schemas[name] = machine
         return machine
 

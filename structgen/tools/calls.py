@@ -260,7 +260,8 @@ class _Reply:
             return _located(tool)
         style = "" if self.style.arguments == "json" else self.style.arguments
         schema: Format = {"type": "json_schema", "json_schema": tool.parameters, "label": ARGUMENTS}
-        return _with(schema, style=style, excludes=list(self.style.argument_excludes))
+        closed = {"additional_properties": False} if tool.strict else {}
+        return _with(schema, style=style, excludes=list(self.style.argument_excludes), options=closed)
 
 
 def _located(tool: Tool) -> Format:
