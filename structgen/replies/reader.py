@@ -67,6 +67,7 @@ class ToolCallReader:
         self._place = self._compiled.spans.start
         self._parts: list[OpenPart] = []  # that are open, the innermost last
         self._call: Call | None = None  # that is open
+        self._id_before = ""  # of the call that comes next
         self._calls: list[Call] = []
         self._texts: dict[str, list[str]] = {CONTENT: [], REASONING: []}
         self._closed = False
@@ -207,8 +208,13 @@ class ToolCallReader:
         if name in (CONTENT, REASONING):
             self._texts[name].append(text)
             return [ReplyEvent("content" if name == CONTENT else "reasoning", text)]
-        if call is not None and is_id(name):
-            call.written_id = (call.written_id or name[len(ID) + 1 :]) + text
+        if is_id(name):
+            written = self._id_before if call is None else call.written_id
+            written = (written or name[len(ID) + 1 :]) + text
+            if call is None:
+                self._id_before = written
+            else:
+                call.written_id = written
         if call is not None and name in (ARGUMENTS, GEMMA):
             return call.said(call.arguments.feed(text))
         return []
@@ -216,8 +222,9 @@ class ToolCallReader:
     def _began(self, label: Label) -> list[ReplyEvent]:
         if label.name.startswith(CALL):
             name = label.name.removeprefix(CALL)
-            made_up = None if self._compiled.writes_id(name) else self._new_id()
-            self._call = Call(len(self._calls), name, made_up, self._compiled.arguments(name))
+            is_written = self._id_before or self._compiled.writes_id(name)
+            self._call = Call(len(self._calls), name, None if is_written else self._new_id(), self._compiled.arguments(name))
+            self._call.written_id, self._id_before = self._id_before, ""
         elif label.name in (ARGUMENTS, GEMMA) and self._call is not None:
             return self._call.begin()
         return []

@@ -244,16 +244,24 @@ class _Reply:
         return _separated(calls, self.style.separator, at_least_one=True, stop_after_first=once)
 
     def _calls(self) -> Iterator[Format]:
-        """A tag for each way to write a call of each tool."""
+        """A tag for each way to write a call of each tool; one for all of them where the id comes before the name."""
+        for call in self.style.calls:
+            before, _, rest = call.partition("$id")
+            if "$name" in rest:
+                named = _one_of([*self._named(rest)])
+                yield _tag(before, _sequence([self._id(ID), named]), "")
+            else:
+                yield from self._named(call)
+
+    def _named(self, call: str) -> Iterator[Format]:
         for tool in self.choice.tools:
             prefix = self.style.id_prefix.replace("$name", tool.name)
-            label = f"{ID}:{prefix}" if prefix else ID
-            formats: dict[str, Format] = {
-                "id": {"type": "regex", "pattern": self.style.id, "label": label}, "arguments": self._arguments(tool),
-            }  # fmt: skip
-            for call in self.style.calls:
-                begin, content, end = _parts(call.replace("$name", tool.name), formats)
-                yield {**_tag(begin, _sequence(content), end), "label": f"{CALL}{tool.name}"}
+            formats = {"id": self._id(f"{ID}:{prefix}" if prefix else ID), "arguments": self._arguments(tool)}
+            begin, content, end = _parts(call.replace("$name", tool.name), formats)
+            yield {**_tag(begin, _sequence(content), end), "label": f"{CALL}{tool.name}"}
+
+    def _id(self, label: str) -> Format:
+        return {"type": "regex", "pattern": self.style.id, "label": label}
 
     def _arguments(self, tool: Tool) -> Format:
         if self.style.arguments == "gemma":
