@@ -223,7 +223,9 @@ class ToolCallReader:
         if label.name.startswith(CALL):
             name = label.name.removeprefix(CALL)
             is_written = self._id_before or self._compiled.writes_id(name)
-            self._call = Call(len(self._calls), name, None if is_written else self._new_id(), self._compiled.arguments(name))
+            self._call = Call(
+                len(self._calls), name, None if is_written else self._new_id(), self._compiled.arguments(name)
+            )
             self._call.written_id, self._id_before = self._id_before, ""
         elif label.name in (ARGUMENTS, GEMMA) and self._call is not None:
             return self._call.begin()

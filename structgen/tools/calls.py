@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..definitions import StructuralTag
+from ..definitions.gemma import gemma_format
 from ..definitions.json_text import dumps
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, NULL_CONTENT, REASONING
 from ..definitions.values import format_of
 from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from ..system.types import Foreign
-from .gemma import gemma_arguments
 from .style import PARTS, ToolStyle
 from .styles import detect_tool_style, tool_style
 from .tools import Tool, ToolChoice, read_choice, read_tools
@@ -274,7 +274,7 @@ class _Reply:
 
 def _located(tool: Tool) -> Format:
     try:
-        return {**gemma_arguments(tool.parameters), "label": GEMMA}
+        return {**gemma_format(tool.parameters, alphabetical=True), "label": GEMMA}
     except (DefinitionError, BudgetExceededError) as error:
         raise error.within(tool.where) from error
 

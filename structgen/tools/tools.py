@@ -101,7 +101,7 @@ def _of_objects(schema: Schema) -> Schema:
 
 
 def _read(tool: object) -> tuple[str, str, object, bool]:
-    """A tool's name, where in it the schema of its arguments stands, what that is made of, and whether it is strict."""
+    """A tool's name, the place and the source of the schema of its arguments, and whether it is strict."""
     if not isinstance(tool, Mapping):
         return _from_python(tool)
     function = tool.get("function", tool)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ....definitions.json_text import dumps, loads
-from ....errors import DefinitionError, EmptyLanguageError
+from ....errors import DefinitionError, EmptyLanguageError, UnsupportedError
 
 Read = TypeVar("Read")
 
@@ -35,7 +35,7 @@ def read_leniently(text: str, read: Callable[[str], Read]) -> tuple[Read, list[s
     while True:
         try:
             return read(text), notes
-        except EmptyLanguageError:
+        except (EmptyLanguageError, UnsupportedError):  # which are well formed
             raise
         except DefinitionError as error:
             mended = _mended(loads(text), error.where) if len(notes) < _MOST_REPAIRS else None
