@@ -40,8 +40,8 @@ def tool_calls(
     ----------
     tools:
         A list of tools: dicts in OpenAI's shape, ``{"type": "function", "function": {"name": ..., "parameters": ...,
-        "strict": ...}}``, nested or flat; Python functions; Pydantic models. One without parameters, or with
-        ``"strict": False``, takes any arguments.
+        "strict": ...}}``, nested or flat; Python functions; Pydantic models. Arguments are an object: any for one
+        without parameters, or with ``"strict": False``; a closed one with ``"strict": True``.
     style:
         How the model writes calls: a name (`tool_styles`), a `ToolStyle`, or ``"auto"``, by the chat template.
     tokenizer:
@@ -57,7 +57,8 @@ def tool_calls(
         `thinks` says; optional reasoning may also have been opened by the prompt, unless a call is required. Of no
         effect on styles without.
     options:
-        Those of `StructuralTag`.
+        Those of `StructuralTag`. With ``lenient=True`` malformed parameters are relaxed, and `Index.relaxations`
+        names the tool.
 
     Raises
     ------
@@ -67,7 +68,8 @@ def tool_calls(
     UnsupportedError
         For schemas that the style's notation of arguments cannot honour.
     """
-    reply = _reply(tools, style, tokenizer, tool_choice, parallel, reasoning)
+    lenient = options.get("lenient") is True
+    reply = _reply(tools, style, tokenizer, tool_choice, parallel, reasoning, lenient=lenient)
     called = reply.choice.tools
     places = {f"{CALL}{tool.name}": tool.where for tool in called}
     try:
@@ -107,7 +109,7 @@ def tool_call_format(
 
 def _reply(
     tools: object, style: str | ToolStyle, tokenizer: Foreign, tool_choice: object, parallel: bool,
-    reasoning: Reasoning | None,
+    reasoning: Reasoning | None, *, lenient: bool = False,
 ) -> _Reply:  # fmt: skip
     """What a request asks for; see `tool_calls`."""
     if style == "auto":
@@ -117,7 +119,7 @@ def _reply(
     if reasoning is not None and not isinstance(reasoning, bool) and reasoning != "auto":
         what = f'reasoning is true, false, "auto" or None, got {reasoning!r}'
         raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
-    found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
+    found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools, lenient=lenient))
     if reasoning is None and found.thinks != "optional":
         reasoning = found.thinks == "always"
     return _Reply(found, choice, parallel, reasoning)

@@ -47,10 +47,10 @@ class ToolChoice:
     tools: tuple[Tool, ...]
 
 
-def read_tools(tools: object) -> tuple[Tool, ...]:
+def read_tools(tools: object, *, lenient: bool = False) -> tuple[Tool, ...]:
     """The tools of a request, in their order; see `tool_calls` for what each may be.
 
-    Raises `DefinitionError`, with the tool's place in the list.
+    Where it is ``lenient``, parameters that are no schema stand in one that is relaxed when it is compiled. Raises `DefinitionError`, with the tool's place in the list.
     """
     if tools is None:
         return ()
@@ -66,9 +66,12 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
             raise error.within(f"tools[{i}]") from error
         where = f"{name!r}: tools[{i}]{place}"
         try:
-            tool = Tool(name, _of_objects(read_schema(source)), where, strict)
+            schema = read_schema(source)
         except DefinitionError as error:
-            raise error.within(where) from error
+            if not lenient or not isinstance(source, str | int | float | list):
+                raise error.within(where) from error
+            schema = {"type": "object", "properties": source}
+        tool = Tool(name, _of_objects(schema), where, strict)
         if tool.name in found:
             what = f"two tools have the name {tool.name!r}"
             raise DefinitionError(what, where=f"tools[{i}]", remedy="Rename one of them.")

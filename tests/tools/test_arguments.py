@@ -104,6 +104,8 @@ MALFORMED: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, [{"a": 3}], [[]]),
     ({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}, [{"a": "("}], [{"a": 3}]),
     ({"type": "object", "properties": None, "allOf": None}, [{}, {"a": 1}], [3]),
+    ([1], [{}, {"a": 1}], [3]),
+    ("{", [{}, {"a": 1}], [3]),
     ({"type": "string"}, [{}, {"a": 1}], ["s", 3]),
     ({"type": "list"}, [{}, {"a": 1}], [[], 3]),
     (False, [{}], [3]),
