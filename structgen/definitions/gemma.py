@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..errors import UnsupportedError
+from ..system.types import Foreign
 from .json_text import dumps, loads
 from .schema_sources import Schema
 
@@ -99,7 +100,7 @@ class _Schemas:
                     raise _unsupported(f"this {key!r}", where)
                 return _one_of([self.format(one, f"{where}/{key}/{i}", above) for i, one in enumerate(each)])
         kinds = said.pop("type", "object" if "properties" in said else None)
-        listed = kinds if isinstance(kinds, list) else [kinds]
+        listed: list[Foreign] = kinds if isinstance(kinds, list) else [kinds]
         known = frozenset[str]().union(*(_KEYWORDS.get(kind, ()) for kind in listed if isinstance(kind, str)))
         if not listed or not all(isinstance(kind, str) and kind in _KEYWORDS for kind in listed):
             raise _unsupported("a value of any kind", where)

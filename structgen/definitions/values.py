@@ -265,8 +265,8 @@ class JsonSchema(Composable):
         ``"unevaluated"`` lets objects have what any of the branches that they satisfy lists, as
         ``unevaluatedProperties: false`` does.
     lenient:
-        Approximate what cannot be honoured exactly, leave out what is malformed, instead of refusing it, and list that
-        in `Index.relaxations`.
+        Approximate what cannot be honoured exactly, and leave out what is malformed, instead of refusing it, and list
+        that in `Index.relaxations`.
     style:
         ``"json"``, or the tags of a tool-call format in which an object's members are written, one after the other:
         ``"qwen_xml"`` (``<parameter=name>value</parameter>``), ``"minimax_xml"``, ``"minimax_m3_xml"``,

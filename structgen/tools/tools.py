@@ -50,7 +50,9 @@ class ToolChoice:
 def read_tools(tools: object, *, lenient: bool = False) -> tuple[Tool, ...]:
     """The tools of a request, in their order; see `tool_calls` for what each may be.
 
-    Where it is ``lenient``, parameters that are no schema stand in one that is relaxed when it is compiled. Raises `DefinitionError`, with the tool's place in the list.
+    Where it is ``lenient``, parameters that are no schema stand in one that is relaxed when it is compiled.
+
+    Raises `DefinitionError`, with the tool's place in the list.
     """
     if tools is None:
         return ()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from judges.tool_replies import TOOLS, TURNS_OF_TEMPLATES
+from judges.tool_replies import TOOLS, TURNS_OF_TEMPLATES, call
 
 import structgen as sg
 from structgen.tools import ToolStyle, tool_styles
-from structgen.tools.style import PARTS
 
 VOCABULARY = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
 STYLES = {style.name: style for style in tool_styles()}
@@ -21,15 +20,6 @@ THINKS = {
 
 def index(style: str, **options: Any) -> sg.Index:
     return sg.compile(sg.tool_calls(TOOLS, style, **options), VOCABULARY, eager=False, base_rows=False)
-
-
-def call(style: ToolStyle, name: str) -> str:
-    """A call of a tool, in its section, as the style writes it."""
-    parts = {"name": name, "arguments": {"json": "{}", "gemma": "{}"}.get(style.arguments, ""), "id": "123456789"}
-    begin, end = style.section or ("", "")
-    before = "".join(style.response) if style.response and not style.calls_alone else style.lead
-    written = before + begin + style.calls[0] + end + style.end
-    return PARTS.sub(lambda found: parts[found[1]] if found[1] else found[2], written)
 
 
 @pytest.mark.parametrize("style", STYLES)

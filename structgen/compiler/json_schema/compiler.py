@@ -20,7 +20,7 @@ from .normal_form.shapes import Values
 from .normalise import normalise
 from .read.document import Document
 from .read.reader import read
-from .read.repair import read_leniently
+from .repair import read_leniently
 
 #: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
 _FEW_STATES = 100_000

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from ....definitions.json_text import dumps, loads
-from ....errors import DefinitionError, EmptyLanguageError, UnsupportedError
+from ...definitions.json_text import dumps, loads
+from ...errors import DefinitionError, EmptyLanguageError, UnsupportedError
 
 Read = TypeVar("Read")
 

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from judges.tool_replies import call
 
 import structgen as sg
 from structgen.tools import tool_styles
@@ -57,8 +58,6 @@ def test_arguments_are_the_objects_that_the_schema_takes(schema: Any) -> None:
 
 @pytest.mark.parametrize("style", [each.name for each in tool_styles()])
 def test_no_style_takes_arguments_that_are_no_object(style: str) -> None:
-    from test_thinking import call
-
     (described,) = [each for each in tool_styles() if each.name == style]
     right = call(described, "f")
     tag = sg.tool_calls([{"name": "f"}], style, tool_choice="required", reasoning="auto")
