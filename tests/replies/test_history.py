@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from house.skips import DATA
-from judges.tool_replies import TOOLS, TURNS_OF_TEMPLATES, as_reply
+from judges.tool_replies import TOOLS, TURNS_OF_TEMPLATES, as_reply, call
 from make_tool_turns import TURNS
 
 import structgen as sg
@@ -144,3 +144,20 @@ def test_arguments_that_are_too_deep_are_refused_when_they_are_parsed() -> None:
     assert deep in reader.message()["tool_calls"][0]["function"]["arguments"]
     with pytest.raises(sg.errors.BudgetExceededError, match="too deeply"):
         reader.message(parsed=True)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_calls_of_many_tools_are_read_back(style: str) -> None:
+    names = [*(f"tool_{i}" for i in range(128)), "tool_1:x/ü.日本-", "x" * 256]
+    tag = sg.tool_calls([{"name": name} for name in names], style, tool_choice="required", reasoning="auto")
+    reader = sg.ToolCallReader(tag)
+    for name in (names[0], names[127], names[128], names[129]):
+        data = call(STYLES[style], name).encode()
+        for size in (1, 5, len(data)):
+            twin = reader.fork()
+            for i in range(0, len(data), size):
+                twin.feed(data[i : i + size])
+            twin.close()
+            (read_back,) = twin.message(parsed=True)["tool_calls"]
+            assert read_back["function"] == {"name": name, "arguments": {}}
+            assert ("123456789" in read_back["id"]) == ("$id" in STYLES[style].calls[0])
