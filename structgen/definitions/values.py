@@ -265,7 +265,8 @@ class JsonSchema(Composable):
         ``"unevaluated"`` lets objects have what any of the branches that they satisfy lists, as
         ``unevaluatedProperties: false`` does.
     lenient:
-        Approximate what cannot be honoured exactly, instead of refusing it, and list that in `Index.relaxations`.
+        Approximate what cannot be honoured exactly, and leave out what is malformed, instead of refusing it, and list
+        that in `Index.relaxations`.
     style:
         ``"json"``, or the tags of a tool-call format in which an object's members are written, one after the other:
         ``"qwen_xml"`` (``<parameter=name>value</parameter>``), ``"minimax_xml"``, ``"minimax_m3_xml"``,
@@ -753,7 +754,8 @@ class StructuralTag(Composable):
         from json.encoder import encode_basestring_ascii as quote
 
         named = sorted(vocabulary.special_tokens.items())
-        if any(style in self.text for style in STYLES if style != "json"):  # whose tags are not in the format
+        marks = (*(style for style in STYLES if style != "json"), '"style":"gemma"')
+        if any(mark in self.text for mark in marks):  # whose tags are not in the format
             return named
         return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
 

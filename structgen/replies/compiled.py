@@ -10,7 +10,7 @@ from ..building import build, marked_tag_machine
 from ..compiler.json_schema.layout.styles import STYLES
 from ..compiler.structural_tags.formats import Format, Inner
 from ..definitions import StructuralTag
-from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
+from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, NULL_CONTENT, REASONING
 from ..errors import DefinitionError
 from ..runtime.core.machine import CompiledMachine
 from ..system.depth_first import post_order
@@ -18,7 +18,12 @@ from ..vocabulary.vocabulary import Vocabulary
 from .arguments import Arguments, GemmaArguments, JsonArguments, TaggedArguments
 from .spans import Spans
 
-_KNOWN = frozenset({CONTENT, REASONING, ID, ARGUMENTS, GEMMA})
+_KNOWN = frozenset({CONTENT, NULL_CONTENT, REASONING, ID, ARGUMENTS, GEMMA})
+
+
+def is_id(label: str) -> bool:
+    """Whether a label is that of an id."""
+    return label == ID or label.startswith(f"{ID}:")
 
 
 class CallFormat(NamedTuple):
@@ -42,12 +47,15 @@ class Compiled:
         self._meter = meter
         machine, marks = marked_tag_machine(definition, vocabulary, meter)
         self.spans = Spans(machine, marks)
-        self._calls = dict(_calls(marks.formats))
+        self.no_content = None if any(each.label == NULL_CONTENT for each in marks.formats) else ""
+        self._calls: dict[str, CallFormat] = {}
+        for name, call in _calls(marks.formats):  # of which a tool may have several
+            self._calls[name] = call._replace(has_id=call.has_id or self.writes_id(name))
         self._schemas: dict[str, CompiledMachine] = {}
 
-    def has_id(self, name: str) -> bool:
-        """Whether the model writes ids of a tool's calls."""
-        return self._calls[name].has_id
+    def writes_id(self, name: str) -> bool:
+        """Whether the model writes, or may write, ids of a tool's calls."""
+        return name in self._calls and self._calls[name].has_id
 
     def arguments(self, name: str) -> Arguments:
         """What reads the arguments of a tool's calls."""
@@ -67,7 +75,11 @@ class Compiled:
             layout = {"whitespace": "any", "max_whitespace": None, "escapes": "any"}
             schema = self._definition.schema(inner.value, **{**options, **layout})
             self._meter.begin_again()
-            machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
+            try:
+                machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
+            except DefinitionError:  # of a lenient definition, else it would not have been compiled
+                schema = self._definition.schema({"type": "object"}, **{**options, **layout})
+                machine, _ = build(schema, Vocabulary.bytewise(), self._meter, on_demand=True)
             self._schemas[name] = machine
         return machine
 
@@ -84,8 +96,9 @@ def _calls(formats: list[Format]) -> Iterator[tuple[str, CallFormat]]:
         label = format_.label
         if label.startswith(CALL) and label != CALL:
             within = {each.label: each for each in post_order([format_], lambda each: each.children)}
-            yield label.removeprefix(CALL), CallFormat(within.get(ARGUMENTS, within.get(GEMMA)), ID in within)
-        elif label not in _KNOWN:
+            has_id = any(is_id(each) for each in within)
+            yield label.removeprefix(CALL), CallFormat(within.get(ARGUMENTS, within.get(GEMMA)), has_id)
+        elif label not in _KNOWN and not is_id(label):
             raise DefinitionError(
                 f"there is no label {label!r}",
                 where=format_.where or "/",

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from copy import copy
 
 from ..compiler.structural_tags.marks import Label
+from ..definitions.labels import CONTENT, REASONING
+from ..errors import BudgetExceededError
 from ..system.types import JsonMap
-from .arguments import Arguments
+from .arguments import BLANK, Arguments
 from .events import ReplyEvent
 
 
 class OpenPart:
-    """A labelled part of a reply. What may come to be a trigger waits until that is known."""
+    """A labelled part of a reply. Text waits that may come to be a trigger, and whitespace until text follows it.
+
+    Whitespace before and between calls is layout, which chat templates write anew; so is that around reasoning.
+    """
 
     def __init__(self, label: Label) -> None:
         self.name = label.name
         self._triggers = [trigger.encode() for trigger in label.triggers]
         self._longest = max(map(len, self._triggers), default=0)
+        self._blank = BLANK.encode() if self.name in (CONTENT, REASONING) else b""
+        self._is_trimmed = self.name == REASONING  # until there is text
         self._waiting = b""
 
     def feed(self, data: bytes) -> str:
         """More bytes; returns the text that is certain."""
         data = self._waiting + data
-        certain = _whole(data, self._begin_of_trigger(data))
-        self._waiting = data[certain:]
-        return data[:certain].decode("utf-8", "replace")
+        return self._certain(data, _whole(data, self._begin_of_trigger(data)))
+
+    def _certain(self, data: bytes, end: int) -> str:
+        certain = data[:end].rstrip(self._blank) if self._blank else data[:end]
+        self._waiting = data[len(certain) :]
+        if certain and self.name == REASONING and self._is_trimmed:
+            certain = certain.lstrip(self._blank)
+        self._is_trimmed = self._is_trimmed and not certain
+        return certain.decode("utf-8", "replace")
 
     def _begin_of_trigger(self, data: bytes) -> int:
         """Where the longest end of some bytes begins that a trigger begins with."""
@@ -37,12 +51,18 @@ class OpenPart:
     def triggered(self) -> str:
         """The text before a trigger that is complete."""
         ending = max((each for each in self._triggers if self._waiting.endswith(each)), key=len, default=b"")
-        self._waiting = self._waiting[: len(self._waiting) - len(ending)]
-        return self.rest()
+        data = self._waiting[: len(self._waiting) - len(ending)]
+        return self._certain(data, len(data))
+
+    def called(self) -> None:
+        """Leave out the whitespace that waits, since a call begins, and what stands alone behind the call."""
+        self._waiting, self._is_trimmed = b"", True
 
     def rest(self) -> str:
-        """All that waits."""
+        """All that waits, at the end of the part or before another in it."""
         data, self._waiting = self._waiting, b""
+        if self._is_trimmed or self.name == REASONING:
+            data = data.rstrip(self._blank)
         return data.decode("utf-8", "replace")
 
 
@@ -111,7 +131,16 @@ class Call:
             events = [ReplyEvent("id", "", self._index, self._name, self._id)]
         return [*events, ReplyEvent("called", "".join(self._json), self._index, self._name, self._id)]
 
-    def as_json(self) -> JsonMap:
-        """As a message has it."""
-        function = {"name": self._name, "arguments": "".join(self._json)}
+    def as_json(self, *, parsed: bool) -> JsonMap:
+        """As a message has it; ``parsed`` for an object in the place of the text of its arguments."""
+        text = "".join(self._json)
+        function = {"name": self._name, "arguments": _parsed(text) if parsed else text}
         return {"id": self._id, "type": "function", "function": function}
+
+
+def _parsed(arguments: str) -> object:
+    try:
+        return json.loads(arguments)
+    except RecursionError:
+        what = "the arguments of a call are nested too deeply for Python's parser"
+        raise BudgetExceededError(what, remedy="Take the message without `parsed`.") from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Callable, Iterable
 from copy import copy
+from string import ascii_letters, digits
 
 from ..budget import Budget, Meter
 from ..compiler.structural_tags.marks import Label
@@ -13,7 +14,7 @@ from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
 from ..errors import DefinitionError, ReplyTextError, TokenIdError
 from ..system.types import JsonMap
 from ..vocabulary.vocabulary import Vocabulary
-from .compiled import Compiled
+from .compiled import Compiled, is_id
 from .events import ReplyEvent
 from .parts import Call, OpenPart
 from .spans import Piece
@@ -36,7 +37,8 @@ class ToolCallReader:
     budget:
         Bounds the work of compiling; None for the default.
     new_id:
-        Makes the ids of calls to which the model gives none.
+        Makes the ids of calls to which the model gives none. By default they are of 9 letters and digits, as
+        Mistral's chat templates ask for them.
 
     Raises
     ------
@@ -52,7 +54,7 @@ class ToolCallReader:
         vocabulary: Vocabulary | None = None,
         *,
         budget: Budget | None = None,
-        new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
+        new_id: Callable[[], str] = lambda: "".join(map(secrets.choice, [ascii_letters + digits] * 9)),
     ) -> None:
         if not isinstance(definition, StructuralTag):
             raise DefinitionError(
@@ -65,6 +67,7 @@ class ToolCallReader:
         self._place = self._compiled.spans.start
         self._parts: list[OpenPart] = []  # that are open, the innermost last
         self._call: Call | None = None  # that is open
+        self._id_before = ""  # of the call that comes next
         self._calls: list[Call] = []
         self._texts: dict[str, list[str]] = {CONTENT: [], REASONING: []}
         self._closed = False
@@ -144,14 +147,20 @@ class ToolCallReader:
         """Whether the reply could end here."""
         return self._closed or self._compiled.spans.may_finish(self._place)
 
-    def message(self) -> JsonMap:
-        """The reply so far as a message of the Chat Completions API, calls that are complete included."""
+    def message(self, *, parsed: bool = False) -> JsonMap:
+        """The reply so far as a message of the Chat Completions API, calls that are complete included.
+
+        It goes back into the history of the chat: with ``parsed``, arguments are objects and no JSON text, as most
+        chat templates take them. Where there is no text, content is an empty one, or null, as the model's take it.
+
+        Raises `BudgetExceededError` for arguments that are nested too deeply to be parsed.
+        """
         content, reasoning = ("".join(self._texts[name]) for name in (CONTENT, REASONING))
-        message: dict[str, object] = {"role": "assistant", "content": content or None}
+        message: dict[str, object] = {"role": "assistant", "content": content or self._compiled.no_content}
         if reasoning:
             message["reasoning_content"] = reasoning
         if self._calls:
-            message["tool_calls"] = [call.as_json() for call in self._calls]
+            message["tool_calls"] = [call.as_json(parsed=parsed) for call in self._calls]
         return message
 
     @property
@@ -176,10 +185,19 @@ class ToolCallReader:
                 events += self._text(part.name, part.rest())
                 events += self._ended(part.name)
             else:
-                if self._parts and not piece.name:
-                    events += self._text(self._parts[-1].name, self._parts[-1].triggered())
+                events += self._before(piece.name)
                 self._parts.append(OpenPart(piece))
                 events += self._began(piece)
+        return events
+
+    def _before(self, name: str) -> list[ReplyEvent]:
+        """The text before a part that begins within others."""
+        events: list[ReplyEvent] = []
+        for part in self._parts:
+            if name.startswith(CALL):
+                part.called()
+            else:
+                events += self._text(part.name, part.rest() if name else part.triggered())
         return events
 
     def _text(self, name: str, text: str) -> list[ReplyEvent]:
@@ -190,8 +208,13 @@ class ToolCallReader:
         if name in (CONTENT, REASONING):
             self._texts[name].append(text)
             return [ReplyEvent("content" if name == CONTENT else "reasoning", text)]
-        if call is not None and name == ID:
-            call.written_id += text
+        if is_id(name):
+            written = self._id_before if call is None else call.written_id
+            written = (written or name[len(ID) + 1 :]) + text
+            if call is None:
+                self._id_before = written
+            else:
+                call.written_id = written
         if call is not None and name in (ARGUMENTS, GEMMA):
             return call.said(call.arguments.feed(text))
         return []
@@ -199,8 +222,11 @@ class ToolCallReader:
     def _began(self, label: Label) -> list[ReplyEvent]:
         if label.name.startswith(CALL):
             name = label.name.removeprefix(CALL)
-            made_up = None if self._compiled.has_id(name) else self._new_id()
-            self._call = Call(len(self._calls), name, made_up, self._compiled.arguments(name))
+            is_written = self._id_before or self._compiled.writes_id(name)
+            self._call = Call(
+                len(self._calls), name, None if is_written else self._new_id(), self._compiled.arguments(name)
+            )
+            self._call.written_id, self._id_before = self._id_before, ""
         elif label.name in (ARGUMENTS, GEMMA) and self._call is not None:
             return self._call.begin()
         return []

@@ -3,8 +3,7 @@
 Comes in: tools and a choice among them, as callers write them, and a style, by name or read off a chat template. Goes
 out: a format, plain JSON, of what a reply may be. Nothing is compiled here.
 
-Read `style` first, then `styles`, the registry. `tools` reads what callers write; `calls` puts the two together;
-`gemma` writes arguments in the one notation that the formats themselves lack.
+Read `style` first, then `styles`, the registry. `tools` reads what callers write; `calls` puts the two together.
 """
 
 from .calls import behind_reasoning, tool_call_format, tool_calls

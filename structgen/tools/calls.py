@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..definitions import StructuralTag
+from ..definitions.gemma import gemma_format
 from ..definitions.json_text import dumps
-from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
+from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, NULL_CONTENT, REASONING
 from ..definitions.values import format_of
 from ..errors import BudgetExceededError, DefinitionError, StructgenError
 from ..system.types import Foreign
-from .gemma import gemma_arguments
 from .style import PARTS, ToolStyle
 from .styles import detect_tool_style, tool_style
 from .tools import Tool, ToolChoice, read_choice, read_tools
@@ -31,7 +31,7 @@ def tool_calls(
     tokenizer: Foreign = None,
     tool_choice: object = "auto",
     parallel: bool = True,
-    reasoning: Reasoning = True,
+    reasoning: Reasoning | None = None,
     **options: Foreign,
 ) -> StructuralTag:
     """The replies that a request with tools asks for, as a definition.
@@ -40,8 +40,8 @@ def tool_calls(
     ----------
     tools:
         A list of tools: dicts in OpenAI's shape, ``{"type": "function", "function": {"name": ..., "parameters": ...,
-        "strict": ...}}``, nested or flat; Python functions; Pydantic models. One without parameters, or with
-        ``"strict": False``, takes any arguments.
+        "strict": ...}}``, nested or flat; Python functions; Pydantic models. Arguments are an object: any for one
+        without parameters, or with ``"strict": False``; a closed one with ``"strict": True``.
     style:
         How the model writes calls: a name (`tool_styles`), a `ToolStyle`, or ``"auto"``, by the chat template.
     tokenizer:
@@ -52,10 +52,13 @@ def tool_calls(
     parallel:
         Whether a reply may hold more than one call.
     reasoning:
-        Whether a section of reasoning comes first. Its opening tag may be in the prompt or in the reply. ``"auto"``
-        leaves that to the model. Of no effect on styles without.
+        Whether a section of reasoning comes first. True: it does; its opening tag may be in the prompt or in the
+        reply. False: none does. ``"auto"``: a whole section, or none. None: as the models of the style do, which its
+        `thinks` says; optional reasoning may also have been opened by the prompt, unless a call is required. Of no
+        effect on styles without.
     options:
-        Those of `StructuralTag`.
+        Those of `StructuralTag`. With ``lenient=True`` malformed parameters are relaxed, and `Index.relaxations`
+        names the tool.
 
     Raises
     ------
@@ -65,7 +68,8 @@ def tool_calls(
     UnsupportedError
         For schemas that the style's notation of arguments cannot honour.
     """
-    reply = _reply(tools, style, tokenizer, tool_choice, parallel, reasoning)
+    lenient = options.get("lenient") is True
+    reply = _reply(tools, style, tokenizer, tool_choice, parallel, reasoning, lenient=lenient)
     called = reply.choice.tools
     places = {f"{CALL}{tool.name}": tool.where for tool in called}
     try:
@@ -97,7 +101,7 @@ def tool_call_format(
     tokenizer: Foreign = None,
     tool_choice: object = "auto",
     parallel: bool = True,
-    reasoning: Reasoning = True,
+    reasoning: Reasoning | None = None,
 ) -> Format:
     """The format that `tool_calls` makes a `StructuralTag` of; its parameters and errors are the same."""
     return _reply(tools, style, tokenizer, tool_choice, parallel, reasoning).format()
@@ -105,17 +109,19 @@ def tool_call_format(
 
 def _reply(
     tools: object, style: str | ToolStyle, tokenizer: Foreign, tool_choice: object, parallel: bool,
-    reasoning: Reasoning,
+    reasoning: Reasoning | None, *, lenient: bool = False,
 ) -> _Reply:  # fmt: skip
     """What a request asks for; see `tool_calls`."""
     if style == "auto":
         style = detect_tool_style(tokenizer)
     if not isinstance(parallel, bool):
         raise DefinitionError(f"parallel is true or false, got {parallel!r}", where="parallel", remedy="Use a bool.")
-    if not isinstance(reasoning, bool) and reasoning != "auto":
-        what = f'reasoning is true, false or "auto", got {reasoning!r}'
+    if reasoning is not None and not isinstance(reasoning, bool) and reasoning != "auto":
+        what = f'reasoning is true, false, "auto" or None, got {reasoning!r}'
         raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
-    found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
+    found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools, lenient=lenient))
+    if reasoning is None and found.thinks != "optional":
+        reasoning = found.thinks == "always"
     return _Reply(found, choice, parallel, reasoning)
 
 
@@ -126,13 +132,14 @@ class _Reply:
     style: ToolStyle
     choice: ToolChoice
     parallel: bool
-    reasoning: Reasoning
+    reasoning: Reasoning | None
 
     def format(self) -> Format:
         """The format of all replies."""
         if self.style.messages:
             return self.messages()
-        return self.sections() if self.style.response else self.text()
+        reply = self.sections() if self.style.response else self.text()
+        return {"type": "sequence", "elements": [reply], "label": NULL_CONTENT} if self.style.null_content else reply
 
     def text(self) -> Format:
         """Reasoning, then text with calls in it."""
@@ -148,7 +155,7 @@ class _Reply:
         style, mode = self.style, self.choice.mode
         assert style.response is not None
         begin, end = style.response
-        opened = style.response_opened and not self.reasoning
+        opened = style.response_opened and self.reasoning is False
         text = _tag("" if opened else begin, _any_text(style.excludes), end)
         calls = self._required()
         if style.calls_alone:
@@ -161,7 +168,7 @@ class _Reply:
         """Messages and calls in any order. A reply that may call once ends with the call."""
         style, mode = self.style, self.choice.mode
         begins = style.messages if mode in ("none", "auto") else style.messages[:-1]
-        begins = begins if self.reasoning else begins[1:]
+        begins = begins[1:] if self.reasoning is False else begins
         texts = ((begin, REASONING if begin == style.messages[0] else CONTENT) for begin in begins)
         ends = list(style.message_ends)
         messages = [_tag(begin, _any_text(style.excludes, label), ends) for begin, label in texts]
@@ -188,16 +195,19 @@ class _Reply:
         if style.reasoning is None:
             return []
         begin, end = style.reasoning
-        if not self.reasoning:
+        if self.reasoning is False:
             return _optional(style.no_reasoning)
-        text = _any_text((*style.excludes, *style.reasoning_excludes), REASONING)
-        if self.reasoning == "auto":
-            whole = _sequence([_tag(begin, text, end), *_const(style.reasoning_suffix)])
-            skipped = _const(style.reasoning_skipped)
-            return [{"type": "optional", "content": _one_of([whole, *skipped]) if skipped else whole}]
+        excludes, suffix = (*style.excludes, *style.reasoning_excludes), _const(style.reasoning_suffix)
+        text = _any_text(excludes, REASONING)
+        if self.reasoning is not True:
+            ways = [_sequence([_tag(begin, text, end), *suffix]), *_const(style.reasoning_skipped)]
+            if self.reasoning is None and not style.reasoning_opened and self.choice.mode in ("none", "auto"):
+                # What has no opening tag may be text as well, so it holds no trigger: no call goes unchecked.
+                ways.append(_sequence([_tag("", _any_text((*excludes, style.trigger), REASONING), end), *suffix]))
+            return [{"type": "optional", "content": _one_of(ways) if len(ways) > 1 else ways[0]}]
         if style.reasoning_opened:
-            return [_tag(begin, text, end), *_const(style.reasoning_suffix)]
-        return [*_optional(begin), _tag("", text, end), *_const(style.reasoning_suffix)]
+            return [_tag(begin, text, end), *suffix]
+        return [*_optional(begin), _tag("", text, end), *suffix]
 
     def _text(self) -> list[Format]:
         """Text with calls in it, or the calls that there must be."""
@@ -236,26 +246,37 @@ class _Reply:
         return _separated(calls, self.style.separator, at_least_one=True, stop_after_first=once)
 
     def _calls(self) -> Iterator[Format]:
-        """A tag for each way to write a call of each tool."""
+        """A tag for each way to write a call of each tool; one for all of them where the id comes before the name."""
+        for call in self.style.calls:
+            before, _, rest = call.partition("$id")
+            if "$name" in rest:
+                named = _one_of([*self._named(rest)])
+                yield _tag(before, _sequence([self._id(ID), named]), "")
+            else:
+                yield from self._named(call)
+
+    def _named(self, call: str) -> Iterator[Format]:
         for tool in self.choice.tools:
-            formats: dict[str, Format] = {
-                "id": {"type": "regex", "pattern": self.style.id, "label": ID}, "arguments": self._arguments(tool),
-            }  # fmt: skip
-            for call in self.style.calls:
-                begin, content, end = _parts(call.replace("$name", tool.name), formats)
-                yield {**_tag(begin, _sequence(content), end), "label": f"{CALL}{tool.name}"}
+            prefix = self.style.id_prefix.replace("$name", tool.name)
+            formats = {"id": self._id(f"{ID}:{prefix}" if prefix else ID), "arguments": self._arguments(tool)}
+            begin, content, end = _parts(call.replace("$name", tool.name), formats)
+            yield {**_tag(begin, _sequence(content), end), "label": f"{CALL}{tool.name}"}
+
+    def _id(self, label: str) -> Format:
+        return {"type": "regex", "pattern": self.style.id, "label": label}
 
     def _arguments(self, tool: Tool) -> Format:
         if self.style.arguments == "gemma":
             return _located(tool)
         style = "" if self.style.arguments == "json" else self.style.arguments
         schema: Format = {"type": "json_schema", "json_schema": tool.parameters, "label": ARGUMENTS}
-        return _with(schema, style=style, excludes=list(self.style.argument_excludes))
+        closed = {"additional_properties": False} if tool.strict else {}
+        return _with(schema, style=style, excludes=list(self.style.argument_excludes), options=closed)
 
 
 def _located(tool: Tool) -> Format:
     try:
-        return {**gemma_arguments(tool.parameters), "label": GEMMA}
+        return {**gemma_format(tool.parameters, alphabetical=True), "label": GEMMA}
     except (DefinitionError, BudgetExceededError) as error:
         raise error.within(tool.where) from error
 

@@ -40,6 +40,8 @@ class ToolStyle:
         What no string in the arguments holds.
     id:
         The pattern of an ``$id``.
+    id_prefix:
+        What messages have before it, with ``$name`` in its place.
     section:
         What stands before and after a run of calls.
     separator:
@@ -50,6 +52,9 @@ class ToolStyle:
         What stands before the first call where the reply must begin with it.
     reasoning:
         What stands before and after the reasoning; None for models without.
+    thinks:
+        Whether the models of the style reason first: ``"never"``, ``"always"`` or ``"optional"``. The default of
+        ``reasoning`` in `tool_calls` follows from it.
     reasoning_suffix:
         What stands between reasoning and the rest.
     reasoning_opened:
@@ -78,6 +83,8 @@ class ToolStyle:
         What messages begin with: the one for reasoning, then the others.
     message_ends:
         What a message ends with, any of them.
+    null_content:
+        Whether chat templates ask for null, and no empty text, as the content of a message that has none.
     template:
         Strings that chat templates of these models hold, all of them.
     models:
@@ -89,11 +96,13 @@ class ToolStyle:
     arguments: str = "json"
     argument_excludes: tuple[str, ...] = ()
     id: str = r"\d+"
+    id_prefix: str = ""
     section: tuple[str, str] | None = None
     separator: str = ""
     trigger: str = ""
     lead: str = ""
     reasoning: tuple[str, str] | None = ("<think>", "</think>")
+    thinks: str = "optional"
     reasoning_suffix: str = ""
     reasoning_opened: bool = False
     no_reasoning: str = ""
@@ -108,6 +117,7 @@ class ToolStyle:
     end: str = ""
     messages: tuple[str, ...] = ()
     message_ends: tuple[str, ...] = ()
+    null_content: bool = False
     template: tuple[str, ...] = ()
     models: str = ""
 
@@ -123,6 +133,13 @@ class ToolStyle:
                 f"the arguments of the tool style {self.name!r} are written as {self.arguments!r}",
                 remedy=f"Use one of {', '.join(NOTATIONS)}.",
             )
+        if self.thinks not in ("never", "always", "optional"):
+            raise DefinitionError(
+                f"the models of the tool style {self.name!r} think {self.thinks!r}",
+                remedy='Use "never", "always" or "optional".',
+            )
+        if self.reasoning is None and not self.messages:
+            object.__setattr__(self, "thinks", "never")
         if not self.trigger:
             first = self.section[0] if self.section else self.calls[0]
             object.__setattr__(self, "trigger", PARTS.split(first)[0])

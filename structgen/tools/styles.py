@@ -47,12 +47,13 @@ SHIPPED = (
             calls=("<tool_call>\n<function=$name>\n$arguments$(\n)</function>\n</tool_call>",),
             arguments="qwen_xml",
             reasoning_suffix="\n\n",
+            thinks=thinks,
             template=("<tool_call>\n<function=", *template),
             models=models,
         )
-        for name, template, models in (
-            ("qwen_3_coder", (), "Qwen3-Coder, Qwen3-Coder-Next"),
-            ("qwen_3_5", ("</think>",), "Qwen3.5, Qwen3.6"),
+        for name, thinks, template, models in (
+            ("qwen_3_coder", "never", (), "Qwen3-Coder, Qwen3-Coder-Next"),
+            ("qwen_3_5", "optional", ("</think>",), "Qwen3.5, Qwen3.6"),
         )
     ),
     ToolStyle(
@@ -69,6 +70,7 @@ SHIPPED = (
     ToolStyle(
         "kimi",
         calls=("<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",),
+        id_prefix="functions.$name:",
         section=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
         excludes=("<think>", "</think>", "<|tool_call_begin|>"),
         template=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
@@ -93,6 +95,7 @@ SHIPPED = (
         calls=("<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>",),
         section=_DEEPSEEK,
         separator="\n",
+        null_content=True,
         template=(_DEEPSEEK[0], "```json"),
         models="DeepSeek-V3, R1, R1-0528",
     ),
@@ -146,6 +149,7 @@ SHIPPED = (
         trigger="<minimax:tool_call>",
         lead="\n",
         reasoning_suffix="\n\n",
+        thinks="always",
         no_reasoning="\n</think>\n\n",
         template=("<minimax:tool_call>", "<invoke name="),
         models="MiniMax-M2, M2.5, M2.7",

@@ -8,11 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ..definitions.json_text import dumps
 from ..definitions.schema_sources import Schema, read_schema
 from ..errors import DefinitionError
 
 #: A tool's name is written into every style as it is, so it holds nothing that would have to be escaped in one.
 _NAME = re.compile(r"[\w.:/-]{1,256}")
+
+#: The name of a schema of arguments that stands within another one.
+_RESOURCE = "urn:structgen:arguments"
+
+#: Drafts in which a reference stands alone, and what may be beside it all the same.
+_REFERENCE_ALONE = re.compile(r"draft-0[3-7]")
+_BESIDE = frozenset({"$schema", "definitions", "$defs"})
 
 #: Tools of one request.
 _MOST_TOOLS = 10_000
@@ -23,11 +31,12 @@ Mode = Literal["none", "auto", "required", "named"]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool's name, the schema of its arguments (``True`` allows any), and where that stands, for messages."""
+    """A tool's name, the schema of its arguments, where that stands, for messages, and whether it closes objects."""
 
     name: str
     parameters: Schema
     where: str
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,10 @@ class ToolChoice:
     tools: tuple[Tool, ...]
 
 
-def read_tools(tools: object) -> tuple[Tool, ...]:
+def read_tools(tools: object, *, lenient: bool = False) -> tuple[Tool, ...]:
     """The tools of a request, in their order; see `tool_calls` for what each may be.
+
+    Where it is ``lenient``, parameters that are no schema stand in one that is relaxed when it is compiled.
 
     Raises `DefinitionError`, with the tool's place in the list.
     """
@@ -52,14 +63,17 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
         if i == _MOST_TOOLS:
             raise DefinitionError(f"there are more than {_MOST_TOOLS} tools")
         try:
-            name, place, source = _read(each)
+            name, place, source, strict = _read(each)
         except DefinitionError as error:
             raise error.within(f"tools[{i}]") from error
         where = f"{name!r}: tools[{i}]{place}"
         try:
-            tool = Tool(name, read_schema(source), where)
+            schema = read_schema(source)
         except DefinitionError as error:
-            raise error.within(where) from error
+            if not lenient or not isinstance(source, str | int | float | list):
+                raise error.within(where) from error
+            schema = {"type": "object", "properties": source}
+        tool = Tool(name, _of_objects(schema), where, strict)
         if tool.name in found:
             what = f"two tools have the name {tool.name!r}"
             raise DefinitionError(what, where=f"tools[{i}]", remedy="Rename one of them.")
@@ -67,8 +81,32 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
     return tuple(found.values())
 
 
-def _read(tool: object) -> tuple[str, str, object]:
-    """A tool's name, where in it the schema of its arguments stands, and what that is made of."""
+def _of_objects(schema: Schema) -> Schema:
+    """A schema of arguments, of which it takes the objects alone, whatever it says of other values, or lacks."""
+    if not isinstance(schema, Mapping):
+        return {"type": "object"} if schema else schema
+    if schema.get("type") == "object" and "$ref" not in schema:
+        return schema
+    if '"#"' in dumps(schema):  # what refers to the root goes on to take other values
+        within = {"$id": _RESOURCE, **schema}
+        return {"type": "object", "allOf": [{"$ref": within["$id"]}], "$defs": {"arguments": within}}
+    kind, clauses = schema.get("type"), schema.get("allOf", [])
+    if not isinstance(clauses, list):
+        return {**schema, "type": "object"}  # which is refused, or left out
+    if "$ref" in schema:  # beside which older drafts read nothing
+        clauses = [*clauses, {"$ref": schema["$ref"]}]
+        is_old = _REFERENCE_ALONE.search(str(schema.get("$schema"))) is not None
+        schema = {key: each for key, each in schema.items() if (key in _BESIDE if is_old else key != "$ref")}
+        kind, clauses = (None, clauses[-1:]) if is_old else (kind, clauses)
+    if kind is None or (isinstance(kind, list) and "object" in kind):
+        kind = "object"
+    elif kind != "object":
+        clauses = [*clauses, {"type": "object"}]
+    return {**schema, "type": kind, **({"allOf": clauses} if clauses else {})}
+
+
+def _read(tool: object) -> tuple[str, str, object, bool]:
+    """A tool's name, the place and the source of the schema of its arguments, and whether it is strict."""
     if not isinstance(tool, Mapping):
         return _from_python(tool)
     function = tool.get("function", tool)
@@ -85,16 +123,16 @@ def _read(tool: object) -> tuple[str, str, object]:
         raise DefinitionError(f"strict is true or false, got {strict!r}", remedy="Leave it out for true.")
     unconstrained = strict is False or parameters is None
     place = ".parameters" if function is tool else ".function.parameters"
-    return _name(function.get("name")), place, True if unconstrained else parameters
+    return _name(function.get("name")), place, True if unconstrained else parameters, bool(strict)
 
 
-def _from_python(tool: object) -> tuple[str, str, object]:
+def _from_python(tool: object) -> tuple[str, str, object, bool]:
     if not (inspect.isclass(tool) or inspect.isroutine(tool)):
         raise DefinitionError(
             f"a tool is a dict, a function or a model, got {type(tool).__name__}",
             remedy='Pass {"type": "function", "function": {"name": ..., "parameters": ...}}, or a Python function.',
         )
-    return _name(tool.__name__), "", tool
+    return _name(tool.__name__), "", tool, False
 
 
 def _name(name: object) -> str:

@@ -18,7 +18,7 @@ def calls_of(message: Mapping[str, Any]) -> list[list[Any]]:
 
 def accumulated(events: Iterable[sg.ReplyEvent]) -> dict[str, Any]:
     """The message that a client of the Chat Completions API puts together of the deltas."""
-    message: dict[str, Any] = {"role": "assistant", "content": None}
+    message: dict[str, Any] = {"role": "assistant"}
     for event in events:
         delta: dict[str, Any] = dict(event.delta)
         for call in delta.pop("tool_calls", []):
@@ -30,8 +30,13 @@ def accumulated(events: Iterable[sg.ReplyEvent]) -> dict[str, Any]:
             for key, value in call.get("function", {}).items():
                 known["function"][key] += value
         for key, value in delta.items():
-            message[key] = (message.get(key) or "") + value
+            message[key] = message.get(key, "") + value
     return message
+
+
+def told(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without content where that is empty, or null."""
+    return {key: value for key, value in message.items() if key != "content" or value}
 
 
 def random_reply(guide: sg.Guide, random: Random, eos: int) -> bytes:

@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import pytest
 
 import structgen
-from structgen.tools import tool_style
+from structgen.tools import ToolStyle, tool_style
 from structgen.tools.calls import Reasoning
+from structgen.tools.style import PARTS
 
 Format: TypeAlias = "dict[str, Any]"
 
@@ -76,6 +77,15 @@ def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple
     if described.response and described.response_opened and not reasoning:
         text = text.removeprefix(described.response[0])
     return reasoning, text
+
+
+def call(style: ToolStyle, name: str) -> str:
+    """A call of a tool without arguments, in its section, as the style writes it."""
+    parts = {"name": name, "arguments": {"json": "{}", "gemma": "{}"}.get(style.arguments, ""), "id": "123456789"}
+    begin, end = style.section or ("", "")
+    before = "".join(style.response) if style.response and not style.calls_alone else style.lead
+    written = before + begin + style.calls[0] + end + style.end
+    return PARTS.sub(lambda found: parts[found[1]] if found[1] else found[2], written)
 
 
 # -- arguments -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from judges.replies import accumulated, calls_of, random_reply
+from judges.replies import accumulated, calls_of, random_reply, told
 from judges.tool_replies import MARK, TOOLS, TURNS_OF_TEMPLATES, as_reply, draw
 
 import structgen as sg
@@ -26,7 +26,7 @@ def test_what_templates_render_is_read_back(case: dict[str, Any]) -> None:
     events = [event for character in text for event in reader.feed(character)] + reader.close()
     message = reader.message()
     assert calls_of(message) == case["calls"]
-    assert accumulated(events) == message
+    assert accumulated(events) == told(message)
     texts = [message["content"] or "", message.get("reasoning_content", "")]
     for said in ("Just text.", "Just *text* {here}.", "Let me see.", "Hm."):
         assert (said in case["text"]) == any(said in text for text in texts)
@@ -175,7 +175,7 @@ def test_tokens_are_read_as_texts_are(style: str) -> None:
         assert calls[0] == calls[1]
         assert calls_of(reader.message()) == case["calls"]
         assert {**reader.message(), "tool_calls": 0} == {**read.message(), "tool_calls": 0}
-        assert accumulated(events) == reader.message()
+        assert accumulated(events) == told(reader.message())
 
 
 REPLY = (

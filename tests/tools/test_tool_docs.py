@@ -19,6 +19,8 @@ def lines(style: ToolStyle) -> list[str]:
     rows = [f"{style.name}: {style.models}"]
     if style.reasoning:
         rows.append(f"  reasoning  {'…'.join(style.reasoning)}{style.reasoning_suffix}")
+    if style.thinks != ("optional" if style.reasoning or style.messages else "never"):
+        rows.append(f"  thinks     {style.thinks}")
     if style.text_alone:
         rows.append(f"  text alone {'…'.join(style.text_alone)}")
     if style.response:

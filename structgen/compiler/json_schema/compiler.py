@@ -20,6 +20,7 @@ from .normal_form.shapes import Values
 from .normalise import normalise
 from .read.document import Document
 from .read.reader import read
+from .repair import read_leniently
 
 #: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
 _FEW_STATES = 100_000
@@ -65,8 +66,16 @@ def begin_json_schema(
 
 def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE) -> ReadSchema:
     """Read a schema and bring it into normal form, so that it is known to have a text."""
-    document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    return bring_to_normal_form(document, definition, meter, special)
+
+    def read_text(text: str) -> ReadSchema:
+        document = read(text, meter, additional_properties=definition.additional_properties)
+        return bring_to_normal_form(document, definition, meter, special)
+
+    if not definition.lenient:
+        return read_text(definition.text)
+    schema, notes = read_leniently(definition.text, read_text)
+    schema.relaxed[:0] = notes
+    return schema
 
 
 def bring_to_normal_form(

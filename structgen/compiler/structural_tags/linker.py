@@ -12,6 +12,7 @@ from typing import Protocol, TypeGuard
 
 from ...budget import Meter
 from ...definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
+from ...definitions.labels import ARGUMENTS, CALL
 from ...definitions.values import ESCAPES, WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
@@ -185,6 +186,14 @@ class Linker:
                 return error.within(place)
         return error.within(f"{format_.where}/json_schema" if format_.kind == "json_schema" else format_.where)
 
+    def note(self, format_: Inner, relaxed: list[str]) -> None:
+        """Note what was relaxed of a schema, with the tool whose arguments it describes, if it is one's."""
+        tool = ""
+        for tag in self._formats if relaxed and format_.label == ARGUMENTS else ():
+            if tag.label.startswith(CALL) and format_.where.startswith(f"{tag.where}/"):
+                tool = f"the tool {tag.label.removeprefix(CALL)!r}: "
+        self.relaxations += [tool + each for each in relaxed]
+
     @property
     def open(self) -> list[State]:
         """The states that have no edges yet."""
@@ -354,15 +363,23 @@ class _SchemaInner:
             if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):
                 self._program = lower_schema(self._schema, linker.meter, keeps_sets=linker.keeps_sets)
                 linker.has_sets |= bool(self._program.distinct)
-                linker.relaxations += self._schema.relaxed
+                linker.note(self._format, self._schema.relaxed)
                 self.nullable = self._program.returns[self._program.start]
         elif tagged:
             self.nullable = not format_.value.get("required")
 
     def _read(self, linker: Linker) -> ReadSchema:
-        definition = self._definition.schema(self._format.value, **self._format.options)
-        schema = read_schema(definition, linker.meter, linker.names)
-        linker.relaxations += schema.relaxed
+        value, options = self._format.value, self._format.options
+        definition = self._definition.schema(value, **options)
+        try:
+            schema = read_schema(definition, linker.meter, linker.names)
+        except DefinitionError as error:
+            if not definition.lenient or self._format.label != ARGUMENTS:
+                raise
+            definition = self._definition.schema({"type": "object"}, **options)
+            schema = read_schema(definition, linker.meter, linker.names)
+            schema.relaxed.append(f"any object is taken, since {error}")
+        linker.note(self._format, schema.relaxed)
         return schema
 
     def first(self, linker: Linker) -> First:

@@ -14,7 +14,10 @@ from ..json_schema.read.plain import is_plain
 
 #: Fields of a tag, and of a schema in it.
 _TAG = frozenset({"type", "begin", "content", "end", "label"})
-_SCHEMA = frozenset({"type", "json_schema", "style", "label"})
+_SCHEMA = frozenset({"type", "json_schema", "style", "label", "options"})
+
+#: The options that a schema which is seen may have: those of a strict tool.
+_STRICT = {"additional_properties": False}
 
 #: Formats in a tag that is plain are not nested more deeply.
 MOST_LEVELS = 4
@@ -111,7 +114,10 @@ class _Content:
         if type(style) is not str or not (style == "json" or style in STYLES) or not format_.keys() <= _SCHEMA:
             return None
         tagged = style != "json"
-        if type(format_.get("label", "")) is not str or not is_plain(schema, tagged=tagged, closed=self._closed):
+        options = format_.get("options")
+        if type(format_.get("label", "")) is not str or options not in (None, _STRICT):
+            return None
+        if not is_plain(schema, tagged=tagged, closed=self._closed or options is not None):
             return None
         self.styles.add(style)
         return type(schema) is dict and tagged and not schema.get("required")

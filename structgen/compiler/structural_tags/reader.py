@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
+from ...definitions.gemma import gemma_format
 from ...definitions.grammar_text import is_larks
 from ...definitions.token_sets import engine_dialect
 from ...definitions.values import LARK_OPTIONS
-from ...errors import BudgetExceededError, DefinitionError
+from ...errors import BudgetExceededError, DefinitionError, StructgenError, UnsupportedError
 from ...system.depth_first import fold
 from ...system.types import Foreign
 from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, PlainTag, Repeated, Tagged
@@ -88,7 +89,7 @@ class _Fields:
 
     def __init__(self, value: Foreign, where: str, depth: int) -> None:
         self.where = where
-        self._depth = depth
+        self.depth = depth
         if not isinstance(value, dict):
             raise DefinitionError(
                 "a format is an object with a type", where=where or "/", remedy='Write {"type": ...}.'
@@ -142,14 +143,14 @@ class _Fields:
 
     def part(self, name: str) -> _Part:
         """A format within."""
-        return self.take(name, dict), f"{self.where}/{name}", self._depth + 1
+        return self.take(name, dict), f"{self.where}/{name}", self.depth + 1
 
     def parts(self, name: str, kind: type | tuple[type, ...] = dict) -> list[_Part]:
         """A list of formats within, at least one."""
         values = self.items(name, kind)
         if not values:
             raise DefinitionError(f"{name} is empty", where=f"{self.where}/{name}", remedy="Put a format in it.")
-        return [(value, f"{self.where}/{name}/{number}", self._depth + 1) for number, value in enumerate(values)]
+        return [(value, f"{self.where}/{name}/{number}", self.depth + 1) for number, value in enumerate(values)]
 
     def rules(self, kind: tuple[type, ...]) -> tuple[list[Foreign], list[_Part]]:
         """Pairs of what triggers a format, and the format."""
@@ -160,7 +161,7 @@ class _Fields:
                     "a rule is a pattern and a format", where=f"{self.where}/rules/{number}",
                     remedy='Write ["<a>", {"type": ...}].',
                 )  # fmt: skip
-        parts = [(pair[1], f"{self.where}/rules/{n}/1", self._depth + 1) for n, pair in enumerate(found)]
+        parts = [(pair[1], f"{self.where}/rules/{n}/1", self.depth + 1) for n, pair in enumerate(found)]
         return [pair[0] for pair in found], parts
 
     def finish(self) -> None:
@@ -221,6 +222,8 @@ def _grammar(fields: _Fields) -> _Plan:
 def _json_schema(fields: _Fields) -> _Plan:
     options = dict(fields.take("options", dict, {}))
     style = fields.take("style", str, "json")
+    if style == "gemma" and not options:
+        return _gemma(fields)
     if style != "json":
         options["style"] = style
     if fields.flag("any_order"):
@@ -230,6 +233,20 @@ def _json_schema(fields: _Fields) -> _Plan:
     if excludes := fields.texts("excludes", []):
         options["excludes"] = excludes
     return _leaf(Inner(fields.where, "json_schema", fields.take("json_schema", (dict, bool)), options))
+
+
+def _gemma(fields: _Fields) -> _Plan:
+    """Gemma's notation, which is made of other formats."""
+    excludes, place = fields.texts("excludes", []), f"{fields.where}/json_schema"
+    for option in ("any_order", "max_whitespace_cnt"):
+        if fields.take(option, (bool, int), None):
+            what = f"{option} is of no meaning in Gemma's notation, whose members are in order, without whitespace"
+            raise UnsupportedError(what, where=f"{fields.where}/{option}", remedy="Leave it out.")
+    try:
+        format_ = gemma_format(fields.take("json_schema", (dict, bool)), alphabetical=False, excludes=excludes)
+    except StructgenError as error:
+        raise error.within(place) from error
+    return [(format_, place, fields.depth + 1)], lambda made: made[0]
 
 
 def _qwen_xml_parameter(fields: _Fields) -> _Plan:

@@ -273,8 +273,9 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
             reader.feed(ids.tolist())
             reader.close(cut_off=not reader.is_complete())
             said = reader.message()
+            content: Foreign = said["content"] or None
             completion = self._build_completion(
-                request_id, said["content"], model_id, finish_reason=_finish(reader, len(ids), gen_config),
+                request_id, content, model_id, finish_reason=_finish(reader, len(ids), gen_config),
                 usage=_usage(inputs, len(ids)), tool_calls=said.get("tool_calls"),
                 reasoning_content=said.get("reasoning_content"),
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The arguments of Gemma's calls as formats: keys are bare and sorted, strings stand between tokens of their own.
+"""Values in Gemma's notation as formats: keys are bare, strings stand between tokens of their own.
 
 ``{city:<|"|>Zürich<|"|>,days:3}``. Nothing in a string is escaped, so any text is one that does not hold the mark.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..definitions.json_text import dumps, loads
-from ..definitions.schema_sources import Schema
 from ..errors import UnsupportedError
+from ..system.types import Foreign
+from .json_text import dumps, loads
+from .schema_sources import Schema
 
 Format: TypeAlias = "dict[str, object]"
 
@@ -22,6 +23,9 @@ _KEY = re.compile(r"[^\s{}\[\]:,<>|\"]+")
 
 #: Formats that one schema may become: where no member is required, objects take more than they have members.
 _MOST_FORMATS = 50_000
+
+#: Levels of arrays and objects in a value of any kind.
+_LEVELS = 4
 
 #: Levels of a schema, references included.
 _MOST_LEVELS = 100
@@ -43,26 +47,27 @@ _KEYWORDS = {
 }
 
 
-def gemma_arguments(schema: Schema) -> Format:
-    """The format of a call's arguments under a schema; without one, a brace and any text. Objects are closed.
+def gemma_format(schema: Schema, *, alphabetical: bool, excludes: Sequence[str] = ()) -> Format:
+    """The format of a schema's values. Objects that declare members are closed.
 
-    Raises `UnsupportedError`, with the JSON pointer, for schemas that it cannot honour: where
-    ``additionalProperties`` are allowed, recursive ones, and keywords other than types, enumerations, ``anyOf``,
-    bounds of numbers, and lengths of arrays and strings. Raises what `dumps` does for what is no JSON.
+    Members come in ``alphabetical`` order, as chat templates write them, or as declared; strings hold no
+    ``excludes``. Values of any kind are nested four levels deep at most.
+
+    Raises `UnsupportedError`, with the JSON pointer, for schemas that it cannot honour: where members are declared
+    and others allowed, recursive ones, and keywords other than types, enumerations, ``anyOf``, bounds of numbers,
+    and lengths of arrays and strings. Raises what `dumps` does for what is no JSON.
     """
-    if schema is True:
-        return _sequence([_const("{"), {"type": "any_text"}])
     document = loads(dumps(schema))
-    if not isinstance(document, Mapping):
-        raise UnsupportedError("no arguments are valid under the schema false")
-    return _Schemas(document).format(document, "", ())
+    return _Schemas(document, alphabetical, excludes).format(document, "", ())
 
 
 @dataclass
 class _Schemas:
     """The document, and how many formats it has become so far."""
 
-    root: Mapping[str, object]
+    root: object
+    alphabetical: bool
+    excludes: Sequence[str]
     formats: int = 0
 
     def format(self, schema: object, where: str, above: tuple[str, ...]) -> Format:
@@ -72,9 +77,14 @@ class _Schemas:
             raise _unsupported("a schema that becomes so many formats", where)
         if where.count("/") + len(above) > _MOST_LEVELS:
             raise _unsupported("a schema of so many levels", where)
+        if schema is True:
+            schema = {}
         if not isinstance(schema, Mapping):
-            raise _unsupported("a value of any kind", where)
+            raise _unsupported("the schema false", where)
         said = {key: value for key, value in schema.items() if key not in _ANNOTATIONS}
+        if not said:
+            return _one_of(self._values(_LEVELS, where))
+        said = _of_objects(said)
         if "$ref" in said:
             return self._referred(said, where, above)
         for key in ("enum", "const"):
@@ -90,7 +100,7 @@ class _Schemas:
                     raise _unsupported(f"this {key!r}", where)
                 return _one_of([self.format(one, f"{where}/{key}/{i}", above) for i, one in enumerate(each)])
         kinds = said.pop("type", "object" if "properties" in said else None)
-        listed = kinds if isinstance(kinds, list) else [kinds]
+        listed: list[Foreign] = kinds if isinstance(kinds, list) else [kinds]
         known = frozenset[str]().union(*(_KEYWORDS.get(kind, ()) for kind in listed if isinstance(kind, str)))
         if not listed or not all(isinstance(kind, str) and kind in _KEYWORDS for kind in listed):
             raise _unsupported("a value of any kind", where)
@@ -116,6 +126,7 @@ class _Schemas:
         if kind == "string":
             most = said.get("maxLength")
             text: Format = {"type": "any_text"} if most is None else {"type": "any_text", "max_chars": most}
+            text |= {"excludes": [*self.excludes]} if self.excludes else {}
             return {"type": "tag", "begin": _QUOTE, "content": text, "end": _QUOTE}
         if kind == "null":
             return _const("null")
@@ -123,7 +134,7 @@ class _Schemas:
         return {"type": "json_schema", "json_schema": {"type": kind, **said}}
 
     def _array(self, said: Mapping[str, object], where: str, above: tuple[str, ...]) -> Format:
-        item = self.format(said.get("items"), f"{where}/items", above)
+        item = self.format(said.get("items", {}), f"{where}/items", above)
         least, most = said.get("minItems", 0), said.get("maxItems", -1)
         if type(least) is not int or type(most) is not int or least < 0 or -1 < most < least or most < -1:
             raise _unsupported("these bounds of an array", where)
@@ -137,7 +148,10 @@ class _Schemas:
         return _sequence([*([_after("[", items)] if least else [_const("["), _optional(items)]), _const("]")])
 
     def _object(self, said: Mapping[str, object], where: str, above: tuple[str, ...]) -> Format:
-        properties, named = said.get("properties", {}), said.get("required", [])
+        properties, named = said.get("properties"), said.get("required", [])
+        if not named and properties is None and said.get("additionalProperties", True) is True:
+            return self._values(_LEVELS, where)[-1]
+        properties = {} if properties is None else properties
         if said.get("additionalProperties", False) is not False:
             raise _unsupported("members without a name of their own", where)
         if not isinstance(properties, Mapping) or not isinstance(named, list):
@@ -145,12 +159,28 @@ class _Schemas:
         if not all(isinstance(key, str) and key in properties for key in named):
             raise _unsupported("a required member that is not declared", where)
         members: list[tuple[Format, bool]] = []
-        for key in sorted(properties, key=lambda key: (key.lower(), key)):
+        order = sorted(properties, key=lambda key: (key.lower(), key)) if self.alphabetical else properties
+        for key in order:
             if not _KEY.fullmatch(key):
                 raise _unsupported(f"a member with the name {key!r}", where)
             value = self.format(properties[key], f"{where}/properties/{key}", above)
             members.append((_after(f"{key}:", value), key in named))
         return _sequence([_const("{"), *self._members(members), _const("}")])
+
+    def _values(self, levels: int, where: str) -> list[Format]:
+        """The values of any kind, of so many levels of arrays and objects; objects come last."""
+        self.formats += 1 << levels
+        if self.formats > _MOST_FORMATS:
+            raise _unsupported("a schema that becomes so many formats", where)
+        values = [self._kind(kind, {}, where, ()) for kind in ("string", "number", "boolean", "null")]
+        if levels:
+            value = _one_of(self._values(levels - 1, where))
+            key: Format = {"type": "regex", "pattern": _KEY.pattern}
+            for begin, item, end in (("[", value, "]"), ("{", _sequence([key, _const(":"), value]), "}")):
+                tag: Format = {"type": "tag", "begin": "", "content": item, "end": ""}
+                items: Format = {"type": "tags_with_separator", "tags": [tag], "separator": ","}
+                values.append(_sequence([_const(begin), items, _const(end)]))
+        return values
 
     def _members(self, members: list[tuple[Format, bool]]) -> Iterator[Format]:
         first = next((i for i, (_, required) in enumerate(members) if required), None)
@@ -179,6 +209,21 @@ class _Schemas:
         return _one_of([_sequence([self._some(members[:half]), _optional(_after(",", right))]), right])
 
 
+def _of_objects(said: dict[str, object]) -> dict[str, object]:
+    """Keywords less those that say once more that a value is an object."""
+    clauses, branches = said.get("allOf"), said.get("anyOf", said.get("oneOf"))
+    if said.get("type") == "object" and len(said) == 2:
+        if isinstance(clauses, list) and len(clauses) == 1 and isinstance(clauses[0], dict):
+            return clauses[0]
+        if isinstance(branches, list) and all(isinstance(each, dict) and _is_object(each) for each in branches):
+            return {key: each for key, each in said.items() if key != "type"}
+    return said
+
+
+def _is_object(schema: Mapping[str, object]) -> bool:
+    return schema.get("type", "object" if "properties" in schema else None) == "object"
+
+
 def _written(value: object, where: str) -> str:
     if isinstance(value, str) and _QUOTE not in value:
         return f"{_QUOTE}{value}{_QUOTE}"
@@ -194,7 +239,7 @@ def _kinds_differ(schemas: list[object]) -> bool:
 
 def _unsupported(what: str, where: str) -> UnsupportedError:
     return UnsupportedError(
-        f"the arguments of Gemma's calls cannot honour {what}",
+        f"Gemma's notation cannot honour {what}",
         where=where,
         remedy='Simplify the schema, or pass the tool with "strict": false.',
     )
