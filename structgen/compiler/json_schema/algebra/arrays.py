@@ -62,6 +62,10 @@ class ArrayClause(NamedTuple):
         """What the item of a position must be."""
         return all_of([rule.goal(position) for rule in self.rules])
 
+    def bare(self) -> ArrayClause:
+        """The same clause, which has evaluated nothing."""
+        return self._replace(evaluated=())
+
 
 class ArrayDomain(ClauseDomain[ArrayClause]):
     """How clauses of arrays come from keywords, and how they combine."""

@@ -42,9 +42,15 @@ class Evaluated(NamedTuple):
 ALL_EVALUATED = (Evaluated(everything=True),)
 
 
+_Bare = TypeVar("_Bare", bound="_HasEvaluated")
+
+
 class _HasEvaluated(Protocol):
     @property
     def evaluated(self) -> tuple[Evaluated, ...]: ...
+
+    def bare(self: _Bare) -> _Bare:
+        """The same clause, which has evaluated nothing."""
 
 
 Clause = TypeVar("Clause", bound=_HasEvaluated)

@@ -45,7 +45,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         allowed = self.domain.allowed(self.domain.bounds.solve(goal))
         if allowed is Kleene.NONE:
             return []
-        if allowed is Kleene.ALL and mode is Mode.PLAIN:
+        if allowed is Kleene.ALL and (mode is Mode.PLAIN or all(each < 0 for each in goal)):  # nothing is evaluated
             return [self.domain.any]
         if known is None and len(goal) == 1:
             (literal,) = goal
@@ -159,14 +159,17 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             return clauses
         context = at.within(clauses)
         branches = yield from self._each(at, schema.one_of, context, at.mode)
+        counted, others = schema.one_of_written, branches
+        if counted is not None:
+            others = yield from self._each(at, counted, context, Mode.PLAIN)
         result: list[Clause] = []
-        rivals = at.rivals(branches)
+        rivals = at.rivals(others)
         for k, branch in enumerate(branches):
             kept = at.product(clauses, branch)
             for j in rivals[k]:
-                other = branches[j]
+                other = others[j]
                 if self._overlap(at, kept, other):
-                    violated = yield self._asked(at, self._violated(schema.one_of[j]), context)
+                    violated = yield self._asked(at, self._violated((counted or schema.one_of)[j]), context)
                     kept = at.simplified([c for clause in kept for c in at.difference(clause, other, violated)])
                     at.check(len(kept))
             result += kept
@@ -222,7 +225,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             clauses = clauses + (yield from self._none_of(at, schema.any_of))
         if schema.one_of is not None:
             clauses = clauses + (yield from self._none_of(at, schema.one_of))
-            clauses = clauses + (yield from self._two_of(at, schema.one_of))
+            clauses = clauses + (yield from self._two_of(at, schema.one_of_written or schema.one_of))
         if schema.not_ is not None:
             clauses = clauses + (yield self._asked(at, goal(schema.not_), at.context))
         if schema.if_ is not None:
@@ -234,7 +237,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             evaluated = yield frozenset((node,)), Mode.EXACTLY, True, None
             failed = [domain.unclosed(clause, goal(unevaluated)) for clause in evaluated]
             clauses = clauses + [clause for clause in failed if clause is not None]
-        return at.simplified(at.possible(clauses))
+        return at.simplified(at.possible([clause.bare() if clause.evaluated else clause for clause in clauses]))
 
     def _none_of(self, at: Dnf[Clause], children: tuple[SchemaId, ...]) -> _Definition[Clause]:
         clauses = [self.domain.any]

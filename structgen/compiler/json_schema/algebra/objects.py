@@ -55,6 +55,10 @@ class ObjectClause:
             goal = self.goals[name] = all_of([rule.goal(name) for rule in self.rules]) if exists else NOTHING
         return goal
 
+    def bare(self) -> ObjectClause:
+        """The same clause, which has evaluated nothing."""
+        return ObjectClause(self.rules, self.required, self.low, self.high, self.exists)
+
 
 def absent(*names: str) -> ObjectClause:
     """Objects without members of these names."""

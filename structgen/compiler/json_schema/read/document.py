@@ -23,8 +23,9 @@ SINGLE_FIELDS = (
     "not_", "if_", "then", "else_", "additional_properties", "property_names", "unevaluated_properties", "items",
     "contains", "unevaluated_items",
 )  # fmt: skip
-LIST_FIELDS = ("refs", "all_of", "any_of", "one_of", "prefix_items")
+LIST_FIELDS = ("refs", "all_of", "any_of", "one_of", "one_of_written", "prefix_items")
 MAP_FIELDS = ("properties", "pattern_properties", "dependent_schemas")
+CHILD_FIELDS = (*LIST_FIELDS, *SINGLE_FIELDS, *MAP_FIELDS)
 
 
 class Schema:
@@ -48,6 +49,7 @@ class Schema:
     all_of: tuple[SchemaId, ...] = ()
     any_of: tuple[SchemaId, ...] | None = None
     one_of: tuple[SchemaId, ...] | None = None
+    one_of_written: tuple[SchemaId, ...] | None = None  # its branches before they were closed: those that are counted
     not_: SchemaId | None = None
     if_: SchemaId | None = None
     then: SchemaId | None = None
@@ -120,7 +122,7 @@ class Schema:
             value = getattr(self, name)
             if isinstance(value, int):
                 changes[name] = to(value)
-            elif isinstance(value, Mapping):
+            elif value and isinstance(value, Mapping):
                 changes[name] = {key: to(child) for key, child in value.items()}
             elif value:
                 changes[name] = tuple(map(to, value))
