@@ -68,7 +68,6 @@ _CONTEXT = {
     "items": ("prefix_items",),
     "contains": ("min_contains", "max_contains"),
     "if_": ("then", "else_"),
-    "one_of": ("one_of_written",),
     "types": ("integer_is_exact",),
     **dict.fromkeys(_DIGITS, ("types",)),
 }

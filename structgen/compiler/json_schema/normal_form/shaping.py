@@ -14,7 +14,7 @@ from ..algebra.arrays import ArrayClause
 from ..algebra.goals import ANYTHING, NOTHING, Conjunction, all_of, both
 from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
-from ..algebra.objects import ObjectClause, names_of
+from ..algebra.objects import ObjectClause
 from ..algebra.type_bounds import TypeBounds
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
@@ -61,8 +61,9 @@ class Shaping:
     def object(self, clause: ObjectClause) -> ObjectShape:
         """The shape of a clause."""
         required, exists, known = set(clause.required), clause.exists, self._choices
-        names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(exists)))
-        goals = [(name, clause.goal(name)) for name in names]
+        goals = [(name, clause.goal(name)) for name in clause.names()]
+        for name, goal in goals:
+            self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules] if len(goal) > 1 else ())
         if exists:
             choices = [self._choice(goal, [rule.goal(name) for rule in exists]) for name, goal in goals]
         else:
@@ -100,6 +101,8 @@ class Shaping:
         beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
         known = beyond if clause.high is None else min(beyond, clause.high)
         positions = self.nodes.meter.each(range(known), "normalising the schema")
+        for k in range(beyond + 1):
+            self.nodes.put_in_order(clause.goal(k), [rule.goal(k) for rule in clause.rules])
         choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
         rest: Choice = ()
         if clause.high is None or clause.high > beyond:

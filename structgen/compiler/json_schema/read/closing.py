@@ -63,6 +63,10 @@ class _Closing:
         written = self._written(applying, before)
         for schema_id in applying:
             self._schemas[schema_id] = self._trying(self._schemas[schema_id], before[schema_id], written)
+        for each, place in (*zip(written, written, strict=True), *closed.items()):
+            as_written = written.get(each, each)
+            if as_written != place:
+                self._schemas[place] = self._schemas[place].changed({"written": as_written})
         root = self._target(self._document.root)
         return replace(self._document, schemas=tuple(self._schemas), root=closed[root])
 
@@ -162,8 +166,6 @@ class _Closing:
 
         if any(child in written for child in schema.children(_TRIED)):
             schema = schema.with_children(_TRIED, to)
-        if any(child in written for child in schema.one_of or ()):
-            schema = schema.changed({"one_of_written": tuple(map(to, schema.one_of or ()))})
         if before.contains is None or before.max_contains is None or schema.contains == to(before.contains):
             return schema
         many = {"contains": to(before.contains), "min_contains": before.max_contains + 1}
