@@ -93,6 +93,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         special,
         definition.separators,
         definition.max_items,
+        definition.max_string_length,
         definition.unique_names,
     )
 

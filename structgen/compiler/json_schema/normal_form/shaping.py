@@ -16,6 +16,7 @@ from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
 from ..algebra.objects import ObjectClause
 from ..algebra.type_bounds import TypeBounds
+from ..layout.options import TextOptions
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
@@ -26,11 +27,11 @@ MOST_MARKS = 8
 class Shaping:
     """Makes drafts; ``goals`` are those that they lead to, by number.
 
-    ``max_items`` is as of `TextOptions`.
+    Of the options, ``max_items`` and ``max_string_length`` bound what no keyword bounds.
     """
 
-    def __init__(self, nodes: Nodes, partitions: NamePartitions, max_items: int | None = None) -> None:
-        self.max_items = max_items
+    def __init__(self, nodes: Nodes, partitions: NamePartitions, layout: TextOptions) -> None:
+        self.max_items, self.max_string_length = layout.max_items, layout.max_string_length
         self.nodes = nodes
         self.partitions = partitions
         self.goals: list[Conjunction] = []
@@ -48,11 +49,14 @@ class Shaping:
         self, bounds: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
     ) -> Value:
         """The draft of a goal."""
+        strings = bounds.strings
+        if self.max_string_length is not None:
+            strings = strings.at_most(self.max_string_length, self.nodes.meter)
         return Value(
             bounds.null,
             bounds.booleans,
             None if bounds.numbers.is_empty() else bounds.numbers,
-            None if bounds.strings.is_empty() else bounds.strings,
+            None if strings.is_empty() else strings,
             tuple(map(self.array, arrays)),
             tuple(map(self.object, objects)),
             pointer,
