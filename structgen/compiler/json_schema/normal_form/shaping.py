@@ -67,7 +67,8 @@ class Shaping:
         required, exists, known = set(clause.required), clause.exists, self._choices
         goals = [(name, clause.goal(name)) for name in clause.names()]
         for name, goal in goals:
-            self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules] if len(goal) > 1 else ())
+            if len(goal) > 1:
+                self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules])
         if exists:
             choices = [self._choice(goal, [rule.goal(name) for rule in exists]) for name, goal in goals]
         else:
@@ -105,7 +106,8 @@ class Shaping:
         beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
         known = beyond if clause.high is None else min(beyond, clause.high)
         positions = self.nodes.meter.each(range(known), "normalising the schema")
-        for k in range(beyond + 1):
+        several = range(beyond + 1 if len(clause.rules) > 1 else 0)
+        for k in self.nodes.meter.each(several, "normalising the schema"):
             self.nodes.put_in_order(clause.goal(k), [rule.goal(k) for rule in clause.rules])
         choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
         rest: Choice = ()

@@ -108,7 +108,7 @@ class Schema:
 
         ``additionalProperties`` is one with ``properties``, as llguidance has it; so is ``required`` alone.
         """
-        own = ("properties", "additional_properties")
+        own: tuple[str, ...] = ("properties", "additional_properties")
         if vars(self).keys().isdisjoint(own):
             own = ("required",)
         found = dict.fromkeys(_DECLARING[0] if name in own else name for name in vars(self))
