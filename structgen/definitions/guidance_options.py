@@ -58,15 +58,23 @@ def options_of(text: str) -> dict[str, Foreign]:
 
 
 def optional_whitespace(pattern: str) -> str:
-    """What a gap may be by a ``whitespace_pattern``: also nothing. ``\\s``, outside classes, is that of JSON."""
+    """What a gap may be by a ``whitespace_pattern``: also nothing. ``\\s`` is that of JSON."""
     return f"(?:{json_spaces(pattern)})?"
 
 
 def json_spaces(pattern: str) -> str:
-    """A pattern with JSON's white space for ``\\s``, outside classes."""
-    if "[" in pattern:
-        return pattern
-    return re.sub(r"\\(.)", lambda found: _SPACE if found[1] == "s" else found[0], pattern)
+    """A pattern with JSON's white space for ``\\s``, but for classes that say what they lack."""
+    opening = ""
+
+    def replaced(found: re.Match[str]) -> str:
+        nonlocal opening
+        if found[0] == r"\s" and not opening.startswith("[^"):
+            return _SPACE[1:-1] if opening else _SPACE
+        if found[0][0] in "[]" and not (opening and found[0][0] == "["):
+            opening = found[0].removesuffix("]")
+        return found[0]
+
+    return re.sub(r"(?s:\\.)|\[\^?\]?|\]", replaced, pattern)
 
 
 def with_general(letters: str) -> str:

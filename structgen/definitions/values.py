@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.properties import cached_property
 from ..system.types import Foreign, with_article
+from .guidance_options import json_spaces, options_of
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -214,7 +215,7 @@ MAX_INDENT = 16
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes", "item_separator", "key_separator", "max_items", "unique_names",
+    "excludes", "item_separator", "key_separator", "max_items", "max_string_length", "unique_names",
 )  # fmt: skip
 
 
@@ -236,7 +237,7 @@ class JsonSchema(Composable):
         What may stand where JSON allows whitespace inside the document. ``"compact"``: nothing. ``"single"``: one
         space or none. ``"any"``: JSON's own whitespace, at most ``max_whitespace`` characters in a row. An int:
         line breaks and indentation by so many spaces, exactly as ``json.dumps(indent=...)`` writes. Any other str
-        is a pattern (as of `Regex`) that matches nothing but JSON's whitespace, such as ``r"\n? *"``.
+        is a pattern (as of `Regex`) that matches nothing but JSON's whitespace, such as ``r"\n? *"``; ``\s`` is that.
     max_whitespace:
         The bound of ``whitespace="any"``, so that a model can't pad for ever; None takes it off. Has no meaning
         otherwise.
@@ -256,6 +257,9 @@ class JsonSchema(Composable):
         So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
         that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
         ``prefixItems``. None: any number.
+    max_string_length:
+        So many characters at most has a string whose length the schema does not bound, or as many as it asks for with
+        ``minLength`` or a pattern. Names are not bounded. None: any number.
     unique_names:
         Whether no object has a name twice. Declared names come once in any case; with False others may come again, as
         JSON allows, and parsers take the last. Names are compared unescaped: ``"a"`` is ``"\u0061"``.
@@ -302,13 +306,13 @@ class JsonSchema(Composable):
     item_separator: str | None = None
     key_separator: str | None = None
     max_items: int | None = None
+    max_string_length: int | None = None
     unique_names: bool = False
     text: str = field(init=False)
 
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
-        from .guidance_options import options_of
         from .schema_sources import schema_text
 
         object.__setattr__(self, "text", schema_text(schema))
@@ -324,6 +328,7 @@ class JsonSchema(Composable):
     def _check_options(self) -> None:
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_most("max_items", self.max_items, "items")
+        _check_most("max_string_length", self.max_string_length, "characters")
         _check_choice("property_order", self.property_order, ("schema", "any"))
         if self.escapes not in ESCAPES:
             object.__setattr__(self, "escapes", _letters(self.escapes))
@@ -370,7 +375,7 @@ class JsonSchema(Composable):
     def separators(self) -> tuple[str, str]:
         """What is written between items, and behind names."""
         usual = ":" if self.indent is None else ": "
-        return self.item_separator or ",", self.key_separator or usual
+        return json_spaces(self.item_separator or ","), json_spaces(self.key_separator or usual)
 
     @property
     def gap(self) -> str | None:
@@ -383,7 +388,7 @@ class JsonSchema(Composable):
         return "" if isinstance(self.whitespace, int) else self._pattern(self.whitespace, _TAG_WHITESPACE)
 
     def _pattern(self, whitespace: str, words: Mapping[str, str]) -> str:
-        pattern = words.get(whitespace, whitespace)
+        pattern = words[whitespace] if whitespace in words else json_spaces(whitespace)
         if whitespace == "any":
             pattern += "*" if self.max_whitespace is None else f"{{0,{self.max_whitespace}}}"
         return pattern
@@ -407,7 +412,9 @@ class JsonSchema(Composable):
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
-            *(() if self.max_items is None else (self.max_items,)), *(("unique_names",) if self.unique_names else ()),
+            *(() if self.max_items is None else (self.max_items,)),
+            *(() if self.max_string_length is None else ((self.max_string_length,),)),
+            *(("unique_names",) if self.unique_names else ()),
         )  # fmt: skip
         written = [self.style, *self.excludes]
         more = "" if written == ["json"] else json.dumps(written) + ","
@@ -415,7 +422,7 @@ class JsonSchema(Composable):
 
 
 @lru_cache(1 << 8, typed=True)
-def _as_json(*options: str | int | None) -> str:
+def _as_json(*options: str | int | tuple[int] | None) -> str:
     return json.dumps(options, separators=(",", ":"))
 
 
@@ -693,7 +700,7 @@ class StructuralTag(Composable):
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator, max_items, unique_names:
+    key_separator, max_items, max_string_length, unique_names:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -717,6 +724,7 @@ class StructuralTag(Composable):
     item_separator: str | None = None
     key_separator: str | None = None
     max_items: int | None = None
+    max_string_length: int | None = None
     unique_names: bool = False
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
@@ -806,7 +814,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
-    "item_separator", "key_separator", "max_items", "unique_names",
+    "item_separator", "key_separator", "max_items", "max_string_length", "unique_names",
 )  # fmt: skip
 
 

@@ -68,6 +68,10 @@ class Oracle:
             if result is None:
                 return None
             found |= result
+        written = [(child, self.document.schemas[child].written) for child in schema.one_of or ()]
+        counted = [child if other is None else other for child, other in written]
+        if counted and sum(self.evaluate(child, instance, scope) is not None for child in counted) != 1:
+            return None
         for several, one in ((schema.any_of, False), (schema.one_of, True)):
             if several is not None:
                 results = [r for r in (self.evaluate(child, instance, scope) for child in several) if r is not None]

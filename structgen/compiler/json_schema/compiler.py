@@ -102,6 +102,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         special,
         definition.separators,
         definition.max_items,
+        definition.max_string_length,
         definition.unique_names,
     )
 

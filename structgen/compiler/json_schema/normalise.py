@@ -56,7 +56,7 @@ def normalise(
     assertions = Assertions(meter, lenient=lenient)
     expansion = Expansion(GoalBounds(nodes, assertions, meter), meter)
     goal = nodes.goal(root)
-    shaping = Shaping(nodes, NamePartitions(meter), layout.max_items if layout is not None else None)
+    shaping = Shaping(nodes, NamePartitions(meter), layout or TextOptions())
     shaping.ref(goal)
     drafts = list(drafts_of(shaping, expansion, meter))
     alive = inhabited(drafts, meter)

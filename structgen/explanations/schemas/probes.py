@@ -107,8 +107,9 @@ class SchemaProbes:
     def __init__(self, definition: JsonSchema) -> None:
         self._whole = _as_json(definition)
         #: Of the keywords alone: how many items there are without any, or names alike, is none of their matter.
-        self.definition = with_options(self._whole, max_items=None, unique_names=False)
+        self.definition = with_options(self._whole, max_items=None, max_string_length=None, unique_names=False)
         self.max_items, self.unique_names = definition.max_items, definition.unique_names
+        self.max_string_length = definition.max_string_length
         meter = Meter(Budget())
         document = read(definition.text, meter, additional_properties=definition.additional_properties)
         schemas, self.root = without_dynamic_references(document, meter)
@@ -147,7 +148,7 @@ class SchemaProbes:
         option:
             An option of the definition's that is taken not to be there: ``"property_order"``, ``"whitespace"``,
             ``"escapes"``, ``"excludes"``, ``"item_separator"``, ``"key_separator"``, ``"max_items"``,
-            ``"unique_names"``.
+            ``"max_string_length"``, ``"unique_names"``.
         """
         if self.definition.indent is None or option == "whitespace":
             depth = 0
@@ -311,6 +312,7 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
         "item_separator": {"item_separator": None},
         "key_separator": {"key_separator": None},
         "max_items": {"max_items": None},
+        "max_string_length": {"max_string_length": None},
         "unique_names": {"unique_names": False},
     }
     return with_options(definition, **loose[option]) if option else definition

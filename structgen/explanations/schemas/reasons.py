@@ -163,11 +163,13 @@ class SchemaReasons:
         return (self._keywords.order(self._pieces.innermost()),)
 
     def _of_length(self) -> _Found:
-        """Whether it is the length of arrays that no keyword bounds."""
-        if self._probes.max_items is None or not self._revived((), "max_items"):
-            return ()
-        what = f"an array that no keyword bounds has no more items (max_items={self._probes.max_items})"
-        return (Reason("option", ("max_items",), what, self._pieces.innermost()),)
+        """Whether it is the length of arrays, or of strings, that no keyword bounds."""
+        items, characters = self._probes.max_items, self._probes.max_string_length
+        for option, most, of in (("max_items", items, "an array"), ("max_string_length", characters, "a string")):
+            if most is not None and self._revived((), option):
+                what = f"{of} that no keyword bounds is no longer ({option}={most})"
+                return (Reason("option", (option,), what, self._pieces.innermost()),)
+        return ()
 
     def _of_names(self) -> _Found:
         """Whether it is a name that comes twice."""

@@ -12,6 +12,7 @@ import pytest
 from judges.guides import BYTES, allowed
 
 import structgen as sg
+from structgen.definitions.canonical import definition_of
 from structgen.errors import DefinitionError, EmptyLanguageError
 
 jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
@@ -405,3 +406,72 @@ def test_few_values_that_differ_are_counted(seed: int) -> None:
     assert takes(index, "7")
     is_open = any(judge.is_valid([*value]) for n in range(4) for value in itertools.permutations((0, 1, 2), n))
     assert (index.match(b"[").consumed == 1) == is_open
+
+
+# -- strings without a bound -----------------------------------------------------------------------------------
+
+#: Schemas, and what bounds their strings to 3 characters.
+SHORTENED = [
+    ({"type": "string"}, {"type": "string", "maxLength": 3}),
+    (True, {"$ref": "#/$defs/any", "$defs": {"any": {
+        "maxLength": 3, "items": {"$ref": "#/$defs/any"}, "additionalProperties": {"$ref": "#/$defs/any"}}}}),
+    ({"type": "string", "minLength": 5}, {"type": "string", "minLength": 5, "maxLength": 5}),
+    ({"type": "string", "maxLength": 4}, {"type": "string", "maxLength": 4}),
+    ({"type": "string", "pattern": "^a+$"}, {"type": "string", "pattern": "^a{1,3}$"}),
+    ({"type": "string", "pattern": "^(aa)+a{3}$"}, {"const": "aaaaa"}),
+    ({"type": "string", "pattern": "^a{5,6}$"}, {"type": "string", "pattern": "^a{5,6}$"}),
+    ({"type": "string", "minLength": 4, "pattern": "^(aaa)*$"}, {"const": "aaaaaa"}),
+    ({"enum": ["aaaa", "aaaaaa", 1]}, {"enum": ["aaaa", "aaaaaa", 1]}),
+    ({"type": ["string", "null"], "not": {"type": "string", "maxLength": 1}},
+     {"anyOf": [{"type": "string", "minLength": 2, "maxLength": 3}, {"type": "null"}]}),
+    ({"items": {"type": "string"}, "uniqueItems": True, "type": "array"},
+     {"items": {"type": "string", "maxLength": 3}, "uniqueItems": True, "type": "array"}),
+    ({"anyOf": [{"maxLength": 5, "pattern": "^a"}, {"pattern": "^b"}], "type": "string"},
+     {"anyOf": [{"maxLength": 3, "pattern": "^[ab]"}], "type": "string"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "bounded"), SHORTENED, ids=range(len(SHORTENED)))
+def test_strings_without_a_bound_get_one(schema: Any, bounded: Any) -> None:
+    index = compiled(schema, whitespace="compact", max_string_length=3)
+    valid = jsonschema.Draft202012Validator(bounded).is_valid
+    strings = ["a" * length for length in range(8)] + ["b", "bbb", "bbbb", "é" * 3, "😀" * 3, "😀" * 4, "ab"]
+    values = [*strings, 1, None, *([each] for each in strings), *([each, "b"] for each in strings[:5])]
+    verdicts = set()
+    for value in [*values, *({"long name": each} for each in strings if schema is True)]:
+        verdicts.add(valid(value))
+        assert takes(index, json.dumps(value, separators=(",", ":"), ensure_ascii=False)) == valid(value), value
+    assert verdicts == {True, False}
+
+
+def test_bounds_of_strings_in_tags_reasons_and_canonical_texts() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    options: list[dict[str, Any]] = [{"max_string_length": 2}, {"max_items": 2}, {"unique_names": True}]
+    every = [{}, *options, options[0] | options[1], options[0] | options[2], options[0] | options[1] | options[2]]
+    every += [{**each, "item_separator": ", ", "key_separator": ": "} for each in every]
+    definitions = [sg.JsonSchema(schema, **each) for each in every]
+    assert len({each.canonical() for each in definitions}) == len(every)
+    for each in definitions:
+        again = definition_of("json_schema", each.canonical())
+        assert again == each
+    index = sg.compile(sg.JsonSchema(schema, style="qwen_xml", max_string_length=2), BYTES, eager=False)
+    assert takes(index, "<parameter=a>bb</parameter>")
+    assert not takes(index, "<parameter=a>bbb</parameter>")
+    tag = sg.StructuralTag({"type": "json_schema", "json_schema": schema}, max_string_length=1, whitespace="compact")
+    assert [takes(sg.compile(tag, BYTES, eager=False), text) for text in ('{"a":"b"}', '{"a":"bb"}')] == [True, False]
+    found = sg.explain(compiled(schema, max_string_length=1), b'{"a": "bb')
+    assert "max_string_length=1" in str(found)
+    with pytest.raises(DefinitionError, match="max_string_length"):
+        sg.JsonSchema(schema, max_string_length=-1)
+
+
+@pytest.mark.parametrize("pattern", [r"\s?", r"[\s]?", r"(?:\s|)", r"\s{0,1}"])
+def test_white_space_is_that_of_json(pattern: str) -> None:
+    numbers, space = {"items": {"type": "integer"}, "type": "array"}, "[ \t\n\r]?"
+    index = compiled(numbers, whitespace=pattern, item_separator=r",\s?")
+    spelled = compiled(numbers, whitespace=space, item_separator=f",{space}")
+    for space in ("", " ", "\t", "\n", "\r", "\f", "\v", "\u00a0", "\u2003", "   "):
+        for text in (f"[{space}1]", f"[1,{space}2]", f"[1{space},2]"):
+            assert takes(index, text) == takes(spelled, text) == (len(space) < 2 and space in " \t\n\r"), text
+    with pytest.raises(DefinitionError, match="more than whitespace"):
+        compiled({"items": {"type": "integer"}}, whitespace=r"[^\s]?")

@@ -62,6 +62,14 @@ class ArrayClause(NamedTuple):
         """What the item of a position must be."""
         return all_of([rule.goal(position) for rule in self.rules])
 
+    def bare(self) -> ArrayClause:
+        """The same clause, which has evaluated nothing."""
+        return self._replace(evaluated=())
+
+    def arranged(self, parts: Sequence[ArrayClause]) -> ArrayClause:
+        """The same clause, with its rules in the order of those that it is made of."""
+        return self._replace(rules=tuple(dict.fromkeys(rule for part in (*parts, self) for rule in part.rules)))
+
 
 class ArrayDomain(ClauseDomain[ArrayClause]):
     """How clauses of arrays come from keywords, and how they combine."""

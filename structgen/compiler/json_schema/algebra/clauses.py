@@ -42,9 +42,18 @@ class Evaluated(NamedTuple):
 ALL_EVALUATED = (Evaluated(everything=True),)
 
 
+_Self = TypeVar("_Self", bound="_HasEvaluated")
+
+
 class _HasEvaluated(Protocol):
     @property
     def evaluated(self) -> tuple[Evaluated, ...]: ...
+
+    def bare(self: _Self) -> _Self:
+        """The same clause, which has evaluated nothing."""
+
+    def arranged(self: _Self, parts: Sequence[_Self]) -> _Self:
+        """The same clause, with its rules in the order of those that it is made of."""
 
 
 Clause = TypeVar("Clause", bound=_HasEvaluated)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Generic
+from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
+from typing import Generic, TypeAlias
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
@@ -18,6 +20,12 @@ _MOST_COMPARED = 64
 
 #: A union whose members have been compared before is compared again, in a product, up to this size.
 _FEW = 16
+
+
+#: Which field of a schema, and which of the schemas in it.
+Place: TypeAlias = tuple[int, int]
+
+_FIRST: Place = (-1, 0)
 
 
 @dataclass
@@ -42,9 +50,16 @@ class Dnf(Generic[Clause]):
     context: Clause
     where: str
     meter: Meter
+    #: The schema's fields in the order of the text (`Schema.order`), and what clauses are made of, by place in it.
+    order: tuple[str, ...] = ()
+    parts: dict[Clause, list[tuple[Place, Clause]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.doing = f"combining the alternatives of {self.where}"
+
+    def place(self, name: str, number: int = 0) -> Place:
+        """Where the schema with a number in a field stands in the text."""
+        return (self.order.index(name), number) if name in self.order else _FIRST
 
     def within(self, clauses: list[Clause]) -> Clause:
         """The context for what these clauses are multiplied with."""
@@ -53,21 +68,32 @@ class Dnf(Generic[Clause]):
         context = self.domain.merge(self.context, clauses[0])
         return self.context if context is None else context
 
-    def product(self, left: list[Clause], right: list[Clause]) -> list[Clause]:
-        """The conjunction of two unions."""
-        domain = self.domain
+    def product(self, left: list[Clause], right: list[Clause], place: Place | None = None) -> list[Clause]:
+        """The conjunction of two unions. Members that the right one declares come where its place is, or last."""
+        domain, place = self.domain, place or (len(self.order), 0)
         if len(left) == 1 and left[0] is domain.any:
-            return self.possible(right)
+            found = self.possible(right)
+            self.parts |= {clause: [(place, clause)] for clause in found if self.order}
+            return found
         if len(right) == 1 and right[0] is domain.any:
             return left
         self.check(len(left) * len(right) >> 4)
-        merge = domain.merge
         every = self.meter.each(left, self.doing, every=1)
+        merge = partial(self._arranged, place) if self.order else domain.merge
         clauses = self.possible([clause for a in every for b in right if (clause := merge(a, b)) is not None])
         self.check(len(clauses))
         if len(clauses) > _FEW and (len(left) == 1 or len(right) == 1):
             return clauses
         return self.simplified(clauses)
+
+    def _arranged(self, place: Place, left: Clause, right: Clause) -> Clause | None:
+        """The conjunction, its members in the order of the text."""
+        clause = self.domain.merge(left, right)
+        if clause is not None:
+            parts = sorted([*self.parts.get(left, [(_FIRST, left)]), (place, right)], key=itemgetter(0))
+            clause = clause.arranged([part for _, part in parts])
+            self.parts[clause] = parts
+        return clause
 
     def possible(self, clauses: list[Clause]) -> list[Clause]:
         """Those that the context allows."""
@@ -111,8 +137,6 @@ class Dnf(Generic[Clause]):
         domain = self.domain
         if len(clauses) < 2:
             return clauses
-        if self.mode is Mode.PLAIN and any(clause is domain.any for clause in clauses):
-            return [domain.any]
         if len(clauses) > _MOST_COMPARED:
             return clauses
         kept: list[Clause] = []

@@ -11,7 +11,7 @@ from .arrays import ArrayClause, ArrayDomain
 from .clauses import Clause, ClauseDomain, Mode
 from .dnf import Dnf
 from .goal_bounds import IN_PLACE, GoalBounds, Recursion
-from .goals import NOTHING, Conjunction, in_order
+from .goals import NOTHING, Conjunction
 from .objects import ObjectClause, ObjectDomain
 from .type_bounds import Kleene
 
@@ -45,7 +45,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         allowed = self.domain.allowed(self.domain.bounds.solve(goal))
         if allowed is Kleene.NONE:
             return []
-        if allowed is Kleene.ALL and mode is Mode.PLAIN:
+        if allowed is Kleene.ALL and (mode is Mode.PLAIN or all(each < 0 for each in goal)):  # nothing is evaluated
             return [self.domain.any]
         if known is None and len(goal) == 1:
             (literal,) = goal
@@ -59,7 +59,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         domain = self.domain
         at = Dnf(domain, mode, domain.any if known is None else known, self.where(goal), self.meter)
         if len(goal) != 1:
-            single = [frozenset((literal,)) for literal in in_order(goal)]
+            single = dict.fromkeys((frozenset((literal,)) for literal in self.nodes.in_order(goal)), "")
             return (yield from self._conjunction(at, single, [domain.any]))
         (literal,) = goal
         if literal < 0:
@@ -74,10 +74,12 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         if unevaluated is not None:
             at.mode = max(at.mode, Mode.AT_LEAST)
         clauses = [self.domain.any]
+        at.order = schema.order() if names & IN_PLACE else ()
         for factor in self.domain.own(node, at.mode):
-            clauses = at.product(clauses, factor)
+            clauses = at.product(clauses, factor, at.place("properties"))
         if names & IN_PLACE:
-            goals = [goal(child) for child in (*schema.refs, *schema.all_of)]
+            goals = {goal(child): "all_of" for child in schema.all_of}
+            goals = {goal(child): "refs" for child in schema.refs} | goals
             clauses = yield from self._conjunction(at, goals, clauses)
             if schema.not_ is not None:
                 violated = self._violated(schema.not_)
@@ -91,8 +93,13 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             clauses = at.simplified([c for clause in clauses if (c := self.domain.closed(clause, rest)) is not None])
         return clauses
 
-    def _conjunction(self, at: Dnf[Clause], goals: list[Conjunction], clauses: list[Clause]) -> _Definition[Clause]:
-        """The clauses with several goals. Those that are not split into clauses are the context of the others."""
+    def _conjunction(
+        self, at: Dnf[Clause], goals: dict[Conjunction, str], clauses: list[Clause]
+    ) -> _Definition[Clause]:
+        """The clauses with several goals, by the fields that these stand in.
+
+        Those that are not split into clauses are the context of the others.
+        """
         answers: dict[Conjunction, list[Clause]] = {}
         context = at.within(clauses)
         for goal in goals:
@@ -101,10 +108,10 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
                 answers[goal] = answer = yield goal, at.mode, False, None
                 if len(answer) == 1:
                     context = self.domain.merge(context, answer[0]) or context
-        for goal in goals:
+        for number, (goal, name) in enumerate(goals.items()):
             if goal not in answers:
                 answers[goal] = yield self._asked(at, goal, context, at.mode)
-            clauses = at.product(clauses, answers[goal])
+            clauses = at.product(clauses, answers[goal], at.place(name, number))
         return clauses
 
     def _violated(self, child: SchemaId) -> Conjunction:
@@ -148,7 +155,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             else:
                 some = some + branch
             at.check(len(some))
-        return at.product(clauses, at.simplified(some))
+        return at.product(clauses, at.simplified(some), at.place("any_of"))
 
     def _one_of(self, at: Dnf[Clause], schema: Schema, clauses: list[Clause]) -> _Definition[Clause]:
         """The clauses with ``oneOf``: each branch without those of the others that it may overlap with.
@@ -159,14 +166,17 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             return clauses
         context = at.within(clauses)
         branches = yield from self._each(at, schema.one_of, context, at.mode)
+        written, others = self.nodes.as_written(schema.one_of), branches
+        if written != schema.one_of:
+            others = yield from self._each(at, written, context, Mode.PLAIN)
         result: list[Clause] = []
-        rivals = at.rivals(branches)
+        rivals = at.rivals(others)
         for k, branch in enumerate(branches):
-            kept = at.product(clauses, branch)
+            kept = at.product(clauses, branch, at.place("one_of"))
             for j in rivals[k]:
-                other = branches[j]
+                other = others[j]
                 if self._overlap(at, kept, other):
-                    violated = yield self._asked(at, self._violated(schema.one_of[j]), context)
+                    violated = yield self._asked(at, self._violated(written[j]), context)
                     kept = at.simplified([c for clause in kept for c in at.difference(clause, other, violated)])
                     at.check(len(kept))
             result += kept
@@ -222,7 +232,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             clauses = clauses + (yield from self._none_of(at, schema.any_of))
         if schema.one_of is not None:
             clauses = clauses + (yield from self._none_of(at, schema.one_of))
-            clauses = clauses + (yield from self._two_of(at, schema.one_of))
+            clauses = clauses + (yield from self._two_of(at, self.nodes.as_written(schema.one_of)))
         if schema.not_ is not None:
             clauses = clauses + (yield self._asked(at, goal(schema.not_), at.context))
         if schema.if_ is not None:
@@ -234,7 +244,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             evaluated = yield frozenset((node,)), Mode.EXACTLY, True, None
             failed = [domain.unclosed(clause, goal(unevaluated)) for clause in evaluated]
             clauses = clauses + [clause for clause in failed if clause is not None]
-        return at.simplified(at.possible(clauses))
+        return at.simplified(at.possible([clause.bare() if clause.evaluated else clause for clause in clauses]))
 
     def _none_of(self, at: Dnf[Clause], children: tuple[SchemaId, ...]) -> _Definition[Clause]:
         clauses = [self.domain.any]

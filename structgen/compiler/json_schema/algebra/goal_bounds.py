@@ -150,7 +150,10 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
         if schema.any_of is not None:
             parts.append(any_of((yield from _each(map(goal, schema.any_of))), meter))
         if schema.one_of is not None:
-            parts.append(exactly_one((yield from _each(map(goal, schema.one_of))), meter))
+            written = self.nodes.as_written(schema.one_of)
+            parts.append(exactly_one((yield from _each(map(goal, written))), meter))
+            if written != schema.one_of:
+                parts.append(any_of((yield from _each(map(goal, schema.one_of))), meter))
         if schema.not_ is not None:
             parts.append(complement((yield goal(schema.not_)), meter))
         if schema.if_ is not None:

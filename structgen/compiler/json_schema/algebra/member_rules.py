@@ -24,11 +24,14 @@ class MemberRule:
         Goals of sets of names; a name in several sets has to meet all their goals.
     rest:
         The goal of every other name.
+    declares:
+        Whether a schema says it, so that the order of its names is that of members. Others come of negations.
     """
 
     names: Mapping[str, Conjunction]
     classes: tuple[tuple[StringSet, Conjunction], ...] = ()
     rest: Conjunction = ANYTHING
+    declares: bool = False
     _found: dict[str, Conjunction] = field(default_factory=dict, init=False)
 
     def goal(self, name: str) -> Conjunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from ....budget import Meter
 from ..read.document import Json, Schema, SchemaId
@@ -36,10 +36,22 @@ class Nodes:
         self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
         if share:
             self._same, self._said = representatives(schemas, root, meter)
+        self._written = {self._same[k]: each.written for k, each in enumerate(schemas) if each.written is not None}
         self._goals: list[Conjunction | None] = [None] * len(self.schemas)
         self._constants: dict[Hashable, Conjunction] = {}
         self._made: dict[Hashable, SchemaId] = {}
+        self._orders: dict[Conjunction, tuple[Literal, ...]] = {}
         self._listed: dict[Literal, frozenset[Hashable] | None] = {}
+
+    def put_in_order(self, goal: Conjunction, parts: Iterable[Conjunction]) -> None:
+        """Note the order of the parts of a goal, which is that of the places where they are written."""
+        if len(goal) > 1:
+            order = tuple(dict.fromkeys(literal for part in parts for literal in self.in_order(part)))
+            self._orders.setdefault(goal, order)
+
+    def in_order(self, goal: Conjunction) -> Iterable[Literal]:
+        """The literals of a goal in the order that was noted, or that of their nodes."""
+        return self._orders.get(goal) or in_order(goal)
 
     def said(self, node: SchemaId) -> frozenset[str]:
         """The names of the fields in which a node says something."""
@@ -153,9 +165,16 @@ class Nodes:
         return frozenset.intersection(*lists) if lists else None
 
     def clashes(self, goal: Conjunction) -> bool:
-        """Whether the goal's lists have no value in common."""
+        """Whether the goal's lists have no value in common, or it denies what a closed schema allows no more than."""
         values = self.listed_values(goal)
-        return values is not None and not values
+        if values is not None and not values:
+            return True
+        written = [self.goal(self._written[each]) for each in goal if each in self._written]
+        return any(~literal in goal for each in written if len(each) == 1 for literal in each)
+
+    def as_written(self, children: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+        """The schemas before they were closed."""
+        return tuple([child if (written := self.schemas[child].written) is None else written for child in children])
 
     def meets(self, goal: Conjunction, wanted: Conjunction, unsatisfiable: Callable[[Conjunction], bool]) -> bool:
         """Whether it is plain that whatever reaches one goal reaches another."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....system.properties import remembered
 from ..read.document import Json, Schema, SchemaId
@@ -54,6 +54,27 @@ class ObjectClause:
             exists = name.isascii() or name in StringSet.ANY  # no text has a name with a lone surrogate
             goal = self.goals[name] = all_of([rule.goal(name) for rule in self.rules]) if exists else NOTHING
         return goal
+
+    def names(self) -> dict[str, None]:
+        """The names that it speaks of, in the order in which their members come."""
+        return dict.fromkeys((*names_of(self.rules), *self.required, *names_of(self.exists)))
+
+    def order(self) -> tuple[tuple[str, ...], ...]:
+        """The names that schemas declare, and, where none of its rules comes of a negation, all names after that."""
+        declaring = [rule for rule in self.rules if rule.declares]
+        is_positive = len(declaring) == len(self.rules) and not self.exists
+        return tuple(names_of(declaring)), tuple(self.names()) if is_positive else ()
+
+    def bare(self) -> ObjectClause:
+        """The same clause, which has evaluated nothing."""
+        return ObjectClause(self.rules, self.required, self.low, self.high, self.exists)
+
+    def arranged(self, parts: Sequence[ObjectClause]) -> ObjectClause:
+        """The same clause, with its rules in the order of those that it is made of, and the required names, too."""
+        rules = tuple(dict.fromkeys(rule for part in (*parts, self) for rule in part.rules))
+        required = tuple(dict.fromkeys(name for part in (*parts, self) for name in part.required))
+        is_same = (rules, required) == (self.rules, self.required)
+        return self if is_same else replace(self, rules=rules, required=required)
 
 
 def absent(*names: str) -> ObjectClause:
@@ -211,7 +232,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             matched = [extra for members, extra in classes if name in members]
             names[name] = all_of([goal(child), *matched]) if matched else goal(child)
         rest = ANYTHING if schema.additional_properties is None else goal(schema.additional_properties)
-        return MemberRule(names, classes, rest)
+        return MemberRule(names, classes, rest, declares=True)
 
     def _allowed_names(self, schema: Schema) -> StringSet:
         assert schema.property_names is not None
@@ -309,6 +330,8 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             return False
         if not set(right.required) <= set(left.required):
             return False
+        if (left.rules, left.required) != (right.rules, right.required) and left.order() != right.order():
+            return False  # members come in another order, or do when more is said of both
         return all(rule in left.exists or self._has_witness(left, rule) for rule in right.exists) and all(
             rule in left.rules or self._implied(left, rule) for rule in right.rules
         )

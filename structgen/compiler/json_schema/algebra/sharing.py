@@ -11,7 +11,7 @@ from ..read.equality import equality_key
 
 _UNSAID = vars(Schema)
 _DOING = "comparing subschemas"
-_SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
+_SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"})
 _BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
 
 
@@ -39,7 +39,7 @@ def representatives(
         meter.check_time(_DOING)
         names = said(schemas[node])
         fields[node] = frozenset(names)
-        return schemas[node].children([name for name in names if name in _BELOW])
+        return schemas[node].children(["written", *(name for name in names if name in _BELOW)])
 
     for node in post_order([root], children):
         same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
@@ -48,7 +48,7 @@ def representatives(
 
 def _key(schema: Schema, names: Iterable[str], same: list[SchemaId], meter: Meter) -> Hashable:
     """Equal for subschemas that say the same, their children compared by representative."""
-    parts: list[Hashable] = [schema.integer_is_exact]
+    parts: list[Hashable] = [schema.integer_is_exact, schema.order()]
     for name in sorted(names):
         value = getattr(schema, name)
         is_below = name in _BELOW

@@ -43,6 +43,8 @@ class TextOptions:
         What is written between items, and behind names, with the gap around it.
     max_items:
         So many items has an array that the schema does not bound, or as many as it asks for; None for any number.
+    max_string_length:
+        So many characters has a string that the schema does not bound, or as many as it asks for.
     unique_names:
         Whether no object has a name twice.
     """
@@ -57,6 +59,7 @@ class TextOptions:
     special: SpecialTokens = NONE
     separators: tuple[str, str] = (",", ":")
     max_items: int | None = None
+    max_string_length: int | None = None
     unique_names: bool = False
 
     @property

@@ -69,7 +69,8 @@ def _frame(shape: ArrayShape | ObjectShape) -> Hashable:
     """What is no factor."""
     if isinstance(shape, ArrayShape):
         return shape.rest, shape.min_items, shape.max_items, shape.unique, len(shape.prefix)
-    return shape.others, shape.min_properties, shape.max_properties
+    names = tuple([member.name for member in shape.properties])  # in their order, which is the alternative's own
+    return shape.others, shape.min_properties, shape.max_properties, names
 
 
 def _united(shape: _Shape, place: str | int, factors: list[tuple[Choice, bool]]) -> _Shape:

@@ -14,8 +14,9 @@ from ..algebra.arrays import ArrayClause
 from ..algebra.goals import ANYTHING, NOTHING, Conjunction, all_of, both
 from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
-from ..algebra.objects import ObjectClause, names_of
+from ..algebra.objects import ObjectClause
 from ..algebra.type_bounds import TypeBounds
+from ..layout.options import TextOptions
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
@@ -26,11 +27,11 @@ MOST_MARKS = 8
 class Shaping:
     """Makes drafts; ``goals`` are those that they lead to, by number.
 
-    ``max_items`` is as of `TextOptions`.
+    Of the options, ``max_items`` and ``max_string_length`` bound what no keyword bounds.
     """
 
-    def __init__(self, nodes: Nodes, partitions: NamePartitions, max_items: int | None = None) -> None:
-        self.max_items = max_items
+    def __init__(self, nodes: Nodes, partitions: NamePartitions, layout: TextOptions) -> None:
+        self.max_items, self.max_string_length = layout.max_items, layout.max_string_length
         self.nodes = nodes
         self.partitions = partitions
         self.goals: list[Conjunction] = []
@@ -48,11 +49,14 @@ class Shaping:
         self, bounds: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
     ) -> Value:
         """The draft of a goal."""
+        strings = bounds.strings
+        if self.max_string_length is not None:
+            strings = strings.at_most(self.max_string_length, self.nodes.meter)
         return Value(
             bounds.null,
             bounds.booleans,
             None if bounds.numbers.is_empty() else bounds.numbers,
-            None if bounds.strings.is_empty() else bounds.strings,
+            None if strings.is_empty() else strings,
             tuple(map(self.array, arrays)),
             tuple(map(self.object, objects)),
             pointer,
@@ -61,8 +65,10 @@ class Shaping:
     def object(self, clause: ObjectClause) -> ObjectShape:
         """The shape of a clause."""
         required, exists, known = set(clause.required), clause.exists, self._choices
-        names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(exists)))
-        goals = [(name, clause.goal(name)) for name in names]
+        goals = [(name, clause.goal(name)) for name in clause.names()]
+        for name, goal in goals:
+            if len(goal) > 1:
+                self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules])
         if exists:
             choices = [self._choice(goal, [rule.goal(name) for rule in exists]) for name, goal in goals]
         else:
@@ -100,6 +106,9 @@ class Shaping:
         beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
         known = beyond if clause.high is None else min(beyond, clause.high)
         positions = self.nodes.meter.each(range(known), "normalising the schema")
+        several = range(beyond + 1 if len(clause.rules) > 1 else 0)
+        for k in self.nodes.meter.each(several, "normalising the schema"):
+            self.nodes.put_in_order(clause.goal(k), [rule.goal(k) for rule in clause.rules])
         choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
         rest: Choice = ()
         if clause.high is None or clause.high > beyond:

@@ -7,22 +7,21 @@ from itertools import product
 from math import prod
 
 from ....budget import Meter
-from ....errors import BudgetExceededError, UnsupportedError
+from ....errors import BudgetExceededError
 from .document import Document, Schema, SchemaId
 
 #: The fields with schemas for the same value that may list its members; not those that are only tried.
-IN_PLACE = ("refs", "all_of", "any_of", "one_of", "dependent_schemas", "then", "else_", "dynamic_default")
+IN_PLACE = ("refs", "all_of", "any_of", "one_of", "dependent_schemas", "then", "else_")
 
 #: Those whose schemas all apply, or under a condition that is not theirs.
 _APPLIED = ("refs", "all_of", "dependent_schemas", "then", "else_")
 
 _MOST_ALTERNATIVES = 10_000
-_REMEDY = 'Say in the schema what else objects may have, or use additional_properties="unevaluated".'
 
 
 def names_members(schema: Schema) -> bool:
-    """Whether a schema lists members."""
-    return bool(schema.properties or schema.pattern_properties)
+    """Whether a schema lists members, if only none."""
+    return not vars(schema).keys().isdisjoint(("properties", "pattern_properties"))
 
 
 class Alternatives:
@@ -37,8 +36,7 @@ class Alternatives:
     def of(self, root: SchemaId, schemas: list[Schema]) -> list[SchemaId]:
         """The alternatives of a schema, or itself alone if it has none; they are appended to ``schemas``.
 
-        Raises `BudgetExceededError` for branches in too many combinations, `UnsupportedError` for some behind a
-        ``$dynamicRef``.
+        Raises `BudgetExceededError` for branches in too many combinations.
         """
         todo, entered = [root], set[SchemaId]()
         while todo:
@@ -71,8 +69,8 @@ class Alternatives:
             to = dict(zip(applied, chosen, strict=True))
             copy = schema.with_children(_APPLIED, _replacing(to))
             changes: dict[str, object] = {"any_of": branch}
-            if more:
-                changes |= {"one_of": None, "all_of": copy.all_of + more}
+            if more:  # its branches list members, whichever applies
+                changes |= {"one_of": None, "all_of": copy.all_of + more, "properties": copy.properties}
             found.append(_appended(schemas, copy.changed(changes)))
 
     def _of(self, child: SchemaId) -> list[SchemaId]:
@@ -93,25 +91,18 @@ class Alternatives:
             return [()]
         found: list[tuple[SchemaId, ...]] = []
         for at, child in enumerate(branches):
-            others = _appended(schemas, Schema(schema.pointer, any_of=branches[:at] + branches[at + 1 :]))
-            none = _appended(schemas, Schema(schema.pointer, not_=others))
+            others = Schema(schema.pointer, any_of=branches[:at] + branches[at + 1 :], never=len(branches) == 1)
+            none = _appended(schemas, Schema(schema.pointer, not_=_appended(schemas, others)))
             found += [(each, none) for each in self._of(child)]
         return found
 
     def _check(self, schema: Schema, count: int) -> None:
-        """Refuse too many alternatives, and those that depend on the path to them."""
-        where = schema.pointer or "the root"
+        """Refuse too many alternatives."""
         if count > _MOST_ALTERNATIVES:
             raise BudgetExceededError(
                 f"closing the branches of anyOf takes more than {_MOST_ALTERNATIVES:,} combinations of them",
-                where=where,
-                remedy=_REMEDY,
-            )
-        if schema.dynamic_default is not None and len(self._of(schema.dynamic_default)) > 1:
-            raise UnsupportedError(
-                "the branches of an anyOf behind a $dynamicRef cannot be closed by themselves",
-                where=where,
-                remedy=_REMEDY,
+                where=schema.pointer or "the root",
+                remedy='Say in the schema what else objects may have, or use additional_properties="unevaluated".',
             )
 
 

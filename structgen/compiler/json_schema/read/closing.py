@@ -8,17 +8,23 @@ alone if its schema has either keyword, or if no schema lists anything, as ``{"t
 
 By itself that keyword counts what *every* branch of ``anyOf`` lists that a value satisfies, and open branches are
 satisfied easily: a value could mix them. With ``False`` each branch is closed by itself: a location's schema is first
-split into alternatives, in each of which every ``anyOf`` that lists members has one branch. What is negated or only
-tested is not closed, so that closing never makes a value valid: ``oneOf`` still counts branches as they were written.
+split into alternatives, in each of which every ``anyOf`` that lists members has one branch.
+
+Closing only takes values away. So a schema is closed where it *applies*, and stands as it was written where more of
+it would mean less: in ``not``, ``if`` and ``propertyNames``, where ``maxContains`` counts, and for the branches of
+``oneOf`` that a value must not satisfy. A schema that does both, by way of references, has a copy for each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from ....budget import Meter
 from .branches import IN_PLACE, Alternatives, names_members
-from .document import Document, Schema, SchemaId
+from .document import CHILD_FIELDS, Document, Schema, SchemaId
+from .dynamic import without_dynamic_references
 
 #: The fields that hold the schemas of other locations: of members and items.
 _BELOW = (
@@ -26,13 +32,17 @@ _BELOW = (
     "contains", "unevaluated_items",
 )  # fmt: skip
 
+#: Those whose schemas are tried, and do not apply.
+_TRIED = ("not_", "if_", "property_names")
+
 
 def close_objects(document: Document, meter: Meter, *, branches: bool) -> Document:
     """The document with its locations closed; ``branches``: and in them each branch of ``anyOf`` by itself.
 
-    Raises `BudgetExceededError` for branches in too many combinations, `UnsupportedError` for some behind a
-    ``$dynamicRef``.
+    Its dynamic references are resolved. Raises `BudgetExceededError` for branches in too many combinations.
     """
+    schemas, root = without_dynamic_references(document, meter)
+    document = replace(document, schemas=schemas, root=root, dynamic_anchors=MappingProxyType({}))
     return _Closing(document, Alternatives(document, meter) if branches else None).run()
 
 
@@ -46,8 +56,17 @@ class _Closing:
     def run(self) -> Document:
         locations, users = self._survey()
         closed = {location: self._closed(location, users.get(location, 0)) for location in locations}
-        for schema_id in range(len(self._schemas)):
-            self._schemas[schema_id] = self._redirected(self._schemas[schema_id], closed)
+        applying = [*{*locations, *users}, *range(self._never, len(self._schemas))]
+        before = [*self._schemas]
+        for schema_id in applying:
+            self._schemas[schema_id] = self._redirected(before[schema_id], closed)
+        written = self._written(applying, before)
+        for schema_id in applying:
+            self._schemas[schema_id] = self._trying(self._schemas[schema_id], before[schema_id], written)
+        for each, place in (*zip(written, written, strict=True), *closed.items()):
+            as_written = written.get(each, each)
+            if as_written != place:
+                self._schemas[place] = self._schemas[place].changed({"written": as_written})
         root = self._target(self._document.root)
         return replace(self._document, schemas=tuple(self._schemas), root=closed[root])
 
@@ -94,28 +113,19 @@ class _Closing:
     def _closed_alone(self, location: SchemaId, users: int) -> SchemaId:
         """The same of a schema whose branches count together, or that has one of each ``anyOf``."""
         schema = self._schemas[location]
-        group = self._group(location)
+        group = _reached([location], self._schemas, IN_PLACE)
         if not any(names_members(self._schemas[member]) for member in group):
             return location
         if users:
             return self._added(Schema(schema.pointer, refs=(location,), unevaluated_properties=self._never))
-        keyword = "additional_properties" if len(group) == 1 else "unevaluated_properties"
+        is_alone = len(group) == 1 and schema.if_ is None
+        keyword = "additional_properties" if is_alone else "unevaluated_properties"
         self._schemas[location] = schema.changed({keyword: self._never})
         return location
 
     def _added(self, schema: Schema) -> SchemaId:
         self._schemas.append(schema)
         return len(self._schemas) - 1
-
-    def _group(self, location: SchemaId) -> list[SchemaId]:
-        """The schemas that apply to a location."""
-        group, seen = [location], {location}
-        for member in group:
-            for child in self._schemas[member].children(IN_PLACE):
-                if child not in seen:
-                    seen.add(child)
-                    group.append(child)
-        return group
 
     def _redirected(self, schema: Schema, closed: dict[SchemaId, SchemaId]) -> Schema:
         """A schema whose locations have their closed schemas."""
@@ -127,8 +137,61 @@ class _Closing:
             return schema
         return schema.with_children(_BELOW, to)
 
+    # -- what stands as it was written ---------------------------------------------------------------------
+
+    def _written(self, applying: list[SchemaId], before: list[Schema]) -> dict[SchemaId, SchemaId]:
+        """Copies, as they were written, of schemas that are tried and that closing has changed, or what is below."""
+        sources = (*self._document.schemas, *before[self._never :])
+        tried = {child for each in applying for child in _tried(before[each])}
+        parents: dict[SchemaId, list[SchemaId]] = {}
+        for each in (reached := _reached(sorted(tried), sources, CHILD_FIELDS)):
+            for child in sources[each].children(CHILD_FIELDS):
+                parents.setdefault(child, []).append(each)
+        changed = dict.fromkeys(each for each in reached if self._schemas[each] is not sources[each])
+        for each in (todo := [*changed]):
+            new = [parent for parent in parents.get(each, ()) if parent not in changed]
+            changed.update(dict.fromkeys(new))
+            todo += new
+        applies = {*applying}
+        written = {each: self._added(sources[each]) if each in applies else each for each in sorted(changed)}
+        for each, place in written.items():
+            self._schemas[place] = sources[each].with_children(CHILD_FIELDS, lambda child: written.get(child, child))
+        return written
+
+    def _trying(self, schema: Schema, before: Schema, written: dict[SchemaId, SchemaId]) -> Schema:
+        """A schema that applies, and that tries others as they were written."""
+
+        def to(child: SchemaId) -> SchemaId:
+            return written.get(child, child)
+
+        if any(child in written for child in schema.children(_TRIED)):
+            schema = schema.with_children(_TRIED, to)
+        if before.contains is None or before.max_contains is None or schema.contains == to(before.contains):
+            return schema
+        many = {"contains": to(before.contains), "min_contains": before.max_contains + 1}
+        too_many = self._added(Schema(schema.pointer, types=frozenset({"array"}), **many))
+        fewer = self._added(Schema(schema.pointer, not_=too_many))
+        return schema.changed({"max_contains": None, "all_of": (*schema.all_of, fewer)})
+
+
+def _reached(begin: Iterable[SchemaId], schemas: Sequence[Schema], fields: Iterable[str]) -> list[SchemaId]:
+    """The schemas that some lead to by these fields, themselves first."""
+    found = dict.fromkeys(begin)
+    for each in (todo := [*found]):
+        new = [child for child in schemas[each].children(fields) if child not in found]
+        found.update(dict.fromkeys(new))
+        todo += dict.fromkeys(new)
+    return todo
+
+
+def _tried(schema: Schema) -> Iterable[SchemaId]:
+    """The schemas that one tries or counts."""
+    counted = ("contains",) if schema.max_contains is not None else ()
+    return schema.children((*_TRIED, "one_of", *counted))
+
 
 def _is_reference(schema: Schema) -> bool:
     """Whether it says nothing beside its references."""
     about = ("pointer", "resource", "refs")
-    return all(name in about or value == getattr(Schema, name) for name, value in vars(schema).items())
+    said = ((name, value) for name, value in vars(schema).items() if name not in about)
+    return not names_members(schema) and all(value == getattr(Schema, name) for name, value in said)

@@ -25,6 +25,10 @@ SINGLE_FIELDS = (
 )  # fmt: skip
 LIST_FIELDS = ("refs", "all_of", "any_of", "one_of", "prefix_items")
 MAP_FIELDS = ("properties", "pattern_properties", "dependent_schemas")
+CHILD_FIELDS = (*LIST_FIELDS, *SINGLE_FIELDS, *MAP_FIELDS)
+
+#: Fields whose schemas declare members, in the order in which these come unless the text has another.
+_DECLARING = ("properties", "refs", "all_of", "any_of", "one_of")
 
 
 class Schema:
@@ -44,6 +48,7 @@ class Schema:
     refs: tuple[SchemaId, ...] = ()  # $ref and resolved $dynamicRef
     dynamic_ref: str | None = None  # a $dynamicRef whose target depends on the path: the anchor's name
     dynamic_default: SchemaId | None = None  # where it leads if no resource on the path has that dynamic anchor
+    written: SchemaId | None = None  # of a closed schema: the one as it was written, which allows all that this does
     resource: int = 0  # which resource (document part with its own $id) this subschema lies in
     all_of: tuple[SchemaId, ...] = ()
     any_of: tuple[SchemaId, ...] | None = None
@@ -98,6 +103,18 @@ class Schema:
         self.pointer = pointer
         vars(self).update(fields)  # the others stay with the class
 
+    def order(self) -> tuple[str, ...]:
+        """The fields that declare members as the text has them; nothing where that is the usual order.
+
+        ``additionalProperties`` is one with ``properties``, as llguidance has it; so is ``required`` alone.
+        """
+        own: tuple[str, ...] = ("properties", "additional_properties")
+        if vars(self).keys().isdisjoint(own):
+            own = ("required",)
+        found = dict.fromkeys(_DECLARING[0] if name in own else name for name in vars(self))
+        order = tuple([name for name in found if name in _DECLARING])
+        return order if order != tuple([name for name in _DECLARING if name in found]) else ()
+
     def changed(self, fields: Mapping[str, object]) -> Schema:
         """A copy with other values of some fields."""
         copy = Schema(self.pointer)
@@ -120,7 +137,7 @@ class Schema:
             value = getattr(self, name)
             if isinstance(value, int):
                 changes[name] = to(value)
-            elif isinstance(value, Mapping):
+            elif value and isinstance(value, Mapping):
                 changes[name] = {key: to(child) for key, child in value.items()}
             elif value:
                 changes[name] = tuple(map(to, value))

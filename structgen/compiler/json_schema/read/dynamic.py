@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ....budget import Meter
-from .document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Document, Schema, SchemaId
+from .document import CHILD_FIELDS, Document, Schema, SchemaId
 
 #: Resources with dynamic anchors, in the order in which they were entered, each once.
 Scope: TypeAlias = tuple[int, ...]
-
-_CHILDREN = (*LIST_FIELDS, *SINGLE_FIELDS, *MAP_FIELDS)
 
 
 def without_dynamic_references(document: Document, meter: Meter) -> tuple[tuple[Schema, ...], SchemaId]:
@@ -55,7 +53,7 @@ class _Copying:
         if schema.dynamic_ref is not None:
             refs = (*schema.refs, self._target(schema, scope))
             schema = schema.changed({"refs": refs, "dynamic_ref": None, "dynamic_default": None})
-        return schema.with_children(_CHILDREN, lambda child: self._place(child, scope))
+        return schema.with_children(CHILD_FIELDS, lambda child: self._place(child, scope))
 
     def _target(self, schema: Schema, scope: Scope) -> SchemaId:
         """Where the dynamic reference leads: to the outermost resource that has its anchor."""

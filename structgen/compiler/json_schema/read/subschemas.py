@@ -138,6 +138,7 @@ class Subschema:
         if self.applied:
             place = self._place(self.node, self.pointer)
             self.found.pending.append(Pending(keyword, reference, place, self.schema))
+            self.schema.refs = self.schema.refs  # which takes its place among the fields
 
     def synthesize(self, path: str, **fields: object) -> SchemaId:
         """A schema that the document doesn't have."""

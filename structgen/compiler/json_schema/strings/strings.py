@@ -216,6 +216,16 @@ class StringSet(ABC):
             return self.intersect(_lacking.__wrapped__(texts, meter), meter)
         return self.intersect(_lacking(texts), meter) if texts else self
 
+    def at_most(self, length: int, meter: Meter) -> StringSet:
+        """Of an endless set the texts of so many characters, or as many as its shortest has; else the set itself."""
+        if self.is_empty() or not self.is_endless(meter):
+            return self
+        return self.intersect(StringSet.length(0, max(length, self.shortest(meter))), meter)
+
+    def shortest(self, meter: Meter) -> int:
+        """The fewest characters of a text; the set is not empty."""
+        return 0 if self.is_any() else text_widths(self._plain(meter), meter)[0]
+
     def followed_by(self, text: bytes, meter: Meter) -> Dfa:
         """The minimal automaton of the members with a text behind them, without counters."""
         builder = NfaBuilder()
@@ -319,6 +329,14 @@ class _Regular(StringSet):
         """The run that it is, if it is one."""
         ranges = self.language.ranges
         return None if ranges is None else Run(ranges, self.min, self.max)
+
+    def is_endless(self, meter: Meter) -> bool:
+        if self.max is not None or self.run is not None:
+            return self.max is None
+        return super().is_endless(meter)
+
+    def shortest(self, meter: Meter) -> int:
+        return self.min if self.run is not None else super().shortest(meter)
 
     def is_empty(self) -> bool:
         if self._is_empty is None:
