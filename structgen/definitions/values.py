@@ -922,10 +922,13 @@ _DEFINITIONS = Regex, Fsm, JsonSchema, Grammar, Gbnf, StructuralTag  # a union t
 def as_definition(value: object) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
-    Raises `DefinitionError` for a str and others that could mean more than one thing.
+    A `structgen.migrate.Migrated` stands for its definition. Raises `DefinitionError` for a str and others that could
+    mean more than one thing.
     """
     if isinstance(value, _DEFINITIONS) or (isinstance(value, Definition) and not isinstance(value, type)):
         return value
+    if isinstance(inner := getattr(value, "definition", None), _DEFINITIONS) and hasattr(value, "changes"):
+        return inner
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(
             f"cannot compile {with_article(type(value))}",

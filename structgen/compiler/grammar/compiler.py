@@ -59,6 +59,7 @@ def compile_rules(
     ambiguity: str = "resolve",
     indentation: Indentation | None = None,
     tell: bool = False,
+    written: str = "",
 ) -> GrammarTables:
     """The tables of a loaded grammar.
 
@@ -75,11 +76,13 @@ def compile_rules(
     tell:
         Look for what the author may not expect: conflicts that were shifted, matches of the lexer that are not the
         longest, and what it takes to see whether texts can be completed. Of structgen's own grammars it is known.
+    written:
+        The author's text, for the places of errors.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    table = parser_of(grammar, meter, ambiguity, strict)
+    table = parser_of(grammar, meter, ambiguity, strict, written)
     layout = _layout(grammar, indentation)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     if indentation is not None and layout is not None:
@@ -145,7 +148,7 @@ def compile_rules(
     return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter)))
 
 
-def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
+def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool, written: str) -> Lalr:
     """The parser, without rules that no text can complete: an ignored terminal, for one, never comes to the parser.
 
     Where actions compete such a rule may decide what the parser does, and lead it astray; that is refused.
@@ -163,7 +166,7 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     else:
         if any(conflict.winner is None for conflict in table.conflicts) and any(table.symbols.nullable):
             grammar, table = _without_conflicts_of_empty_rules(grammar, table, meter)
-        conflicts.check(table, meter, strict=strict)
+        conflicts.check(table, meter, strict=strict, places=Places(written, written))
         looping.check(table, meter)
     never = {name for name in grammar.ignored if name in table.symbols.names}
     dead = conflicts.unproductive(table.symbols, never)
@@ -379,7 +382,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     grammar, ambiguity = _decided(definition, without_budgeted(read_rules(definition, meter)), meter)
     tables = compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
-        indentation=definition.postlex, tell=not _is_shipped(definition.path),
+        indentation=definition.postlex, tell=not _is_shipped(definition.path), written=definition.text,
     )  # fmt: skip
     return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
 
