@@ -19,8 +19,8 @@ _WORDS = re.compile(rf"[{_WHITE}]+|\w+|[^\w{_WHITE}]+")
 _REMEDY = 'Write %regex {"substring_words": "..."}, or substring_chars, or {"substring_chunks": ["...", "..."]}.'
 
 
-#: Bytes of a text past which its parts are looked up and not lexed. An automaton has two states for each of them at most,
-#: so that all shorter texts are within the usual budget of states.
+#: Bytes of a text past which its parts are looked up and not lexed. An automaton has two states for each of them at
+#: most, so that all shorter texts are within the usual budget of states.
 LONG = 100_000
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
+from ...definitions.shipped import is_shipped
 from ...definitions.structured_regexes import is_long
 from ...definitions.values import check_levels
 from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
-from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
 from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttributes, TemperedTerminal
@@ -382,7 +381,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     grammar, ambiguity = _decided(definition, without_budgeted(read_rules(definition, meter)), meter)
     tables = compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
-        indentation=definition.postlex, tell=not _is_shipped(definition.path), written=definition.text,
+        indentation=definition.postlex, tell=not is_shipped(definition.path), written=definition.text,
     )  # fmt: skip
     return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
 
@@ -411,11 +410,6 @@ def _uncaptured(what: str, rule: str) -> UnsupportedError:
         where=f"rule {rule}",
         remedy="Leave the attribute capture out.",
     )
-
-
-def _is_shipped(path: str) -> bool:
-    """Whether a grammar's file is one of structgen's, whose conflicts are meant."""
-    return bool(path) and Path(path).parent == FOLDER
 
 
 def _defaults(table: Lalr) -> list[bool]:

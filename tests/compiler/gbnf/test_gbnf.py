@@ -26,7 +26,6 @@ from structgen.errors import (
     BudgetExceededError,
     DefinitionError,
     EmptyLanguageError,
-    UnsupportedError,
     VocabularyError,
 )
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -242,7 +241,8 @@ class TestReading:
     def test_rules_that_begin_with_themselves(self, text: str, accepted: list[str], rejected: list[str]) -> None:
         """As in an `Ebnf`, by themselves and as parts."""
         for definition in (sg.Gbnf(text), sg.Ebnf(text), sg.Gbnf(text) + ";"):
-            index, end = sg.compile(definition, VOCABULARY, eager=False), "" if isinstance(definition, sg.Gbnf) else ";"
+            index = sg.compile(definition, VOCABULARY, eager=False)
+            end = "" if isinstance(definition, sg.Gbnf) else ";"
             for each in accepted + rejected:
                 assert index.match((each + end).encode()).accepted == (each in accepted), each
 

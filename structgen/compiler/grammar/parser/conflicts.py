@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 
 from ....budget import Meter
+from ....definitions.shipped import names
 from ....errors import DefinitionError
-from ....grammars import names
 from ....runtime.core.digraph import bits, solve
 from ..load.refusals import Places
 from .lalr import Conflict, Lalr
@@ -33,7 +33,10 @@ _LONGEST = 10_000
 _REPEAT = re.compile(r"__(\w+)_(?:star|plus)_\d+")
 
 
-def check(table: Lalr, meter: Meter, *, strict: bool, places: Places = Places("", "")) -> None:
+_NOWHERE = Places("", "")
+
+
+def check(table: Lalr, meter: Meter, *, strict: bool, places: Places = _NOWHERE) -> None:
     """Raise `DefinitionError` for conflicts that nothing decides; where ``strict``, for all.
 
     Raises `BudgetExceededError` where it takes too long to say what competes.
