@@ -41,4 +41,6 @@ def load(name: str, *, extra: str = "", **options: Foreign) -> Grammar:
     if not extra:
         return whole
     own = {name: getattr(whole, name) for name in ("start", "lexer", "ambiguity", "postlex")}
-    return Grammar(f"{whole.text}\n{extra}\n", **own | options)
+    found = Grammar(f"{whole.text}\n{extra}\n", **own | options)
+    object.__setattr__(found, "path", whole.path)  # whose conflicts are meant
+    return found
