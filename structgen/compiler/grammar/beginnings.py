@@ -29,7 +29,8 @@ _DOING = "following what may be undone"
 def check_beginnings(tables: GrammarTables, embedded: Embedded, meter: Meter) -> None:
     """Refuse definitions that begin while a lexeme before them could go on, where that may leave a text without end.
 
-    One with a budget is followed as far as its first byte, so that is where the lexeme has to come to nothing.
+    One with a budget is followed as far as its first byte, so that is where the lexeme has to come to nothing, unless
+    it may go on as what it is: a comment up to the end of its line, within a character.
 
     Raises `UnsupportedError` and `BudgetExceededError`.
     """
@@ -88,11 +89,11 @@ class _Proof:
         sure = {0}  # where all is undone at once, the definition does not begin at all
         for here, place in enumerate(todo):  # grows as it goes
             self._meter.check_time(_DOING)
-            if len(todo) > most:
-                return False
             if here and self._goes_on(place[1]):
                 sure.add(here)
                 continue
+            if here >= most:
+                return False
             if here and self._machine.may_end(place[0]):
                 if not self._is_last:
                     return False
