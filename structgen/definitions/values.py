@@ -501,7 +501,7 @@ class Grammar(Composable):
     lexer:
         ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
         ``""`` is the contextual one. The files of `structgen.grammars` have a lexer, a start, an ambiguity and a
-        postlex of their own, which are taken where none is given; another lexer is refused.
+        postlex of their own, which are taken where none is given.
     strict:
         Refuse grammars in which shifting competes with reducing (otherwise it is shifted), and those with regexes of
         one priority that match the same text where the lexer tries both, as Lark does.
@@ -561,9 +561,6 @@ class Grammar(Composable):
             if getattr(self, name) == getattr(Grammar, name):
                 object.__setattr__(self, name, Indentation() if name == "postlex" else value)
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
-        if self.lexer != options_of(path).get("lexer", self.lexer):
-            what = f"{path} is written for lexer={options_of(path)['lexer']!r}: another one splits its words"
-            raise DefinitionError(what, where="lexer", remedy="Leave the lexer out, as structgen.grammars.load does.")
         _check_choice("strict", self.strict, (True, False))
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
         _check_choice("matches", self.matches, ("preferred", "longest"))
