@@ -1,4 +1,4 @@
-"""Words end where no letter follows, however a shipped grammar is loaded: blanks removed at random, judged elsewhere."""
+"""Shipped grammars as they are loaded the plain way: blanks are removed at random, others judge what is left."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ C = (
 )  # fmt: skip
 GO = (
     "package main\n", 'package a\n\nimport f "fmt"\n\ntype T struct { a, b int }\n',
-    "package a\n\nfunc f(x int, c chan int) int {\n\tif x < - 1 {\n\t\treturn x & ^ 3\n\t}\n\tc <- x + + 1\n\tgo f(x - - 2, c)\n"
-    "\tfor i := range x {\n\t\tswitch { case i < x: continue; default: break }\n\t}\n\tvar y = x & & x\n\treturn y\n}\n",
+    "package a\n\nfunc f(x int, c chan int) int {\n\tif x < - 1 {\n\t\treturn x & ^ 3\n\t}\n\tc <- x + + 1\n"
+    "\tgo f(x - - 2, c)\n\tfor i := range x {\n\t\tswitch { case i < x: continue; default: break }\n\t}\n"
+    "\tvar y = x & & x\n\treturn y\n}\n",
 )  # fmt: skip
 #: By name: texts, and what is wrong with one, if somebody else can tell.
 LANGUAGES: dict[str, tuple[tuple[str, ...], Callable[[str], str] | None]] = {
@@ -77,8 +78,9 @@ def test_blanks_that_are_gone(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("sql", "SELECTa FROM t"), ("sql", "INSERT INTOa1 VALUES(1)"), ("sql", "SELECT * FROM (xselect c, rom t, select f)"),
-        ("sql", "SELECT 1from t"), ("c", "intx;"), ("c", "int return;"), ("c", "int y = sizeof(int)++1;"),
+        ("sql", "SELECTa FROM t"), ("sql", "INSERT INTOa1 VALUES(1)"), ("sql", "SELECT 1from t"),
+        ("sql", "SELECT * FROM (xselect c, rom t, select f)"), ("c", "intx;"), ("c", "int return;"),
+        ("c", "int y = sizeof(int)++1;"),
         ("graphql", "queryX{a}"), ("graphql", "enum E { true }"), ("go", "packagemain\n"),
         ("go", "package a\nvar x = a<-b\n"), ("go", "package a\nvar func int\n"), ("java", "classA {}"),
     ],

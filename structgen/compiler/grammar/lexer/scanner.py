@@ -166,7 +166,7 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
 
 
 def _rivals(terminals: tuple[Terminal, ...]) -> dict[int, int]:
-    """By terminal of which the longest match counts: those of the same priority behind it, which are the next ones."""
+    """By terminal of which the longest match counts: those of the same priority behind it."""
     found: dict[int, int] = {}
     for t, terminal in enumerate(terminals):
         is_longest = terminal.takes_longest and not terminal.is_shortest and terminal.pattern is not None
