@@ -233,8 +233,8 @@ def _program(
 def _grammar_machine(
     definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
 ) -> tuple[GrammarMachine, tuple[str, ...]]:
+    from .compiler.grammar.beginnings import check_beginnings
     from .compiler.grammar.completion.pop_summaries import find_completions
-    from .compiler.grammar.token_budgets import check_beginnings
     from .compiler.stuck import check_lexer_never_stuck
     from .grammar_store import tables_of
 
@@ -245,8 +245,7 @@ def _grammar_machine(
 
     tables = tables_of(definition.canonical(), cache, compiled)
     embedded, relaxations, ends = _embedded(definition, tables, vocabulary, meter)
-    if embedded.budgeted:
-        check_beginnings(tables, embedded, meter)
+    check_beginnings(tables, embedded, meter)
     completions = find_completions(tables, embedded, meter)
     machine = GrammarMachine(tables, vocabulary, embedded=embedded, completions=completions)
     if machine.is_empty(meter):

@@ -12,8 +12,8 @@ from os import PathLike
 from pathlib import Path
 
 from ..errors import BudgetExceededError, DefinitionError
-from ..grammars import FOLDER
 from ..system.digest import blake2b
+from .shipped import FOLDER
 
 #: Files that a grammar may name, or seem to: each import is looked for in several folders.
 _MOST_FILES = 10_000

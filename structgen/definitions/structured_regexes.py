@@ -19,14 +19,14 @@ _WORDS = re.compile(rf"[{_WHITE}]+|\w+|[^\w{_WHITE}]+")
 _REMEDY = 'Write %regex {"substring_words": "..."}, or substring_chars, or {"substring_chunks": ["...", "..."]}.'
 
 
-#: Characters of a text past which its parts are looked up and not lexed. An automaton has a state for each of them at
-#: least, which is more than the usual budget has.
-LONG = 200_000
+#: Bytes of a text past which its parts are looked up and not lexed. An automaton has two states for each of them at
+#: most, so that all shorter texts are within the usual budget of states.
+LONG = 100_000
 
 
 def is_long(text: str) -> bool:
     """Whether a structured regex, as JSON, is of so long a text. Raises `DefinitionError`."""
-    return len(text) > LONG and sum(map(len, units_of(text))) > LONG
+    return len(text) * 4 > LONG and sum(len(unit.encode("utf-8", "surrogatepass")) for unit in units_of(text)) > LONG
 
 
 def units_of(text: str) -> list[str]:

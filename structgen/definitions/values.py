@@ -491,6 +491,10 @@ class Indentation:
         )  # fmt: skip
 
 
+#: The options of a `Grammar` that nobody has given.
+_GRAMMAR_DEFAULTS = {"lexer": "contextual", "ambiguity": "resolve"}
+
+
 @dataclass(frozen=True)
 class Grammar(Composable):
     """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
@@ -504,12 +508,14 @@ class Grammar(Composable):
         The rule that a whole text is.
     lexer:
         ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
+        ``""`` is the contextual one. The files of `structgen.grammars` have a lexer, a start, an ambiguity and a
+        postlex of their own, which are taken where none is given.
     strict:
         Refuse grammars in which shifting competes with reducing (otherwise it is shifted), and those with regexes of
         one priority that match the same text where the lexer tries both, as Lark does.
     ambiguity:
-        ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so
-        that every text that the rules describe is right, as with Lark's Earley parser.
+        ``"resolve"``, or ``""``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all
+        of them, so that every text that the rules describe is right, as with Lark's Earley parser.
     matches:
         ``"preferred"``: of the matches of a terminal's regex the one that `re` prefers counts, ``a`` of ``/a|ab/``.
         ``"longest"``: the longest, as in POSIX, but for regexes with lazy repeats or look-around.
@@ -537,9 +543,9 @@ class Grammar(Composable):
     source: InitVar[object]
     _: KW_ONLY
     start: str = "start"
-    lexer: str = "contextual"
+    lexer: str = ""
     strict: bool = False
-    ambiguity: str = "resolve"
+    ambiguity: str = ""
     matches: str = "preferred"
     postlex: Foreign = None
     definitions: Foreign = ()
@@ -552,12 +558,16 @@ class Grammar(Composable):
 
     def __post_init__(self, source: object) -> None:
         from .grammar_text import Imports, read_grammar
+        from .shipped import options_of
 
         text, path = read_grammar(source)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "import_paths", _folders(self.import_paths))
         object.__setattr__(self, "imports", Imports.read(text, path, self.import_paths))
+        for name, value in {**_GRAMMAR_DEFAULTS, **options_of(path)}.items():
+            if getattr(self, name) == getattr(Grammar, name):
+                object.__setattr__(self, name, Indentation() if name == "postlex" else value)
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
         _check_choice("strict", self.strict, (True, False))
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
@@ -932,10 +942,13 @@ _DEFINITIONS = Regex, Fsm, JsonSchema, Grammar, Gbnf, StructuralTag  # a union t
 def as_definition(value: object) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
-    Raises `DefinitionError` for a str and others that could mean more than one thing.
+    A `structgen.migrate.Migrated` stands for its definition. Raises `DefinitionError` for a str and others that could
+    mean more than one thing.
     """
     if isinstance(value, _DEFINITIONS) or (isinstance(value, Definition) and not isinstance(value, type)):
         return value
+    if isinstance(inner := getattr(value, "definition", None), _DEFINITIONS) and hasattr(value, "changes"):
+        return inner
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(
             f"cannot compile {with_article(type(value))}",

@@ -1,4 +1,4 @@
-"""Grammars that come with structgen in Lark's syntax. Pass `path` to `structgen.Grammar`, or ``%import`` their rules.
+"""Grammars that come with structgen in Lark's syntax. `load` one, or ``%import`` rules of it into another grammar.
 
 ``arithmetic``: expressions of numbers, names and calls, a part of Python's.
 ``c``: C11 after preprocessing.
@@ -9,26 +9,38 @@
 ``json``: JSON, as RFC 8259 has it.
 ``jsonc``: JSON with comments, and a comma before a bracket closes.
 ``markdown``: a reply of prose and fenced code blocks, whose code may be held to another grammar.
-``python3``: Python 3.10 and 3.11, for ``start="file_input"`` with Lark's ``PythonIndenter``.
+``python3``: Python 3.10 and 3.11, whole files.
 ``sql``: SQL as SQLite 3.40 reads it.
 ``toml``: TOML 1.0, but that keys and tables are not counted.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from ..definitions.shipped import FOLDER, names, path
+from ..definitions.values import Grammar
+from ..system.types import Foreign
 
-#: Where the files are; every grammar's imports are looked for here, too.
-FOLDER = Path(__file__).parent
-
-
-def names() -> list[str]:
-    """What there is."""
-    return sorted(file.stem for file in FOLDER.glob("*.lark"))
+__all__ = ["FOLDER", "load", "names", "path"]
 
 
-def path(name: str) -> Path:
-    """The file of a grammar. Raises `KeyError` for a name that is not among `names`."""
-    if name not in names():
-        raise KeyError(f"there is no grammar {name!r}; there are {', '.join(names())}")
-    return FOLDER / f"{name}.lark"
+def load(name: str, *, extra: str = "", **options: Foreign) -> Grammar:
+    """Return the definition of a grammar, with the lexer, the start and the indentation that it is written for.
+
+    Parameters
+    ----------
+    name:
+        One of `names`.
+    extra:
+        More text of the grammar, such as ``%extend typedef_name: "my_type"``.
+    options:
+        As of `Grammar`, in place of the grammar's own.
+
+    Raises `KeyError` for an unknown name, and what making a `Grammar` raises.
+    """
+    whole = Grammar(path(name), **options)
+    if not extra:
+        return whole
+    own = {name: getattr(whole, name) for name in ("start", "lexer", "ambiguity", "postlex")}
+    found = Grammar(f"{whole.text}\n{extra}\n", **own | options)
+    object.__setattr__(found, "path", whole.path)  # whose conflicts are meant
+    return found

@@ -42,6 +42,14 @@ def accepted(found: migrate.Migrated, texts: list[str]) -> list[bool]:
 # -- XGrammar ----------------------------------------------------------------------------------------------
 
 
+def test_what_was_migrated_is_compiled_as_its_definition() -> None:
+    found = migrate.from_llama_cpp('root ::= "yes" | "no"')
+    assert sg.compile(found, BYTES).definition == found.definition.canonical()
+    assert sg.compile(sg.tag("<", found, ">"), BYTES).match(b"<yes>").accepted
+    answer = sg.Grammar('start: "<" TERM ">"', definitions={"TERM": found})
+    assert sg.compile(answer, BYTES, eager=False).match(b"<no>").accepted
+
+
 def by_xgrammar(grammar: Any, texts: list[str]) -> list[bool]:
     from xgrammar.testing import _is_grammar_accept_string as accepts
 

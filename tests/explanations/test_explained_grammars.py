@@ -94,7 +94,7 @@ def test_expected_terminals_of_random_grammars_are_larks() -> None:
 @pytest.mark.parametrize(("name", "text"), [("c", PROGRAM), ("sql", QUERIES)])
 def test_expected_terminals_of_shipped_grammars_are_larks(name: str, text: str) -> None:
     file = grammars.path(name)
-    index = sg.compile(sg.Grammar(file), VOCABULARY, eager=False)
+    index = sg.compile(sg.Grammar(file, lexer="contextual"), VOCABULARY, eager=False)
     parser, draw = judge(file, "contextual"), random.Random(1)
     found = dict.fromkeys(("compared", "alike", "as in the error"), 0)
     words = text.split()
@@ -288,7 +288,7 @@ def test_rules_and_terminals_are_named_with_their_places() -> None:
 
 
 def test_where_only_keywords_may_stand_other_letters_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, steps = sg.compile(sg.Grammar(grammars.path("c")), VOCABULARY, eager=False), 0
+    index, steps = sg.compile(sg.Grammar(grammars.path("c"), lexer="contextual"), VOCABULARY, eager=False), 0
     follow = GrammarMachine._follow_byte
 
     def counted(machine: GrammarMachine, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
@@ -307,7 +307,7 @@ def test_where_only_keywords_may_stand_other_letters_are_not_tried(monkeypatch: 
 def test_what_is_told_at_a_glance_is_what_single_bytes_tell() -> None:
     """Letters that must follow, and bytes within a lexeme, of which the parser's stack is not asked."""
     for name, text in WRITTEN.items():
-        index: Any = sg.compile(sg.Grammar(grammars.path(name)), VOCABULARY, eager=False)
+        index: Any = sg.compile(sg.Grammar(grammars.path(name), lexer="contextual"), VOCABULARY, eager=False)
         machine: GrammarMachine = index.machine
         state, told = machine.byte_state(machine.start), 0
         for byte in text.encode():

@@ -20,13 +20,13 @@ EVERYWHERE = frozenset({"errors", "budget", "progress", "system", "__version__"}
 #: The rooms, from the ground up, and the rooms below that each may import. Imports within functions and those under
 #: `if TYPE_CHECKING` count too.
 ROOMS = {
-    "grammars": "",
     "kernels": "",
     "storage": "",
     "pages": "",
     "cache": "storage",
     "vocabulary": "storage",
-    "definitions": "grammars vocabulary",
+    "definitions": "vocabulary",
+    "grammars": "definitions",
     "tools": "definitions",
     "runtime.core": "vocabulary",
     "runtime.rows": "kernels storage vocabulary",
@@ -74,17 +74,17 @@ ROOMS = {
     "compiler.grammar.lexer": (
         "compiler.automata compiler.grammar.load compiler.patterns definitions kernels runtime.core"
     ),
-    "compiler.grammar.parser": "compiler.grammar.load grammars kernels runtime.core runtime.grammar",
+    "compiler.grammar.parser": "compiler.grammar.load definitions kernels runtime.core runtime.grammar",
     "compiler.grammar.completion": (
         "compiler.grammar.lexer compiler.grammar.parser kernels runtime.core runtime.grammar"
     ),
     "compiler.grammar.diagnostics": (
         "compiler.automata compiler.grammar.completion compiler.grammar.lexer compiler.grammar.load"
-        " compiler.grammar.parser compiler.patterns grammars runtime.core runtime.grammar"
+        " compiler.grammar.parser compiler.patterns definitions runtime.core runtime.grammar"
     ),
     "compiler.grammar": (
         "compiler.automata compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer"
-        " compiler.grammar.load compiler.grammar.parser compiler.patterns definitions grammars runtime.automaton"
+        " compiler.grammar.load compiler.grammar.parser compiler.patterns definitions runtime.automaton"
         " runtime.core runtime.grammar runtime.pushdown vocabulary"
     ),
     "compiler.scannerless": (
@@ -316,7 +316,7 @@ def test_what_may_compile_loads_numba_when_it_does(module: str) -> None:
 NEEDED = {
     "structgen.Regex('a+')": {"runtime.automaton"},
     "structgen.JsonSchema({})": {"runtime.automaton", "runtime.pushdown"},
-    "structgen.Grammar('start: \"a\"+')": {"grammars", "runtime.automaton", "runtime.grammar"},
+    "structgen.Grammar('start: \"a\"+')": {"runtime.automaton", "runtime.grammar"},
 }
 
 

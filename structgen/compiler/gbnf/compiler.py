@@ -148,11 +148,10 @@ def _token_set(name: str, vocabulary: Vocabulary, meter: Meter) -> TokenSet:
 def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
     """Read a grammar. Returns what holds of its rules, and which is the start.
 
-    Raises the errors of `read`, `UnsupportedError` for left recursion, `EmptyLanguageError`, and
+    Raises the errors of `read`, `UnsupportedError` for left recursion behind free text, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    dialect = DIALECTS[definition.notation]
-    document = read(definition.text, meter, dialect)
+    document = read(definition.text, meter, DIALECTS[definition.notation])
     start = next((number for number, rule in enumerate(document.rules) if rule.name == definition.start), -1)
     if start < 0:
         names = ", ".join(rule.name for rule in document.rules)
@@ -160,10 +159,8 @@ def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
             f"there is no rule {definition.start}", where=document.rules[0].where,
             remedy=f"Pass start=, one of {names}.",
         )  # fmt: skip
-    facts = establish(document, meter)
-    if dialect.macros:
-        facts = without_left_recursion(facts, meter)
-        document = facts.document
+    facts = without_left_recursion(establish(document, meter), meter)
+    document = facts.document
     refuse_left_recursion(facts, meter)
     if not facts.productive(document.rules[start].root):
         raise EmptyLanguageError(

@@ -67,7 +67,7 @@ class GbnfDialect:
     tokens:
         Whether ``<think>``, ``<[123]>`` and ``!<think>`` are tokens.
     macros:
-        Whether there are macros, attributes, look-ahead behind rules, and left recursion, as XGrammar has them.
+        Whether there are macros, attributes, and look-ahead behind rules, as XGrammar has them.
     """
 
     who: str

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...runtime.core.digraph import circles
-from ...system.depth_first import fold
+from ...system.depth_first import fold, post_order
 from .facts import RuleFacts, establish, left_corners
 from .syntax import (
     Choice,
@@ -43,11 +43,16 @@ def without_left_recursion(facts: RuleFacts, meter: Meter) -> RuleFacts:
     Raises `UnsupportedError` for one that does so behind free text, or has attributes, and `BudgetExceededError`.
     """
     rules = facts.document.rules
+    relation = [sorted(set(left_corners(facts, rule.root))) for rule in meter.each(rules, _DOING)]
+    begun: list[int] = []
+    for _ in post_order(range(len(rules)), relation.__getitem__, lambda _, rule: begun.append(rule)):
+        meter.check_time(_DOING)
+    if not begun:
+        return facts
     meter.check_memory(len(rules) ** 2 // 8, _DOING)
-    relation = [sorted(set(left_corners(facts, rule.root))) for rule in rules]
     found = circles(relation, lambda: meter.check_time(_DOING))
     circle_of = {number: circle for circle in map(frozenset, found) for number in circle}
-    return establish(_Rewriting(facts, circle_of, meter).run(), meter) if circle_of else facts
+    return establish(_Rewriting(facts, circle_of, meter).run(), meter)
 
 
 class _Begun(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
+from ...definitions.shipped import is_shipped
 from ...definitions.structured_regexes import is_long
 from ...definitions.values import check_levels
 from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
-from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
 from ...runtime.core.digraph import set_of
 from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttributes, TemperedTerminal
@@ -59,6 +58,7 @@ def compile_rules(
     ambiguity: str = "resolve",
     indentation: Indentation | None = None,
     tell: bool = False,
+    written: str = "",
 ) -> GrammarTables:
     """The tables of a loaded grammar.
 
@@ -75,11 +75,13 @@ def compile_rules(
     tell:
         Look for what the author may not expect: conflicts that were shifted, matches of the lexer that are not the
         longest, and what it takes to see whether texts can be completed. Of structgen's own grammars it is known.
+    written:
+        The author's text, for the places of errors.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    table = parser_of(grammar, meter, ambiguity, strict)
+    table = parser_of(grammar, meter, ambiguity, strict, written)
     layout = _layout(grammar, indentation)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     if indentation is not None and layout is not None:
@@ -145,7 +147,7 @@ def compile_rules(
     return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter)))
 
 
-def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
+def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool, written: str) -> Lalr:
     """The parser, without rules that no text can complete: an ignored terminal, for one, never comes to the parser.
 
     Where actions compete such a rule may decide what the parser does, and lead it astray; that is refused.
@@ -163,7 +165,7 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     else:
         if any(conflict.winner is None for conflict in table.conflicts) and any(table.symbols.nullable):
             grammar, table = _without_conflicts_of_empty_rules(grammar, table, meter)
-        conflicts.check(table, meter, strict=strict)
+        conflicts.check(table, meter, strict=strict, places=Places(written, written))
         looping.check(table, meter)
     never = {name for name in grammar.ignored if name in table.symbols.names}
     dead = conflicts.unproductive(table.symbols, never)
@@ -379,7 +381,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     grammar, ambiguity = _decided(definition, without_budgeted(read_rules(definition, meter)), meter)
     tables = compile_rules(
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
-        indentation=definition.postlex, tell=not _is_shipped(definition.path),
+        indentation=definition.postlex, tell=not is_shipped(definition.path), written=definition.text,
     )  # fmt: skip
     return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
 
@@ -408,11 +410,6 @@ def _uncaptured(what: str, rule: str) -> UnsupportedError:
         where=f"rule {rule}",
         remedy="Leave the attribute capture out.",
     )
-
-
-def _is_shipped(path: str) -> bool:
-    """Whether a grammar's file is one of structgen's, whose conflicts are meant."""
-    return bool(path) and Path(path).parent == FOLDER
 
 
 def _defaults(table: Lalr) -> list[bool]:

@@ -8,7 +8,7 @@ automaton with a stack (`structgen.runtime.pushdown.distances.budgeted`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +18,8 @@ from ...budget import Meter
 from ...definitions import Grammar
 from ...errors import UnsupportedError
 from ...runtime.automaton.distances import NEVER, AutomatonDistances
-from ...runtime.core.bitsets import set_at, sets_of, words_of
-from ...runtime.grammar.completability.obligations import Watched
-from ...runtime.grammar.embedded import BudgetedLexeme, Embedded
+from ...runtime.core.bitsets import words_of
+from ...runtime.grammar.embedded import BudgetedLexeme
 from ...runtime.grammar.tables import GrammarTables
 from ...runtime.pushdown.distances.budgeted import BudgetedDefinition
 from ...runtime.pushdown.machine import PushdownMachine
@@ -44,9 +43,6 @@ _MOST_FLAT = 1 << 13
 
 #: Bytes of one of these: a row of Python's numbers, threads and frames.
 _BYTES_OF_CONFIGURATION = 4_000
-
-#: Bytes of a place that a lexeme comes to while others are watched.
-_BYTES_OF_PLACE = 300
 
 
 def budgeted_lexemes(
@@ -223,71 +219,3 @@ def _tables(matcher: LeftmostDfa, distances: NDArray[np.int64], most: int, meter
         same=equivalent.table_of([]),
         terminals=names,
     )
-
-
-def check_beginnings(tables: GrammarTables, embedded: Embedded, meter: Meter) -> None:
-    """Refuse lexemes with a budget that begin while a lexeme before them could go on, and could do so for long.
-
-    What could go on may undo what was read since. It is followed as far as the first byte, so that is where it has to
-    come to nothing.
-
-    Raises `UnsupportedError` and `BudgetExceededError`.
-    """
-    budgeted = {embedded.definitions[number] for number in embedded.budgeted}
-    behind = _Behind(tables, sum(1 << terminal for terminal, _ in budgeted))
-    obligations, class_of = tables.obligations, tables.class_of
-    for followers, watched in _watched(tables, behind, meter) if budgeted else ():
-        for terminal, machine in budgeted:
-            if followers >> terminal & 1 and any(
-                obligations.after(watched, int(class_of[byte])) for byte in range(256)
-                if machine.after_token(machine.step(machine.start_threads, byte))
-            ):  # fmt: skip
-                raise UnsupportedError(
-                    "a lexeme before it may go on for several bytes with what it begins with",
-                    where=f"terminal {tables.name(terminal)}",
-                    remedy="Have a string come before it with which no other terminal begins, or use max_chars.",
-                )
-
-
-class _Behind:
-    """What may come behind terminals, as far as the parser's states tell: ``wanted`` ones, and in which contexts."""
-
-    def __init__(self, tables: GrammarTables, wanted: int) -> None:
-        accepted = [set_at(tables.shifted, state) & wanted for state in range(len(tables.context))]
-        for (state, *_), before in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
-            accepted[state] |= before & wanted
-        self._everything = wanted, set(tables.starts.tolist())
-        self._behind: dict[int, tuple[int, set[int]]] = {}
-        for _, terminal, state in tables.shift.tolist():
-            followers, starts = self._behind.get(terminal, (0, set()))
-            starts.add(int(tables.starts[tables.context[state]]))
-            self._behind[terminal] = followers | accepted[state], starts
-
-    def __call__(self, terminal: int) -> tuple[int, set[int]]:
-        """The terminals, and the lexer's states in which what comes behind is read; all where that is not known."""
-        return self._behind.get(terminal, self._everything)
-
-
-def _watched(tables: GrammarTables, behind: _Behind, meter: Meter) -> Iterator[tuple[int, Watched]]:
-    """All that may be watched where a lexeme begins, with the terminals that may begin there."""
-    obligations, seen = tables.obligations, set[tuple[int, int, Watched]]()
-    todo: list[tuple[int, int, Watched]] = []
-
-    def begin(terminal: int, watched: Watched) -> tuple[int, Watched]:
-        followers, starts = behind(terminal)
-        new = {(terminal, start, watched) for start in starts} - seen
-        seen.update(new)
-        todo.extend(new)
-        return followers, watched
-
-    for _, terminal, watch in tables.ends[tables.ends[:, 2] >= 0].tolist():
-        yield begin(terminal, (watch,))
-    for last, state, watched in meter.each(todo, _DOING):  # grows as it goes
-        meter.check_memory(len(todo) * _BYTES_OF_PLACE, _DOING)
-        for target, *others in {*zip(*(tables.rows[each] for each in (state, *watched)), strict=True)}:
-            left = obligations.left(others) if target >= 0 else None
-            if left and (last, target, left) not in seen:
-                seen.add((last, target, left))
-                todo.append((last, target, left))
-        for terminal, watch in tables.ends_of[state]:
-            yield begin(terminal, obligations.with_state(watch, watched))

@@ -22,7 +22,7 @@ def unlexed(terminal: Terminal, text: str, grammar: ContextFreeGrammar) -> Termi
     ):
         if is_there:
             raise UnsupportedError(
-                f"a terminal of a text of more than {LONG:,} characters is not lexed, and this one {what}",
+                f"a terminal of a text of more than {LONG:,} bytes is not lexed, and this one {what}",
                 where=f"terminal {terminal.name}",
                 remedy="Shorten the text, or leave that out.",
             )
@@ -34,6 +34,6 @@ def not_lexed(grammar: ContextFreeGrammar) -> Iterator[str]:
     for each in grammar.terminals:
         if each.substring is not None:
             yield (
-                f"terminal {each.name} has a text of more than {LONG:,} characters and is not lexed: it may end"
+                f"terminal {each.name} has a text of more than {LONG:,} bytes and is not lexed: it may end"
                 " wherever one of the text's parts is complete, also where it could go on"
             )

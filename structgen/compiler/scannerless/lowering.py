@@ -86,7 +86,7 @@ def lower_grammar(definition: Grammar, meter: Meter, inner: InnerPrograms | None
     for t, terminal in enumerate(grammar.terminals):
         if terminal.substring is not None:
             raise UnsupportedError(
-                f"the grammar is part of another definition and has a text of more than {LONG:,} characters",
+                f"the grammar is part of another definition and has a text of more than {LONG:,} bytes",
                 where=f"terminal {terminal.name}",
                 remedy="Shorten the text, or compile it alone, as a Grammar.",
             )
@@ -111,7 +111,7 @@ def lower_grammar(definition: Grammar, meter: Meter, inner: InnerPrograms | None
             "the grammar is part of another definition, where captures and temperatures are not known",
             remedy="Leave these attributes out, or compile it alone, as a Grammar.",
         )
-    table = parser_of(grammar, meter, definition.ambiguity, definition.strict)
+    table = parser_of(grammar, meter, definition.ambiguity, definition.strict, definition.text)
     ignored = ignored_by(grammar)
     contexts = contexts_of(grammar, table, definition.lexer, ignored)
     matchers = scanner.matchers(grammar.terminals, 0, meter)

@@ -11,6 +11,8 @@ In place of a lexer state a thread may have a thread of a definition that stands
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import or_
 from typing import NamedTuple, TypeAlias
 
 from ...system.memo import Memo
@@ -351,6 +353,34 @@ class LexerThreads:
             accepted |= self.given(parse).terminals
         groups = enumerate(self.embedded.groups)
         return tuple(number for number, each in groups if each & accepted and self._over(threads, each))
+
+    def ahead(self, thread: Thread) -> int:
+        """The terminals that the next byte, or token, may belong to in what a thread is in, as a set.
+
+        Ignored ones are among them, and those that the parser does not accept.
+        """
+        _, at, watched = thread
+        if isinstance(at, tuple):
+            terminal, machine = self.embedded.definitions[at[0]]
+            goes_on = any(self._read_on(thread, byte) for byte in machine.candidates(at[1]))
+            return 1 << terminal if goes_on else 0
+        given = self.embedded.token_terminals if at in self.fresh else 0
+        if not watched:
+            return given | self._ahead[at]
+        after, futures = self._obligations.after, self._tables.futures
+        states = (target for c, target in enumerate(self._table[at]) if target >= 0 and after(watched, c) is not None)
+        return reduce(or_, (futures[target] for target in states), given)
+
+    def _read_on(self, thread: Thread, byte: int) -> bool:
+        found: dict[Thread, None] = {}
+        self._read(thread, byte, found)
+        return bool(found)
+
+    @cached_property
+    def _ahead(self) -> LazyTable[int]:
+        """By lexer state: the terminals of which more than what was read may be there."""
+        futures = self._tables.futures
+        return LazyTable(lambda at: reduce(or_, (futures[each] for each in {*self._table[at]} - {-1}), 0))
 
     def is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become what the parser accepts, or something else can come where none has begun."""

@@ -160,12 +160,8 @@ class GrammarMachine(InternedMachine[Thread]):
         if not self.tables.attributes.temperatures:
             return None
         found = 0
-        for parse, at, _ in self._reader.closed(config.threads):
-            if isinstance(at, tuple):
-                found |= 1 << self.embedded.definitions[at[0]][0]
-                continue
-            accepted = self._reader.parses.accepted(parse).terminals
-            found |= accepted if at in self._reader.fresh else accepted & self.tables.futures[at]
+        for thread in self._reader.closed(config.threads):
+            found |= self._reader.ahead(thread) & self._reader.parses.accepted(thread[0]).terminals
         said = (each.temperature for each in self.tables.attributes.temperatures if found >> each.terminal & 1)
         return max(said, default=None)
 

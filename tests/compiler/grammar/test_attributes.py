@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -350,3 +351,27 @@ def test_regexes_over_several_lines_hold_no_attributes() -> None:
 def test_definitions_alone_in_rules_may_be_tempered(end: str) -> None:
     grammar = sg.Grammar(f"start: x\nx[temperature=0.5]: @digit{end}", definitions={"DIGIT": sg.Regex("[0-9]")})
     assert sg.compile(grammar, BYTES, eager=False).match(b"5").accepted
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("[a-z]{3}", "[0-9]{2}", "abc:12\nxyz:34\n"),
+        ("ab|abc", "[0-9]{1,2}", "abc:12\nab:3\n"),
+        ("[a-z]+", "-|--", "a:--\nbc:-\n"),
+        ('"[a-z]*"', "1|12|123", '"ab":123\n"":1\n'),
+    ],
+)
+def test_lexemes_that_cannot_go_on_are_over(key: str, value: str, text: str) -> None:
+    """Temperatures and captures behind each byte are those of XGrammar's EBNF, which has no lexer."""
+    rules = 'line[capture]: key ":" value\nkey[capture, temperature=0.7]: K\nvalue[temperature=0.2, capture]: V'
+    lark = f'start: (line "\\n")+\n{rules}'.replace("K", f"/{key}/").replace("V", f"/{value}/")
+    ebnf = re.sub(r"(?m)^(\w+\[.*?\]):", r"\1 ::=", f'root ::= (line "\\n")+\n{rules}')
+    ebnf = ebnf.replace("K", f"Regex({json.dumps(key)})").replace("V", f"Regex({json.dumps(value)})")
+    definitions = sg.Grammar(lark, matches="longest"), sg.Ebnf(ebnf)
+    guides = [sg.Guide(sg.compile(each, BYTES, eager=False)) for each in definitions]
+    for at in range(len(text) + 1):
+        ours, theirs = guides
+        assert ours.temperature == theirs.temperature, text[:at]
+        assert ours.captures() == theirs.captures(), text[:at]
+        assert at == len(text) or all(guide.advance(ord(text[at])) for guide in guides)

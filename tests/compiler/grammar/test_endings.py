@@ -436,3 +436,28 @@ def test_an_index_keeps_its_endings(name: str) -> None:
     again = GrammarTables.from_sections(tables.to_sections(), "here")
     for attribute in ("ends", "watched", "words"):
         assert (getattr(again.endings, attribute) == getattr(tables.endings, attribute)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        (r"/[b]([a-z]{2})*1|[c]([a-z]{3})*1|[d]([a-z]{5})*1|[f]([a-z]{7})*1|[a-z]/", "abcdf1"),
+        (r"/x([xy]{4})*\.|y([xy]{7})*\.|z([x-z]{9})*\.|[xz]([x-z]{11})*\.|[x-z]/", "xyz."),
+    ],
+)
+@pytest.mark.parametrize("rules", ["start: A+", 'start: (A ";")+', 'start: (A | B)+ ";"\nB: "!"\n%ignore " "'])
+def test_lexemes_that_pile_up_compile(rules: str, text: str, letters: str) -> None:
+    """Their sets are too many to be looked at one by one. Lark is the judge, of texts and of what is allowed."""
+    grammar = f"{rules}\nA: {text}"
+    parser = judge(grammar, "contextual")
+    index = sg.compile(sg.Grammar(grammar), BYTES, eager=False, budget=sg.Budget(seconds=200))
+    draw = Random(3)
+    for _ in range(40):
+        drawn = "".join(draw.choice(letters + "!; ") for _ in range(draw.randrange(1, 4)))
+        drawn = "".join(draw.choice(letters) for _ in range(draw.randrange(30))) + drawn
+        assert index.match(drawn.encode()).accepted == parses(parser, drawn), drawn
+    guide = sg.Guide(index)
+    for _ in range(120):
+        allowed = [token for token in range(256) if guide.allows(token)]
+        assert allowed, guide.tokens
+        assert guide.advance(draw.choice(allowed))

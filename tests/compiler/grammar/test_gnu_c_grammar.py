@@ -256,7 +256,7 @@ def test_nothing_is_left_to_be_asked_of_the_stack(monkeypatch: pytest.MonkeyPatc
     solved = Mock()
     monkeypatch.setattr(PopSummaries, "find", solved)
     vocabulary = with_bytes()
-    guide = sg.Guide(sg.compile(sg.Grammar(grammars.path("gnu_c")), vocabulary, eager=False))
+    guide = sg.Guide(sg.compile(sg.Grammar(grammars.path("gnu_c"), lexer="contextual"), vocabulary, eager=False))
     for byte in b"int f(int a) { return a; }":
         guide.bitmask()
         assert guide.advance(byte)

@@ -12,6 +12,7 @@ from lark import Lark
 from lark.exceptions import GrammarError
 from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
+import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.load.loading import load
 from structgen.compiler.grammar.parser import conflicts, lalr
@@ -125,3 +126,24 @@ def test_large_grammars_are_quick() -> None:
     rules = [f'r{i}: "k{i}" r{(i * 7 + 1) % 1000} "e{i % 50}" | "l{i}"' for i in range(1000)]
     table = built("start: " + " | ".join(f"r{i}" for i in range(1000)) + "\n" + "\n".join(rules))
     assert len(table.symbols.rules) > 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "where"),
+    [
+        ('// a comment\nstart: a | b\n\na: "x"\n  | c\nb: "x"\nc: "y"\n', False, "line 4, column 1: rule a"),
+        ('start: (x | y)*\n x: "a"\ny: "a"\n', False, "line 2, column 1: rule x"),
+        ('start: ("a" | x)*\nx: "b" ("a" "c"?)*', True, "line 2, column 1: rule x"),
+        ('start: s+\ns: "i" s | "i" s "e" s | "x"', True, "line 2, column 1: rule s"),
+    ],
+)
+def test_conflicts_have_a_line_and_all_remedies(text: str, strict: bool, where: str) -> None:
+    def build(ambiguity: str) -> sg.Index:
+        definition = sg.Grammar(text, strict=strict, ambiguity=ambiguity)
+        return sg.compile(definition, sg.Vocabulary.bytewise(), eager=False)
+
+    with pytest.raises(DefinitionError, match="not LALR") as caught:
+        build("resolve")
+    assert caught.value.where == where
+    assert 'ambiguity="all"' in caught.value.remedy
+    build("all")

@@ -6,6 +6,7 @@ import itertools
 import re
 import warnings
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import pytest
@@ -461,3 +462,35 @@ def test_the_option_is_part_of_the_definition() -> None:
     assert definition_of("grammar", sg.Grammar("start: /a|ab/").canonical()) != longest
     with pytest.raises(sg.Error, match="matches"):
         sg.Grammar("start: /a|ab/", matches="shortest")
+
+
+def munched(patterns: list[str], text: str) -> bool:
+    """Whether a text is lexemes, each the longest that one of the patterns matches there."""
+    while text:
+        longest = max((n for n in range(1, len(text) + 1) for p in patterns if re.fullmatch(p, text[:n])), default=0)
+        if not longest:
+            return False
+        text = text[longest:]
+    return True
+
+
+def test_longest_matches_of_several_terminals() -> None:
+    """None hides a longer one of its priority, by itself and as a part; those of a higher one do."""
+    draw, seen = Random(5), set[bool]()
+    pool = ["a", "b", "a+", "ab", "ab?a", "[ab]b", "(ab)+", "b+a", "aab|b", "a(ba){2}"]
+    texts = ["".join(each) for n in range(1, 7) for each in itertools.product("ab", repeat=n)]
+    for _ in range(12):
+        patterns = draw.sample(pool, 3)
+        rules = "\n".join(f"T{i}: /{pattern}/" for i, pattern in enumerate(patterns))
+        grammar = sg.Grammar(f"start: (T0 | T1 | T2)+\n{rules}", lexer="basic", matches="longest")
+        indexes = [sg.compile(each, BYTES, eager=False) for each in (grammar, sg.sequence(grammar))]
+        for text in texts:
+            right = munched(patterns, text)
+            seen.add(right)
+            for index in indexes:
+                assert index.match(text.encode()).accepted == right, (patterns, text)
+    assert seen == {True, False}
+    high = sg.Grammar("start: NUM | DATE\nNUM.2: /[0-9]+/\nDATE: /[0-9]+-[0-9]+/", matches="longest")
+    assert not sg.compile(high, BYTES, eager=False).match(b"12-34").accepted
+    plain = sg.Grammar("start: NUM | DATE\nNUM: /[0-9]+/\nDATE: /[0-9][0-9]-[0-9][0-9]/", matches="longest")
+    assert sg.compile(plain, BYTES, eager=False).match(b"12-34").accepted

@@ -73,9 +73,9 @@ def test_what_only_llama_cpp_writes_is_gbnf() -> None:
 
 
 def test_a_gbnf_stays_one() -> None:
-    """Part of a whole, a grammar means what it means alone: GBNF has no left recursion."""
-    grammar = 'root ::= root "a" | "b"'
-    assert accepts(sg.Ebnf(grammar) + "!", "baa!")
+    """Part of a whole, a grammar means what it means alone: an escape that GBNF does not have is refused."""
+    grammar = 'root ::= root "\\a" | "b"'
+    assert accepts(sg.Ebnf(grammar) + "!", "b\a\a!")
     for definition in (sg.Gbnf(grammar), sg.Gbnf(grammar) + "!"):
-        with pytest.raises(StructgenError, match="can begin with itself"):
+        with pytest.raises(StructgenError, match="escape"):
             sg.compile(definition, VOCABULARY, eager=False)

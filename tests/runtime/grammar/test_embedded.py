@@ -9,10 +9,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from judges.guides import EACH_BYTE, allowed
+from judges.guides import BYTES, EACH_BYTE, allowed
 
 import structgen as sg
 from structgen import api
+from structgen.errors import UnsupportedError
 
 PERSON = {
     "type": "object",
@@ -260,3 +261,34 @@ def test_kernels_are_ready_before_the_clock_starts(
     for _ in range(2):
         sg.compile(sg.Grammar(text, definitions=definitions), vocabulary(), eager=False)
     assert sorted(map(id, exercised)) == sorted(id(api._kernel_samples()[each]) for each in needed)
+
+
+@pytest.mark.parametrize(
+    ("rules", "regex", "is_read"),
+    [
+        ('A D | "z" LONG', "bcd", False),  # behind abc nothing could follow
+        ('A D | "z" LONG', "bc[de]", True),
+        ('A D | "z" LONG', "b", True),
+        ('A D "!" | "z" LONG', "b(cde)?", False),
+        ('(A | LONG) D "!"', "bc[df]", True),
+        ('A D "!" | LONG', "c", True),
+    ],
+)
+def test_definitions_behind_lexemes_that_may_go_on(rules: str, regex: str, is_read: bool) -> None:
+    """Refused where a text could come to no end; else each mask lets something through."""
+    grammar = sg.Grammar(
+        f'start: {rules}\nA: "a"\nLONG: "abcd"', lexer="basic", definitions={"D": sg.Regex(regex)}
+    )
+    if not is_read:
+        with pytest.raises(UnsupportedError, match="may go on for several bytes") as caught:
+            sg.compile(grammar, BYTES, eager=False)
+        assert "What may go on is LONG." in caught.value.remedy
+        return
+    todo = [sg.Guide(sg.compile(grammar, BYTES, eager=False))]
+    for guide in todo:  # grows as it goes
+        allowed = [byte for byte in range(256) if guide.allows(byte)]
+        assert allowed or guide.is_accepting(), guide.tokens
+        for byte in allowed:
+            todo.append(guide.fork())
+            assert todo[-1].advance(byte)
+    assert len(todo) > 3

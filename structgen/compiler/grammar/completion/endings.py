@@ -44,6 +44,10 @@ _DOING = "looking for what can follow lexemes"
 #: Bytes that a lexer state takes up with what it is watched with, besides a set of endings.
 _BYTES_OF_PLACE = 400
 
+#: Lexer states with what is watched there that are looked at before it is tried to prove that all endings are
+#: unconstrained.
+_MOST_EXACT = 1 << 12
+
 #: With a layout, so many borders are looked at; and none where more than so many of those behind one lexeme outlive
 #: the next byte. Past that only the next byte is held against what is watched.
 _MOST_BORDERS, MOST_LASTING = 1 << 7, 24
@@ -103,6 +107,7 @@ class _Met:
         self.terminal: list[int] = []
         self.border: list[Watched] = []
         self.futures: list[int] = []
+        self.places = 0  # that were looked at
 
     def future(self, state: int) -> int:
         """The endings that a lexeme can come to."""
@@ -110,6 +115,7 @@ class _Met:
 
     def check(self, states: int = 0) -> None:
         """Look at the time, and at the sets of endings that so many lexer states are kept with."""
+        self.places += 1
         self._meter.check_time(_DOING)
         self._meter.check_states(states, _DOING)
         self._meter.check_memory(states * (_BYTES_OF_PLACE + len(self.terminal) // 8), _DOING)
@@ -134,7 +140,10 @@ class _Explorer:
         needless: int,
         completing: Callable[[list[int]], Completing],
         meter: Meter,
+        *,
+        is_wide: bool = False,
     ) -> None:
+        self._is_wide = is_wide
         self._tables = tables
         self._given = given
         self._needless = needless
@@ -152,18 +161,32 @@ class _Explorer:
 
     def _boundaries(self, is_far: bool | None = None) -> Boundaries:
         met = self._met
-        return Boundaries(self._tables, met.future, met.number, is_far=is_far, check=met.check)
+        number = (lambda t, border: met.number(t, self._widened(border))) if self._is_wide else met.number
+        return Boundaries(self._tables, met.future, number, is_far=is_far, check=met.check)
 
-    def run(self) -> Endings:
-        tables, states = self._tables, len(self._tables.table)
+    def _widened(self, border: Watched) -> Watched:
+        """A border with all that is watched at one of its own whatever is read: it forbids more."""
+        found = {*border}
+        for state in (todo := [*border]):  # grows as it goes
+            more = {after for after in self._tables.rows[state] if after >= 0 and not self._tables.beats[after]}
+            todo += more - found
+            found |= more
+        return self._tables.obligations.simplified(tuple(sorted(found)))
+
+    def _begin(self) -> None:
+        states = len(self._tables.table)
         futures = [self._borders.here(state, ()) for state in range(states)]
         self._check(states)
-        solve(futures, successors(tables.table, self._meter), self._check)
+        solve(futures, successors(self._tables.table, self._meter), self._check)
         self._met.futures = futures
         for terminal in bits(self._given):
             self._met.number(terminal, ())
+
+    def run(self) -> Endings:
+        self._begin()
+        tables, futures = self._tables, self._met.futures
         in_lines = tables.layout is not None
-        unconstrained = self._unconstrained_in_lines() if in_lines else self._unconstrained(self._explore())
+        unconstrained = self._unconstrained_in_lines() if in_lines else self._unconstrained_alone()
         if all(unconstrained):
             return Endings.all_unconstrained()
         number: dict[Watched, int] = {}
@@ -175,6 +198,24 @@ class _Explorer:
         self._meter.check_memory(8 * most * len(number), _DOING)
         watched = [(*border, *[-1] * (most - len(border))) for border in number]
         return Endings(np.array(ends, np.int32), np.array(watched, np.int32), words_of(futures, len(ends)))
+
+    def _unconstrained_alone(self) -> list[bool]:
+        """By ending, where there is no layout; none where all are.
+
+        Lexemes that pile up can have any number of borders. Wider ones are few, and what is unconstrained behind one
+        is so behind all that it was made of.
+        """
+        nexts = self._explore(_MOST_EXACT)
+        if nexts is None and self._is_proved():
+            return []
+        return self._unconstrained(self._explore(None) or [] if nexts is None else nexts)
+
+    def _is_proved(self) -> bool:
+        """Whether all endings are unconstrained behind borders that are wider."""
+        wide = _Explorer(self._tables, self._given, self._needless, self._completing, self._meter, is_wide=True)
+        wide._begin()
+        nexts = wide._explore(_MOST_EXACT)
+        return nexts is not None and all(wide._unconstrained(nexts))
 
     def _unconstrained_in_lines(self) -> list[bool]:
         """By ending, where there is a layout."""
@@ -243,8 +284,12 @@ class _Explorer:
         found = {target for _, terminal, target in self._tables.shift.tolist() if terminal in lines}
         return sorted({int(self._tables.context[target]) for target in found})
 
-    def _explore(self) -> list[int]:
-        """By pair of a context and a border, in the order of `_pairs`: the endings that come next."""
+    def _explore(self, most: int | None) -> list[int] | None:
+        """By pair of a context and a border, in the order of `_pairs`: the endings that come next.
+
+        None where it takes more than ``most`` places of the lexer.
+        """
+        most = None if most is None else self._met.places + most
         todo: list[tuple[int, Watched]] = [(int(self._tables.context[0]), ())]
         seen = self._pairs = {todo[0]: 0}
         nexts: list[int] = []
@@ -257,6 +302,8 @@ class _Explorer:
 
         for context, border in todo:  # grows as it goes
             self._check(len(todo))
+            if most is not None and self._met.places > most:
+                return None
             following = self._borders.next(context, border)
             if following in known:  # all that leaves the context was met before
                 following, staying = known[following]

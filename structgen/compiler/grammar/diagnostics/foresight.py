@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....budget import Meter
-from ....grammars import names
+from ....definitions.shipped import names
 from ....runtime.grammar.completability.boundaries import Boundaries
 from ....runtime.grammar.completability.nesting import Nesting, NotNestedError
 from ....runtime.grammar.completability.obligations import Watched

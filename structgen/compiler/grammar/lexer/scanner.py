@@ -133,7 +133,7 @@ class EmbeddedStrings:
     hidden_by:
         By string: the regexes beside which it is not tried by itself.
     rivals:
-        By terminal with an automaton: those tried later whose match is preferred to its own if it is longer.
+        By terminal of which the longest match counts: those tried later whose match is preferred if it is longer.
     over:
         By terminal with the shortest match: those tried earlier that are over where it is, of such ones.
     """
@@ -166,10 +166,11 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
 
 
 def _rivals(terminals: tuple[Terminal, ...]) -> dict[int, int]:
-    """By terminal with an automaton: those of the same priority behind it, which are the next ones."""
+    """By terminal of which the longest match counts: those of the same priority behind it."""
     found: dict[int, int] = {}
     for t, terminal in enumerate(terminals):
-        if terminal.automaton is not None:
+        is_longest = terminal.takes_longest and not terminal.is_shortest and terminal.pattern is not None
+        if terminal.automaton is not None or (is_longest and is_greedy(parse(terminal.pattern or ""))):
             same = (1 << k for k, each in enumerate(terminals) if k > t and each.priority == terminal.priority)
             found[t] = sum(same)
     return found

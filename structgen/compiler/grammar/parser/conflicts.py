@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import re
 from collections.abc import Collection, Iterator
 
 from ....budget import Meter
+from ....definitions.shipped import names
 from ....errors import DefinitionError
-from ....grammars import names
 from ....runtime.core.digraph import bits, solve
+from ..load.refusals import Places
 from .lalr import Conflict, Lalr
 from .symbols import Symbol, Symbols
 
@@ -27,7 +29,14 @@ _DOING = "looking for shortest texts"
 _LONGEST = 10_000
 
 
-def check(table: Lalr, meter: Meter, *, strict: bool) -> None:
+#: Names of the rules that Lark makes of repeats, with the rule that has them.
+_REPEAT = re.compile(r"__(\w+)_(?:star|plus)_\d+")
+
+
+_NOWHERE = Places("", "")
+
+
+def check(table: Lalr, meter: Meter, *, strict: bool, places: Places = _NOWHERE) -> None:
     """Raise `DefinitionError` for conflicts that nothing decides; where ``strict``, for all.
 
     Raises `BudgetExceededError` where it takes too long to say what competes.
@@ -38,10 +47,11 @@ def check(table: Lalr, meter: Meter, *, strict: bool) -> None:
     describe = Descriptions(table, meter)
     shown = [describe(conflict) for conflict in bad[:_MOST_SHOWN]]
     more = len(bad) - len(shown)
+    name = _REPEAT.sub(r"\1", table.symbols.names[table.symbols.rules[bad[0].rules[0]][0]])
     raise DefinitionError(
         f"the grammar is not LALR(1): {'; '.join(shown)}{f'; and {more} more' if more else ''}",
-        where=f"rule {table.symbols.names[table.symbols.rules[bad[0].rules[0]][0]]}",
-        remedy="Change the rules, or give one of them a priority.",
+        where=": ".join(filter(None, (places.of_definition(name), f"rule {name}"))),
+        remedy='Follow all actions, ambiguity="all"; or change the rules, or give one of them a priority.',
     )
 
 

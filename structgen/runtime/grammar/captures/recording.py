@@ -116,15 +116,13 @@ class Recording:
     def _possible(self) -> Iterator[CapturedList | None]:
         """What is captured when the next terminal comes, for each that may."""
         ignored = set_at(self._tables.ignored.reshape(1, -1), 0)
-        for parse, at, _ in self._threads:
+        for thread in self._reader.closed(self._threads):
+            parse, at, watched = thread
             assert isinstance(parse, RecordedParse)
-            accepted = self._driver.accepted(parse).terminals & ~ignored
-            if isinstance(at, tuple):
-                accepted = 1 << self._reader.embedded.definitions[at[0]][0]
-            elif at not in self._reader.fresh:
-                future = self._tables.futures[at]
-                accepted &= -1 if future & ignored else future
-            for terminal in bits(accepted):
+            if not self._is_alive((self._driver.plain(parse), at, watched)):
+                continue
+            ahead = self._reader.ahead(thread) | (1 << self._tables.end if at in self._reader.fresh else 0)
+            for terminal in bits(self._driver.accepted(parse).terminals & (-1 if ahead & ignored else ahead)):
                 found = self._driver.spans.before(parse.values, terminal, parse.captured)
                 if found is not None:
                     yield found[1]

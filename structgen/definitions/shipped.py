@@ -1,0 +1,39 @@
+"""The grammars that come with structgen: their files, and the options that each is written for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+#: Where the files are; every grammar's imports are looked for here, too.
+FOLDER = Path(__file__).parents[1] / "grammars"
+
+_BASIC, _ALL = {"lexer": "basic"}, {"lexer": "basic", "ambiguity": "all"}
+
+#: By name: the options of a `Grammar` that is read from the file, unless it has others. A ``postlex`` is Python's.
+OPTIONS: Mapping[str, Mapping[str, object]] = {
+    "c": _BASIC, "c_names": _ALL, "gnu_c": _BASIC, "go": _BASIC, "graphql": _BASIC, "java": _ALL, "sql": _BASIC,
+    "python3": {"start": "file_input", "postlex": True},
+}  # fmt: skip
+
+
+def names() -> list[str]:
+    """List the grammars."""
+    return sorted(file.stem for file in FOLDER.glob("*.lark"))
+
+
+def path(name: str) -> Path:
+    """Return the file of a grammar. Raises `KeyError` for a name that is not among `names`."""
+    if name not in names():
+        raise KeyError(f"there is no grammar {name!r}; there are {', '.join(names())}")
+    return FOLDER / f"{name}.lark"
+
+
+def is_shipped(file: str) -> bool:
+    """Return whether a grammar's file, ``""`` for none, is one of these."""
+    return bool(file) and Path(file).parent == FOLDER
+
+
+def options_of(file: str) -> Mapping[str, object]:
+    """Return the options that a grammar's file is written for; of other files there are none."""
+    return OPTIONS.get(Path(file).stem, {}) if is_shipped(file) else {}

@@ -1,0 +1,103 @@
+"""Shipped grammars as they are loaded the plain way: blanks are removed at random, others judge what is left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from random import Random
+
+import pytest
+from judges.adversaries import C_TEXTS, GRAPHQL_TEXTS, SQL_TEXTS, gcc_error, graphql_error, sqlite_error
+from judges.c_judge import HAS_GCC
+from judges.guides import BYTES
+from judges.lark_judge import judge, parses
+from lark import Lark
+
+import structgen as sg
+from structgen import grammars
+
+pytestmark = pytest.mark.filterwarnings("ignore::structgen.errors.GrammarWarning")
+
+SQL = (
+    *SQL_TEXTS, "SELECT a FROM t", "INSERT INTO a1 VALUES(1)", "SELECT 1 AS x, 0x1F y, .5 z, x'00' FROM t;",
+    "SELECT a - -1, NOT a IS NULL, a -> 'b' FROM t AS u JOIN v USING (a) WHERE a NOT IN (1, 2)",
+)  # fmt: skip
+C = (
+    *C_TEXTS, "int x;", "unsigned long y = 0x1e + 1, z = 3 - - 2;",
+    "int f(void) { int a = sizeof(int) + + 1; return a & & a ? a - -a : a + ++a; }",
+    "int g(int a) { goto end; end: return sizeof a * 2 + (a << 1) + (a < - 1); }",
+)  # fmt: skip
+GO = (
+    "package main\n", 'package a\n\nimport f "fmt"\n\ntype T struct { a, b int }\n',
+    "package a\n\nfunc f(x int, c chan int) int {\n\tif x < - 1 {\n\t\treturn x & ^ 3\n\t}\n\tc <- x + + 1\n"
+    "\tgo f(x - - 2, c)\n\tfor i := range x {\n\t\tswitch { case i < x: continue; default: break }\n\t}\n"
+    "\tvar y = x & & x\n\treturn y\n}\n",
+)  # fmt: skip
+#: By name: texts, and what is wrong with one, if somebody else can tell.
+LANGUAGES: dict[str, tuple[tuple[str, ...], Callable[[str], str] | None]] = {
+    "sql": (SQL, sqlite_error),
+    "graphql": (GRAPHQL_TEXTS, graphql_error),
+    "c": (C, gcc_error if HAS_GCC else None),
+    "gnu_c": (C, None),
+    "go": (GO, None),
+}
+
+
+@cache
+def basic(name: str) -> Lark:
+    return judge(grammars.path(name), "basic")
+
+
+#: Strings, and one blank.
+_PIECES = re.compile(r'''"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|( )|.''', re.DOTALL)
+
+
+def glued(text: str, draw: Random) -> str:
+    """A text without some of the blanks between its lexemes."""
+    return "".join("" if each[1] and draw.random() < 0.3 else each[0] for each in _PIECES.finditer(text))
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_blanks_that_are_gone(name: str) -> None:
+    texts, error = LANGUAGES[name]
+    ways = grammars.load(name), sg.Grammar(grammars.path(name))
+    indexes = [sg.compile(way, BYTES, eager=False, budget=sg.Budget(seconds=200)) for way in ways]
+    draw, verdicts = Random(name), set[bool]()
+    for turn in range(80):
+        text = glued(texts[turn % len(texts)], draw)
+        right = parses(basic(name), text)
+        verdicts.add(right)
+        for index in indexes:
+            assert index.match(text.encode()).accepted == right, text
+        if error is not None and (right or name != "c"):  # gcc takes a name alone for a declaration
+            assert (not error(text)) == right, (text, error(text))
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sql", "SELECTa FROM t"), ("sql", "INSERT INTOa1 VALUES(1)"), ("sql", "SELECT 1from t"),
+        ("sql", "SELECT * FROM (xselect c, rom t, select f)"), ("c", "intx;"), ("c", "int return;"),
+        ("c", "int y = sizeof(int)++1;"),
+        ("graphql", "queryX{a}"), ("graphql", "enum E { true }"), ("go", "packagemain\n"),
+        ("go", "package a\nvar x = a<-b\n"), ("go", "package a\nvar func int\n"), ("java", "classA {}"),
+    ],
+)  # fmt: skip
+def test_what_no_lexer_splits(name: str, text: str) -> None:
+    definition = sg.Grammar(grammars.path(name))
+    assert not sg.compile(definition, BYTES, eager=False, budget=sg.Budget(seconds=200)).match(text.encode()).accepted
+
+
+def test_load() -> None:
+    python = grammars.load("python3")
+    assert (python.start, python.lexer, python.postlex) == ("file_input", "contextual", sg.Indentation())
+    assert grammars.load("java") == sg.Grammar(grammars.path("java"), lexer="basic", ambiguity="all")
+    assert grammars.load("c", lexer="contextual").lexer == "contextual"
+    assert grammars.load("graphql", start="executable_document").start == "executable_document"
+    index = sg.compile(grammars.load("c", extra='%extend typedef_name: "node"'), BYTES, eager=False)
+    assert index.match(b"node *next(node *n) { return n; }").accepted
+    assert not index.match(b"nodex *next(node *n) { return n; }").accepted
+    with pytest.raises(KeyError, match="there is no grammar 'cobol'"):
+        grammars.load("cobol")
