@@ -113,6 +113,7 @@ def compile(
         if has_strings(definition):
             provide(vocabulary, cache, base_rows)
         meter = Meter(budget, cancel=cancel)
+        meter.check_time("beginning")
         began = time.perf_counter()
         with paused(settles=True):
             if index is None:

@@ -41,7 +41,9 @@ from .substrings import *
 from .values import *
 
 #: The kernels that return arrays.
-for _each in (
-    co_accessible, determinize, heights_of, intersect, kinds_below, looping_kinds, set_bits, walk_narrow,
-):  # fmt: skip
-    interruptible(_each)
+_MAKE_ARRAYS = {
+    "co_accessible", "determinize", "heights_of", "intersect", "kinds_below", "looping_kinds", "set_bits", "walk_narrow",
+}  # fmt: skip
+
+for _name, _each in list(globals().items()):
+    interruptible(_each, makes_arrays=_name in _MAKE_ARRAYS)
