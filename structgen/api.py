@@ -100,8 +100,10 @@ def compile(
     key = index_store.cache_key(definition, vocabulary) if cache is not None else ""
     index = index_store.fetch(cache, key, definition, vocabulary) if cache is not None else None
     if index is None and not compile_missing:
+        near = "" if cache is None else "; ".join(index_store.near_misses(cache, definition, vocabulary))
+        lacking = f"the definition is not in the cache{near and f', where it is {near}'}"
         raise MissingIndexError(
-            "the definition is not in the cache" if cache is not None else "there is no cache to take indexes from",
+            "there is no cache to take indexes from" if cache is None else lacking,
             where=definition.canonical(),
             remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
         )

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
+import sqlite3
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import numpy as np
 
 from . import __version__
 from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
-from .errors import FormatError
+from .definitions.canonical import definition_of
+from .errors import FormatError, StructgenError
 from .runtime.index.index import Index
-from .storage.container import FORMAT_VERSION, key_of
+from .storage.container import FORMAT_VERSION, key_of, unpack
 from .system.background import Background, WorkQueue
 from .system.types import Foreign
 from .vocabulary.vocabulary import Vocabulary
@@ -32,6 +38,18 @@ _VERSIONS = str(FORMAT_VERSION), __version__
 
 #: Definitions that may name special tokens. (A union is made anew at each call.)
 _NAMING = JsonSchema, StructuralTag, Gbnf
+
+#: Where a definition is not in the cache: entries whose labels are looked at, those of them that are read, and their
+#: bytes at most.
+_MOST_LOOKED_AT, _MOST_READ, _LARGEST_READ = 4096, 8, 16 << 20
+
+#: Which element of a canonical definition is its source, the last one unless the kind is said.
+_SOURCES = {"regex": 1, "grammar": 2, "gbnf": 2}
+
+_DECODER = json.JSONDecoder()
+
+#: What reading what lies in a cache may raise.
+_UNREADABLE = StructgenError, OSError, sqlite3.Error, LookupError
 
 #: Indexes that wait to be written: each holds a machine.
 MOST_WAITING = 16
@@ -53,6 +71,92 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
 def vocabulary_key(identity: str) -> str:
     """The key of a vocabulary, which a cache has for those who compile for it elsewhere."""
     return key_of("structgen-vocab", identity, *_VERSIONS)
+
+
+def near_misses(cache: Cache, definition: Definition, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """What is kept of the same source for another vocabulary or with other options, three at most, in words.
+
+    Such as ``"kept with whitespace='single'"``. The labels of the entries that were stored last are compared, and the
+    values of a few of them read.
+    """
+    canonical = definition.canonical()
+    own, found = _elements(canonical), dict[str, None]()
+    source = _SOURCES.get(definition.kind, -1)
+    alike = (
+        key
+        for key, tag in cache.latest(_MOST_LOOKED_AT)
+        if tag.kind == definition.kind and _is_of_source(_elements(tag.label), source, own[source])
+    )
+    for key in islice(alike, _MOST_READ):
+        with contextlib.suppress(*_UNREADABLE):
+            value = cache.load(key)
+            if value is None or len(value) > _LARGEST_READ:
+                continue
+            meta, _ = unpack(value)
+            text, fingerprint = str(meta.get("definition")), str(meta.get("vocabulary"))
+            if _elements(text)[source] == own[source]:
+                differs = [_vocabulary_words(cache, fingerprint, vocabulary), _option_words(definition, text)]
+                found[f"kept {' '.join(filter(None, differs)) or 'by another version of structgen'}"] = None
+    return tuple(found)[:3]
+
+
+def _elements(text: str) -> list[str]:
+    """The texts of the elements of a canonical definition, which is a JSON list; the last one may be cut off."""
+    found, at = list[str](), 1
+    while at < len(text):
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return [*found, text[at:]]
+        found.append(text[at:end])
+        if text[end : end + 1] == "]":
+            break
+        at = end + 2 if text[end : end + 2] == ", " else end + 1
+    return found
+
+
+def _is_of_source(elements: Sequence[str], place: int, source: str) -> bool:
+    """Whether a label, which may be cut off, has a source at a place."""
+    found = elements[place] if len(elements) > place else ""
+    return found == source or (found == elements[-1] and source.startswith(found))
+
+
+def _option_words(definition: Definition, canonical: str) -> str:
+    """``"with whitespace='single'"``: the options that another definition has; empty where they are the same."""
+    if definition.canonical() == canonical:
+        return ""
+    other = definition_of(definition.kind, canonical)
+    names = [each.name for each in fields(other) if each.init] if type(other) is type(definition) else []
+    differ = [name for name in names if getattr(other, name) != getattr(definition, name)]
+    return f"with {', '.join(f'{name}={getattr(other, name)!r}' for name in differ) or 'other options'}"
+
+
+def _vocabulary_words(cache: Cache, fingerprint: str, vocabulary: Vocabulary) -> str:
+    """``"for vocabulary ba60… (which differs in …)"``; empty where it is the same."""
+    if fingerprint == vocabulary.fingerprint:
+        return ""
+    words, key = f"for vocabulary {fingerprint[:8]}", vocabulary_key(fingerprint)
+    other = Vocabulary.alive(fingerprint)
+    if other is None and (value := cache.load(key)) is not None:
+        other = Vocabulary.from_buffer(value, key)
+    return words if other is None else f"{words} (which differs in {_difference(other, vocabulary)})"
+
+
+def _difference(other: Vocabulary, vocabulary: Vocabulary) -> str:
+    """How a vocabulary differs from another one: a token, its size or its EOS ids."""
+    many = min(other.size, vocabulary.size)
+    lengths = [np.diff(each.offsets[: many + 1].astype(np.int64)) for each in (other, vocabulary)]
+    apart = np.flatnonzero(lengths[0] != lengths[1])
+    first = int(apart[0]) if len(apart) else many  # before it tokens lie at the same places
+    ends = int(vocabulary.offsets[first])
+    bytes_apart = np.flatnonzero(other.blob[:ends] != vocabulary.blob[:ends])
+    if len(bytes_apart):
+        first = int(np.searchsorted(vocabulary.offsets, bytes_apart[0], "right")) - 1
+    if first < many:
+        return f"id {first}: {other.token(first)!r} there, {vocabulary.token(first)!r} here"
+    if other.size != vocabulary.size:
+        return f"its {other.size:,} ids, here {vocabulary.size:,}"
+    return f"its EOS ids {list(other.eos_ids)}, here {list(vocabulary.eos_ids)}"
 
 
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:

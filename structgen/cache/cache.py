@@ -242,6 +242,10 @@ class Cache:
         self._settle()
         return self._front.entries()
 
+    def latest(self, most: int) -> list[tuple[str, Tag]]:
+        """Keys and tags of the entries that were stored last, that one first; in some milliseconds for thousands."""
+        return self._front.latest(most)
+
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Check every row, every file and every value's checksum, and return what is wrong.
 

@@ -75,6 +75,11 @@ class Front(ABC):
         """All entries, the least recently used first."""
         return []
 
+    def latest(self, most: int) -> list[tuple[str, Tag]]:
+        """Keys and tags of the entries that were stored last, that one first. No file is looked at."""
+        entries = sorted(self.entries(), key=lambda entry: entry.stored, reverse=True)
+        return [(entry.key, Tag(entry.label, entry.kind, entry.rank)) for entry in entries[:most]]
+
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """What is wrong; see `Cache.verify`."""
         return []
@@ -184,6 +189,14 @@ class FolderFront(Front):
             except (CacheError, OSError):
                 continue
         return sorted(found, key=lambda entry: (entry.used, entry.stored))
+
+    def latest(self, most: int) -> list[tuple[str, Tag]]:
+        """Keys and tags of the entries that were stored last; none where the folder can't be read."""
+        try:
+            rows = self.reader.latest(most)
+        except FAILURES:
+            return []
+        return [(row.key, Tag.decode(row.tag)) for row in rows if isinstance(row.key, str) and row.raw == 1]
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """What is wrong with rows, files and values; see `Cache.verify`."""

@@ -108,6 +108,10 @@ class Reader:
         """All rows, as they stand there."""
         return self._with(lambda connection: database.rows(connection.execute), [])
 
+    def latest(self, most: int) -> list[Row]:
+        """Key and tag of the rows that were stored last."""
+        return self._with(lambda connection: database.latest(connection.execute, most), [])
+
     def holds(self, row: Row) -> bool:
         """Whether a row still is as it was."""
         return self._with(lambda connection: database.row(connection.execute, row.rowid) == row, False)
