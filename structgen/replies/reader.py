@@ -10,7 +10,8 @@ from ..budget import Budget, Meter
 from ..compiler.structural_tags.marks import Label
 from ..definitions import StructuralTag
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
-from ..errors import DefinitionError, ReplyTextError, TokenIdError
+from ..errors import ArgumentError, DefinitionError, ReplyTextError, TokenIdError
+from ..system.arguments import checked_token, is_scalar
 from ..system.types import JsonMap
 from ..vocabulary.vocabulary import Vocabulary
 from .compiled import Compiled
@@ -77,7 +78,7 @@ class ToolCallReader:
         Parameters
         ----------
         text:
-            A token id, several, or text, which may begin and end anywhere, also within a character. An EOS id ends
+            A token id (an integer, of NumPy's or a tensor as well), several, or text, which may begin and end anywhere, also within a character. An EOS id ends
             the reply, as `close` does; more of them change nothing.
 
         Raises
@@ -93,17 +94,17 @@ class ToolCallReader:
             self._check_open(bool(text))
             self._place, pieces = self._compiled.spans.read(self._place, bytes(text))
             return self._said(pieces)
-        if not isinstance(text, Iterable):
+        if not isinstance(text, Iterable) or is_scalar(text):
             return self._token(text)
         return [event for token in text for event in self._token(token)]
 
-    def _token(self, token_id: int) -> list[ReplyEvent]:
+    def _token(self, token_id: object) -> list[ReplyEvent]:
         vocabulary = self._vocabulary
         if vocabulary is None:
             raise TokenIdError(
                 "a reader without a vocabulary takes text", remedy="Use ToolCallReader(definition, vocabulary)."
             )
-        vocabulary.token(token_id)
+        token_id = checked_token(token_id, vocabulary.size)
         if token_id in vocabulary.eos_ids and (self._closed or not self._compiled.spans.takes(self._place, token_id)):
             return self.close()
         self._check_open(True)
@@ -131,12 +132,24 @@ class ToolCallReader:
 
     def fork(self) -> ToolCallReader:
         """An independent reader at the same place."""
-        twin = copy(self)
+        twin = ToolCallReader.__new__(ToolCallReader)
+        vars(twin).update(vars(self))
         twin._parts = [*map(copy, self._parts)]
         twin._call = None if self._call is None else self._call.copy()
         twin._calls = [*self._calls]
         twin._texts = {name: [*pieces] for name, pieces in self._texts.items()}
         return twin
+
+    __copy__ = fork
+
+    def __deepcopy__(self, _: object) -> ToolCallReader:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise ArgumentError(
+            "a ToolCallReader is not pickled, as what it is made of is of this process",
+            remedy="Pickle the tokens or the text that it was fed, and feed them to a new one.",
+        )
 
     # -- questions -------------------------------------------------------------------------------------
 
