@@ -26,6 +26,8 @@ class ToolCallReader:
     It takes the texts of its definition, by the automaton that enforces it; what the parts of them are say the labels
     of formats, which `tool_calls` gives them. Each piece of text is given as soon as it is certain what it is.
 
+    White space between calls, and behind the last one, is no content.
+
     A reader is small, and forks share what is compiled. It is not meant for several threads at once.
 
     Parameters
@@ -68,6 +70,7 @@ class ToolCallReader:
         self._call: Call | None = None  # that is open
         self._calls: list[Call] = []
         self._texts: dict[str, list[str]] = {CONTENT: [], REASONING: []}
+        self._blank = ""  # white space behind a call, which is content where text follows
         self._closed = False
 
     # -- moves -----------------------------------------------------------------------------------------
@@ -200,6 +203,11 @@ class ToolCallReader:
         call = self._call
         if not text:
             return []
+        if name == CONTENT and self._calls:
+            text, self._blank = self._blank + text, ""
+            if text.isspace():
+                self._blank = text
+                return []
         if name in (CONTENT, REASONING):
             self._texts[name].append(text)
             return [ReplyEvent("content" if name == CONTENT else "reasoning", text)]
@@ -213,6 +221,7 @@ class ToolCallReader:
         if label.name.startswith(CALL):
             name = label.name.removeprefix(CALL)
             made_up = None if self._compiled.has_id(name) else self._new_id()
+            self._blank = ""
             self._call = Call(len(self._calls), name, made_up, self._compiled.arguments(name))
         elif label.name in (ARGUMENTS, GEMMA) and self._call is not None:
             return self._call.begin()
