@@ -14,8 +14,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-import numpy as np
-
 from . import __version__
 from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
 from .definitions.canonical import definition_of
@@ -135,28 +133,13 @@ def _vocabulary_words(cache: Cache, fingerprint: str, vocabulary: Vocabulary) ->
     """``"for vocabulary ba60… (which differs in …)"``; empty where it is the same."""
     if fingerprint == vocabulary.fingerprint:
         return ""
-    words, key = f"for vocabulary {fingerprint[:8]}", vocabulary_key(fingerprint)
-    other = Vocabulary.alive(fingerprint)
-    if other is None and (value := cache.load(key)) is not None:
-        other = Vocabulary.from_buffer(value, key)
-    return words if other is None else f"{words} (which differs in {_difference(other, vocabulary)})"
-
-
-def _difference(other: Vocabulary, vocabulary: Vocabulary) -> str:
-    """How a vocabulary differs from another one: a token, its size or its EOS ids."""
-    many = min(other.size, vocabulary.size)
-    lengths = [np.diff(each.offsets[: many + 1].astype(np.int64)) for each in (other, vocabulary)]
-    apart = np.flatnonzero(lengths[0] != lengths[1])
-    first = int(apart[0]) if len(apart) else many  # before it tokens lie at the same places
-    ends = int(vocabulary.offsets[first])
-    bytes_apart = np.flatnonzero(other.blob[:ends] != vocabulary.blob[:ends])
-    if len(bytes_apart):
-        first = int(np.searchsorted(vocabulary.offsets, bytes_apart[0], "right")) - 1
-    if first < many:
-        return f"id {first}: {other.token(first)!r} there, {vocabulary.token(first)!r} here"
-    if other.size != vocabulary.size:
-        return f"its {other.size:,} ids, here {vocabulary.size:,}"
-    return f"its EOS ids {list(other.eos_ids)}, here {list(vocabulary.eos_ids)}"
+    words, other = f"for vocabulary {fingerprint[:8]}", Vocabulary.alive_with(fingerprint)
+    if other is None:
+        kept = (key for key, tag in cache.latest(_MOST_LOOKED_AT) if tag.kind == "vocabulary")
+        values = (cache.load(key) for key in islice(kept, 2))
+        read = (Vocabulary.from_buffer(value, "a vocabulary in the cache") for value in values if value is not None)
+        other = next((each for each in read if each.fingerprint == fingerprint), None)
+    return words if other is None else f"{words} (which differs in {other.first_difference(vocabulary)})"
 
 
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:

@@ -42,7 +42,8 @@ from .values import *
 
 #: The kernels that return arrays.
 _MAKE_ARRAYS = {
-    "co_accessible", "determinize", "heights_of", "intersect", "kinds_below", "looping_kinds", "set_bits", "walk_narrow",
+    "co_accessible", "determinize", "heights_of", "intersect", "kinds_below", "looping_kinds", "set_bits",
+    "walk_narrow",
 }  # fmt: skip
 
 for _name, _each in list(globals().items()):

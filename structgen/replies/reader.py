@@ -81,8 +81,8 @@ class ToolCallReader:
         Parameters
         ----------
         text:
-            A token id (an integer, of NumPy's or a tensor as well), several, or text, which may begin and end anywhere, also within a character. An EOS id ends
-            the reply, as `close` does; more of them change nothing.
+            A token id (an integer, of NumPy's or a tensor as well), several, or text, which may begin and end
+            anywhere, also within a character. An EOS id ends the reply, as `close` does; more of them change nothing.
 
         Raises
         ------

@@ -62,7 +62,8 @@ def as_user(name: str) -> list[str]:
     found = pwd.getpwnam(name)
     switch = ["setpriv", f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups"]
     needed = [sys.base_prefix, sys.prefix, str(ROOT)]
-    barred = next((each for path in needed for each in reversed(Path(path).parents) if not each.stat().st_mode & 1), None)
+    above = [each for path in needed for each in reversed(Path(path).parents)]
+    barred = next((each for each in above if not each.stat().st_mode & 1), None)
     begin = switch
     if barred is not None:
         paths = " ".join(shlex.quote(path) for path in needed if Path(path).is_relative_to(barred))

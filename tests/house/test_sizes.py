@@ -34,10 +34,9 @@ def code_lines(text: str) -> int:
     documented: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                if isinstance(first.value.value, str):
-                    documented.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+            value = getattr(first := node.body[0], "value", None)
+            if isinstance(first, ast.Expr) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                documented.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE:

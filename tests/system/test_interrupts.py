@@ -24,7 +24,6 @@ from structgen import grammar_store, kernels
 from structgen.api import compile_kernels
 from structgen.kernels.interrupts import _insisting
 
-
 DEFINITIONS: dict[str, sg.Definition] = {
     "regex": sg.Regex(r"[\w.+-]+@[\w-]+\.[\w.-]+( [a-z]{3,8}){1,40}"),
     "json": sg.JsonSchema({"properties": {f"p{n}": {"type": "string", "maxLength": n + 5} for n in range(20)}}),
@@ -62,10 +61,14 @@ def test_an_interrupt_in_a_kernel_that_returns_an_array() -> None:
     goals = np.zeros(many + 1, np.uint8)
     goals[-1] = 1
     kernels.co_accessible(tails[:1], heads[:1], goals[:2])  # compiled
-    with pytest.raises(KeyboardInterrupt):
+
+    def run() -> None:
         interrupt_in(0.05)
         for _ in range(10_000):
             kernels.co_accessible(tails, heads, goals)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
 
 
 def test_all_kernels_that_return_arrays_are_known() -> None:

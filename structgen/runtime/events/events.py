@@ -82,8 +82,9 @@ class JsonEvents:
         Parameters
         ----------
         text:
-            A token id (an integer, of NumPy's or a tensor as well), several, or bytes. Bytes are one piece, which counts as one token in `JsonEvent.tokens` and
-            for `rollback`. An EOS id ends the text, as `close` does; more of them change nothing.
+            A token id (an integer, of NumPy's or a tensor as well), several, or bytes. Bytes are one piece, which
+            counts as one token in `JsonEvent.tokens` and for `rollback`. An EOS id ends the text, as `close` does;
+            more of them change nothing.
 
         Raises
         ------

@@ -120,14 +120,9 @@ class _Overrun:
         if not self._is_told and vocabulary is not None:
             self._is_told = True
             ids = ", ".join(map(str, vocabulary.eos_ids[:8]))
-            warnings.warn(
-                StructgenWarning(
-                    f"generation goes on behind the end of the text, where only the EOS ids of the vocabulary, {ids}, "
-                    "are allowed. Make the vocabulary with the EOS ids at which the model's loop stops, eos_ids=[...], "
-                    "or have the loop stop at these."
-                ),
-                stacklevel=4,
-            )
+            what = f"generation goes on behind the end of the text, where only the EOS ids of the vocabulary, {ids},"
+            remedy = "Make the vocabulary with the EOS ids at which the loop stops, eos_ids=[...], or stop at these"
+            warnings.warn(StructgenWarning(f"{what} are allowed. {remedy}."), stacklevel=4)
 
 
 class Rows:
