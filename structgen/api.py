@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import index_store
-from .budget import Budget, Meter
+from .budget import Budget, Cancel, Meter
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .errors import ArgumentError, MissingIndexError, UnsupportedError
 from .progress import Progress, silent
@@ -35,6 +35,7 @@ def compile(
     threads: int | None = None,
     compile_missing: bool = True,
     base_rows: bool = True,
+    cancel: Cancel | None = None,
 ) -> Index:
     """Compile a definition for a vocabulary, or fetch it from the cache.
 
@@ -62,11 +63,16 @@ def compile(
     base_rows:
         Whether the rows that all JSON Schemas of the vocabulary share are looked for in the default folder, where
         there is no ``cache``, and are made in the background where they are missing; see docs/guide/cache.md.
+    cancel:
+        A `threading.Event`, or another object with ``is_set()``: set it from another thread when nobody waits for the
+        index any more, and the compile ends within some hundredths of a second.
 
     Raises
     ------
     ArgumentError
-        Something else in the place of a vocabulary, a cache or a budget.
+        Something else in the place of a vocabulary, a cache, a budget or an event.
+    CancelledError
+        A compile whose event was set.
     DefinitionError, UnsupportedError, EmptyLanguageError
         A definition that is malformed, can't be honoured exactly, or matches nothing.
     BudgetExceededError
@@ -87,13 +93,17 @@ def compile(
     if cache is not None:
         check_cache(cache)
     check_type(budget := budget or Budget(), Budget, "Pass sg.Budget(...).")
+    if cancel is not None and not callable(getattr(cancel, "is_set", None)):
+        raise ArgumentError(f"an event was expected, got {type(cancel).__name__}", remedy="Pass threading.Event().")
     report = progress or silent
     index_store.WriteBack.flush_waiting()
     key = index_store.cache_key(definition, vocabulary) if cache is not None else ""
     index = index_store.fetch(cache, key, definition, vocabulary) if cache is not None else None
     if index is None and not compile_missing:
+        near = "" if cache is None else "; ".join(index_store.near_misses(cache, definition, vocabulary))
+        lacking = f"the definition is not in the cache{near and f', where it is {near}'}"
         raise MissingIndexError(
-            "the definition is not in the cache" if cache is not None else "there is no cache to take indexes from",
+            "there is no cache to take indexes from" if cache is None else lacking,
             where=definition.canonical(),
             remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
         )
@@ -104,7 +114,8 @@ def compile(
         ready_kernels(definition, report)
         if has_strings(definition):
             provide(vocabulary, cache, base_rows)
-        meter = Meter(budget)
+        meter = Meter(budget, cancel=cancel)
+        meter.check_time("beginning")
         began = time.perf_counter()
         with paused(settles=True):
             if index is None:
@@ -116,6 +127,7 @@ def compile(
                 report("automaton", 1, 1)
             if eager:
                 index.machine.fill(threads=threads, meter=meter, progress=report)
+        meter.complete()
         index.origin = "compiled"
         seconds = time.perf_counter() - began
         index.compile_seconds += seconds

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, ParamSpec, TypeVar
+from typing import ClassVar, ParamSpec, Protocol, TypeVar
 
-from .errors import ArgumentError, BudgetExceededError
+from .errors import ArgumentError, BudgetExceededError, CancelledError
 from .system import garbage
 
 _Item = TypeVar("_Item")
@@ -71,10 +71,19 @@ class Budget:
 Budget.request = Budget(states=100_000, memory=256 << 20, seconds=2.0, depth=500, bounded_steps=True)
 
 
+class Cancel(Protocol):
+    """An event that ends a compile, such as a `threading.Event`. Any thread may set it."""
+
+    def is_set(self) -> bool:
+        """Whether nobody waits for the compile any more. Called many times, so it must be fast."""
+        ...
+
+
 class Meter:
     """Measures one compile against its `Budget`. Made when the compile starts.
 
-    Every check is a look at the whole meter: the time, and the memory of the objects that were made since.
+    Every check is a look at the whole meter: the time, the memory of the objects that were made since, and whether
+    the compile was cancelled.
 
     Parameters
     ----------
@@ -82,11 +91,16 @@ class Meter:
         What the compile may cost.
     clock:
         Returns seconds; those since the meter was made count.
+    cancel:
+        The event that ends the compile; None where nothing does.
     """
 
-    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, budget: Budget, clock: Callable[[], float] = time.monotonic, *, cancel: Cancel | None = None
+    ) -> None:
         self.budget = budget
         self._clock = clock
+        self._is_cancelled = None if cancel is None else cancel.is_set
         self._deadline = clock() + budget.seconds
         self._held = 0
         self._before = gc.get_count()[0]
@@ -95,6 +109,10 @@ class Meter:
         """Measure another piece of work that the same budget is for; what is held is held still."""
         self._deadline = self._clock() + self.budget.seconds
         self._before = gc.get_count()[0]
+
+    def complete(self) -> None:
+        """End the compile: its event stops nothing that its meter still measures."""
+        self._is_cancelled = None
 
     def work(self, per_second: int) -> int:
         """Units of work that fit into the time left, at so many a second."""
@@ -118,7 +136,10 @@ class Meter:
         )
 
     def check_time(self, doing: str) -> None:
-        """Raise `BudgetExceededError` when time or memory is up; ``doing`` names the phase for the message."""
+        """Raise `BudgetExceededError` when time or memory is up; ``doing`` names the phase for the message.
+
+        As every check, raise `CancelledError` when the compile was cancelled.
+        """
         self.check_memory(0, doing)
 
     def each(self, items: Iterable[_Item], doing: str, every: int = _ITEMS) -> Iterator[_Item]:
@@ -145,6 +166,8 @@ class Meter:
 
     def check_memory(self, nbytes: int, doing: str) -> None:
         """Raise `BudgetExceededError` when so many bytes beside what is held are more than granted."""
+        if self._is_cancelled is not None and self._is_cancelled():
+            raise CancelledError("the compile was cancelled", where=doing)
         objects = gc.get_count()[0] - self._before
         if objects < 0 or len(garbage.PAUSES) > 1:
             objects = self._objects()

@@ -143,6 +143,7 @@ def _cache(cache: Cache) -> Iterator[Diagnosis]:
 
 def _folder(subject: str, folder: Path, harm: str) -> Iterator[Diagnosis]:
     """A folder that only this user may write: whether it can be used, on which file system, with how much room."""
+    private_folder.check_home(folder)
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     private_folder.check(existing)
     if not os.access(existing, os.W_OK | os.X_OK):

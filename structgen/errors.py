@@ -81,6 +81,10 @@ class BudgetExceededError(StructgenError):
     """More states, memory, depth or time than a `Budget` grants a definition, or more work than a step may take."""
 
 
+class CancelledError(StructgenError):
+    """A compile that its caller gave up: the event that was passed as ``cancel`` was set."""
+
+
 class TokenBudgetError(StructgenError, ValueError):
     """A ``max_tokens`` that is too small for any text of a definition."""
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
+import sqlite3
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
-from .errors import FormatError
+from .definitions.canonical import definition_of
+from .errors import FormatError, StructgenError
 from .runtime.index.index import Index
-from .storage.container import FORMAT_VERSION, key_of
+from .storage.container import FORMAT_VERSION, key_of, unpack
 from .system.background import Background, WorkQueue
 from .system.types import Foreign
 from .vocabulary.vocabulary import Vocabulary
@@ -32,6 +36,18 @@ _VERSIONS = str(FORMAT_VERSION), __version__
 
 #: Definitions that may name special tokens. (A union is made anew at each call.)
 _NAMING = JsonSchema, StructuralTag, Gbnf
+
+#: Where a definition is not in the cache: entries whose labels are looked at, those of them that are read, and their
+#: bytes at most.
+_MOST_LOOKED_AT, _MOST_READ, _LARGEST_READ = 4096, 8, 16 << 20
+
+#: Which element of a canonical definition is its source, the last one unless the kind is said.
+_SOURCES = {"regex": 1, "grammar": 2, "gbnf": 2}
+
+_DECODER = json.JSONDecoder()
+
+#: What reading what lies in a cache may raise.
+_UNREADABLE = StructgenError, OSError, sqlite3.Error, LookupError
 
 #: Indexes that wait to be written: each holds a machine.
 MOST_WAITING = 16
@@ -53,6 +69,77 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
 def vocabulary_key(identity: str) -> str:
     """The key of a vocabulary, which a cache has for those who compile for it elsewhere."""
     return key_of("structgen-vocab", identity, *_VERSIONS)
+
+
+def near_misses(cache: Cache, definition: Definition, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """What is kept of the same source for another vocabulary or with other options, three at most, in words.
+
+    Such as ``"kept with whitespace='single'"``. The labels of the entries that were stored last are compared, and the
+    values of a few of them read.
+    """
+    canonical = definition.canonical()
+    own, found = _elements(canonical), dict[str, None]()
+    source = _SOURCES.get(definition.kind, -1)
+    alike = (
+        key
+        for key, tag in cache.latest(_MOST_LOOKED_AT)
+        if tag.kind == definition.kind and _is_of_source(_elements(tag.label), source, own[source])
+    )
+    for key in islice(alike, _MOST_READ):
+        with contextlib.suppress(*_UNREADABLE):
+            value = cache.load(key)
+            if value is None or len(value) > _LARGEST_READ:
+                continue
+            meta, _ = unpack(value)
+            text, fingerprint = str(meta.get("definition")), str(meta.get("vocabulary"))
+            if _elements(text)[source] == own[source]:
+                differs = [_vocabulary_words(cache, fingerprint, vocabulary), _option_words(definition, text)]
+                found[f"kept {' '.join(filter(None, differs)) or 'by another version of structgen'}"] = None
+    return tuple(found)[:3]
+
+
+def _elements(text: str) -> list[str]:
+    """The texts of the elements of a canonical definition, which is a JSON list; the last one may be cut off."""
+    found, at = list[str](), 1
+    while at < len(text):
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return [*found, text[at:]]
+        found.append(text[at:end])
+        if text[end : end + 1] == "]":
+            break
+        at = end + 2 if text[end : end + 2] == ", " else end + 1
+    return found
+
+
+def _is_of_source(elements: Sequence[str], place: int, source: str) -> bool:
+    """Whether a label, which may be cut off, has a source at a place."""
+    found = elements[place] if len(elements) > place else ""
+    return found == source or (found == elements[-1] and source.startswith(found))
+
+
+def _option_words(definition: Definition, canonical: str) -> str:
+    """``"with whitespace='single'"``: the options that another definition has; empty where they are the same."""
+    if definition.canonical() == canonical:
+        return ""
+    other = definition_of(definition.kind, canonical)
+    names = [each.name for each in fields(other) if each.init] if type(other) is type(definition) else []
+    differ = [name for name in names if getattr(other, name) != getattr(definition, name)]
+    return f"with {', '.join(f'{name}={getattr(other, name)!r}' for name in differ) or 'other options'}"
+
+
+def _vocabulary_words(cache: Cache, fingerprint: str, vocabulary: Vocabulary) -> str:
+    """``"for vocabulary ba60… (which differs in …)"``; empty where it is the same."""
+    if fingerprint == vocabulary.fingerprint:
+        return ""
+    words, other = f"for vocabulary {fingerprint[:8]}", Vocabulary.alive_with(fingerprint)
+    if other is None:
+        kept = (key for key, tag in cache.latest(_MOST_LOOKED_AT) if tag.kind == "vocabulary")
+        values = (cache.load(key) for key in islice(kept, 2))
+        read = (Vocabulary.from_buffer(value, "a vocabulary in the cache") for value in values if value is not None)
+        other = next((each for each in read if each.fingerprint == fingerprint), None)
+    return words if other is None else f"{words} (which differs in {other.first_difference(vocabulary)})"
 
 
 def read(cache: Cache, key: str, definition: Definition, vocabulary: Vocabulary) -> Index | None:

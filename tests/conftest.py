@@ -33,7 +33,8 @@ if find_spec("hypothesis"):
         parent=settings.get_profile("ci" if os.environ.get("CI") else "default"),
         deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )  # fmt: skip
-    settings.load_profile("structgen")
+    settings.register_profile("quick", parent=settings.get_profile("structgen"), max_examples=10)
+    settings.load_profile("quick" if os.environ.get("STRUCTGEN_QUICK") else "structgen")
 
 #: Reasons of skips, by how many tests gave them; of tests in this process, or of all workers'.
 SKIPS = Counter[str]()

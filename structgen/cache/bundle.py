@@ -37,7 +37,6 @@ class BundleFront(Front):
     """
 
     is_read_only: ClassVar[bool] = True
-    remedy: ClassVar[str] = "Write the bundle again."
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -65,6 +64,10 @@ class BundleFront(Front):
         except FormatError as error:
             self.warn(error, 6)
             return None
+
+    def remedy(self, reason: Exception) -> str:
+        """What to do where it does not work."""
+        return "Write the bundle again."
 
     def load(self, key: str) -> memoryview | None:
         """The same. Raises `FormatError`."""

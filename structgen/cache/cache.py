@@ -242,6 +242,10 @@ class Cache:
         self._settle()
         return self._front.entries()
 
+    def latest(self, most: int) -> list[tuple[str, Tag]]:
+        """Keys and tags of the entries that were stored last, that one first; in some milliseconds for thousands."""
+        return self._front.latest(most)
+
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Check every row, every file and every value's checksum, and return what is wrong.
 
@@ -358,6 +362,10 @@ class Cache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        store = None if self.remote is None else self.remote.settings
+        return _reopened, (type(self), str(self.directory), self.size_limit, self.timeout, store)
+
     def __repr__(self) -> str:
         return f"Cache({str(self.directory)!r})"
 
@@ -429,3 +437,10 @@ class Cache:
         failed, self._failed = self._failed, None
         if failed is not None:
             self._front.warn(failed, 5)
+
+
+def _reopened(
+    kind: type[Cache], directory: str, size_limit: int, timeout: float, store: ObjectStore | None
+) -> Cache:
+    """The same folder, in a copy or another process: with counters, connections and threads of its own."""
+    return kind(directory, size_limit=size_limit, timeout=timeout, store=store)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..system import private_folder
 from . import folder
-from .entry import COLUMNS, Row
+from .entry import COLUMNS, Row, bounded
 
 #: Seconds for one statement; the largest table that is read as a whole takes one.
 STATEMENT_SECONDS = 10.0
@@ -162,6 +162,15 @@ def rows(execute: Execute) -> list[Row]:
     except sqlite3.DataError:  # somewhere there is a text that is too long to be loaded
         numbers = execute("SELECT rowid FROM Cache NOT INDEXED ORDER BY rowid").fetchall()
         return [found for (number,) in numbers if (found := row(execute, number)) is not None]
+
+
+def latest(execute: Execute, most: int) -> list[Row]:
+    """Key and tag of the rows that were stored last; none where one of them is too long to be loaded."""
+    columns = f"rowid, {bounded('key')}, raw, NULL, {bounded('tag')}"
+    with suppress(sqlite3.DataError):
+        found = execute(f"SELECT {columns} FROM Cache NOT INDEXED ORDER BY rowid DESC LIMIT ?", (most,))
+        return [Row(*row) for row in found.fetchall()]
+    return []
 
 
 def row(execute: Execute, number: object) -> Row | None:

@@ -28,11 +28,12 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import CacheError
 from ..system import private_folder
 from ..system.digest import blake2b
-from ..system.folders import cache_root
+from ..system.folders import ENVIRONMENT_VARIABLE, cache_root
 
 DATABASE = "cache.db"
 
@@ -176,6 +177,78 @@ def is_full(error: BaseException | None) -> bool:
     if isinstance(error, sqlite3.OperationalError):
         return "full" in str(error) or "disk I/O error" in str(error)
     return isinstance(error, OSError) and error.errno in _FULL
+
+
+def remedy(directory: Path, error: BaseException) -> str:
+    """What to do about an error, by what hinders this user at a cache's folder.
+
+    ``error`` is what came of a folder or its database: `CacheError` with or without a cause, `OSError`,
+    `sqlite3.Error`.
+    """
+    cause = error.__cause__ or error if isinstance(error, CacheError) else error
+    another = f"name another folder with {ENVIRONMENT_VARIABLE}"
+    if isinstance(error, CacheError) and error.remedy:
+        return error.remedy
+    if isinstance(cause, CacheError) and cause.remedy:
+        return cause.remedy
+    if is_full(cause):
+        return f"Make room on its disk (structgen cache prune; df {directory}), or {another}."
+    if isinstance(cause, OSError) and cause.errno == errno.EROFS:
+        return f"The file system is read-only: {another}, or mount it writable."
+    if isinstance(cause, NotADirectoryError | FileExistsError):
+        return f"A file is in its place or above it: {another}."
+    barred = _barred(directory)
+    if barred is not None and barred.is_read:
+        opens = f"chmod -R a+rX {directory}"
+        if barred.path in directory.parents:
+            opens = f"chmod a+x {barred.path} and {opens}"
+        return f"Only {barred.owner} can read {barred.path}: as {barred.owner}, run {opens}; or {another}."
+    if barred is not None:
+        kept = "What is in it is still read; to keep more" if directory.exists() else "To keep anything"
+        return f"{barred.path} is {barred.owner}'s to write. {kept}, {another}."
+    if isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
+        return f"Run structgen cache verify --repair, delete the folder, or {another}."
+    return f"{another[0].upper()}{another[1:]}."
+
+
+class _Barred(NamedTuple):
+    """A path that this user may not read or, on the way to making what is missing, not write; and whose it is."""
+
+    path: Path
+    owner: str
+    is_read: bool
+
+
+def _barred(directory: Path) -> _Barred | None:
+    """The first path from the root to a cache's folder, or in it, that bars this user."""
+    folders = [*reversed(directory.parents), directory]
+    for path in folders:
+        if not path.exists():
+            return None if may(path.parent, os.W_OK) else _Barred(path.parent, _owner(path.parent), False)
+        if not may(path, os.X_OK):
+            return _Barred(path, _owner(path), True)
+    files = [path for end in DATABASE_SUFFIXES if (path := directory / (DATABASE + end)).exists()]
+    for mode in (os.R_OK, os.W_OK):
+        for path in (directory, *files):
+            if not may(path, mode):
+                return _Barred(path, _owner(path), mode == os.R_OK)
+    return None
+
+
+def may(path: Path, mode: int) -> bool:
+    """Whether this user has a right, by the ids that files are opened with."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _owner(path: Path) -> str:
+    """The name of a path's owner, or its number."""
+    number = path.stat().st_uid
+    try:
+        import pwd
+
+        return pwd.getpwuid(number).pw_name
+    except (ImportError, KeyError):
+        return f"user {number}"
 
 
 def strays(directory: Path, known: set[object]) -> list[Path]:

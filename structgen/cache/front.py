@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 #: What a folder and its database can do to us.
 FAILURES = (CacheError, OSError, sqlite3.Error)
 
-_START_OVER = "Delete the folder, or name another one with STRUCTGEN_CACHE_DIR."
-
 
 class Front(ABC):
     """Values by key, near at hand. What is not said to raise anything raises nothing but `CacheError` for bad keys.
@@ -45,9 +43,6 @@ class Front(ABC):
 
     #: Whether nothing can be put.
     is_read_only: ClassVar[bool] = False
-
-    #: What to do where it does not work.
-    remedy: ClassVar[str] = _START_OVER
 
     def __init__(self, where: Path) -> None:
         self.where = where
@@ -80,6 +75,11 @@ class Front(ABC):
         """All entries, the least recently used first."""
         return []
 
+    def latest(self, most: int) -> list[tuple[str, Tag]]:
+        """Keys and tags of the entries that were stored last, that one first. No file is looked at."""
+        entries = sorted(self.entries(), key=lambda entry: entry.stored, reverse=True)
+        return [(entry.key, Tag(entry.label, entry.kind, entry.rank)) for entry in entries[:most]]
+
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """What is wrong; see `Cache.verify`."""
         return []
@@ -100,8 +100,13 @@ class Front(ABC):
         if not self._warned:
             self._warned = True
             what = reason.what if isinstance(reason, CacheError) else f"{type(reason).__name__}: {reason}"
-            text = f"the cache {self.where} is not used: {what}. Work goes on without it. {self.remedy}"
+            remedy = self.remedy(reason)
+            text = f"the cache {self.where} is not used: {what}. Work goes on without it. {remedy}"
             warnings.warn(CacheWarning(text), stacklevel=level)
+
+    def remedy(self, reason: Exception) -> str:
+        """What to do where it does not work."""
+        return folder.remedy(self.where, reason)
 
 
 class FolderFront(Front):
@@ -184,6 +189,14 @@ class FolderFront(Front):
             except (CacheError, OSError):
                 continue
         return sorted(found, key=lambda entry: (entry.used, entry.stored))
+
+    def latest(self, most: int) -> list[tuple[str, Tag]]:
+        """Keys and tags of the entries that were stored last; none where the folder can't be read."""
+        try:
+            rows = self.reader.latest(most)
+        except FAILURES:
+            return []
+        return [(row.key, Tag.decode(row.tag)) for row in rows if isinstance(row.key, str) and row.raw == 1]
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """What is wrong with rows, files and values; see `Cache.verify`."""
@@ -321,7 +334,8 @@ class FolderFront(Front):
             self._store = None
             count = folder.wipe(self.where)
         if self._has_database():
-            raise CacheError("the damaged database cannot be removed", where=str(self.where), remedy=_START_OVER)
+            raise CacheError("the damaged database cannot be removed", where=str(self.where),
+                             remedy=folder.remedy(self.where, OSError()))  # fmt: skip
         return count
 
 

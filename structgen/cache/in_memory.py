@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import CacheError
 from ..system.memo import Memo
 from .cache import Cache
 from .entry import Entry, Tag, check_key
@@ -58,6 +59,9 @@ class InMemory(Cache):
     def __init__(self) -> None:
         super().__init__(os.devnull)
         self._front = self._memory = _MemoryFront()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise CacheError("a cache in memory is not copied", remedy="Use structgen.Cache(folder).")
 
     def take(self) -> list[tuple[str, bytes, Tag]]:
         """What was put since this was called last."""

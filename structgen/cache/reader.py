@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from ..system import private_folder
 from . import database, folder, fork
 from .entry import Row, bounded
 
@@ -107,6 +108,10 @@ class Reader:
         """All rows, as they stand there."""
         return self._with(lambda connection: database.rows(connection.execute), [])
 
+    def latest(self, most: int) -> list[Row]:
+        """Key and tag of the rows that were stored last."""
+        return self._with(lambda connection: database.latest(connection.execute, most), [])
+
     def holds(self, row: Row) -> bool:
         """Whether a row still is as it was."""
         return self._with(lambda connection: database.row(connection.execute, row.rowid) == row, False)
@@ -162,6 +167,9 @@ class Reader:
             found = os.stat(self._path, follow_symlinks=False)
         except FileNotFoundError:
             return _NO_FILE
+        except NotADirectoryError:
+            private_folder.check_home(self._directory)
+            raise
         return (found.st_dev, found.st_ino, found.st_mtime_ns if self._immutable else 0)
 
     def _open(self) -> None:
@@ -176,7 +184,7 @@ class Reader:
         except sqlite3.OperationalError as error:
             # A log that was folded into the database has to be made anew even to read, which a folder that
             # cannot be written does not allow, nor a full disk. Nobody there writes either, so go without a log.
-            if os.access(self._directory, os.W_OK) and not folder.is_full(error):
+            if folder.may(self._directory, os.W_OK) and not folder.is_full(error):
                 raise
             self._immutable = True
             self._connection = self._connect(f"{address}&immutable=1")

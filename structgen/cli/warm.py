@@ -6,9 +6,9 @@ which each process has to load again, and most time of large definitions goes in
 
 from __future__ import annotations
 
+import os
 import re
 import signal
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -88,8 +88,8 @@ def _cluster(address: str) -> distributed.Client:
 
 
 def _leave_quietly() -> None:
-    """In a worker: an interrupt of the terminal is for the command. It ends without a word, and warns in one line."""
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+    """In a worker: an interrupt of the terminal ends it without a word; a warning is one line."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # what it is at is in no cache yet
     warnings.showwarning = show_warning  # type: ignore[assignment]
 
 

@@ -12,17 +12,18 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..api import compile
-from ..budget import Budget
+from ..budget import Budget, Cancel
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.token_sets import engine_dialect, ids_of
 from ..errors import (
     CacheError,
+    CancelledError,
     DefinitionError,
     FormatError,
     StructgenError,
@@ -46,6 +47,9 @@ MEMORY, MOST_INDEXES = 1 << 30, 1024
 
 #: More ids than a vocabulary has.
 _MOST_IDS = 1 << 21
+
+#: Seconds between looks at whether a request that waits was cancelled.
+_LOOK = 0.02
 
 #: The keys that say what a request's definition is, with their types; beside them may stand options.
 KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
@@ -336,6 +340,26 @@ def settings_in(variable: str, *, without: Iterable[str] = ()) -> JsonMap:
     return settings
 
 
+class _Pending:
+    """A compile, and the events of the requests that wait for it; None of those whose clients can't go away."""
+
+    def __init__(self) -> None:
+        self.index: Future[Index] = Future()
+        self.cancels: list[Cancel | None] = []
+
+    def is_set(self) -> bool:
+        """Whether nobody waits any more: the event of the compile."""
+        return all(each is not None and each.is_set() for each in self.cancels)
+
+    def wait(self, cancel: Cancel | None) -> Index:
+        """The index. Raises what the compile does, and `CancelledError` as soon as an event is set."""
+        while cancel is not None and not self.index.done():
+            if cancel.is_set():
+                raise CancelledError("the compile was cancelled")
+            wait([self.index], _LOOK)
+        return self.index.result()
+
+
 class Indexes:
     """The indexes that requests ask for, over one vocabulary. Safe to use from several threads.
 
@@ -373,15 +397,23 @@ class Indexes:
         self._known: OrderedDict[str, Index] = OrderedDict()
         self._sizes: dict[str, int] = {}  # bytes of each, when it was last measured
         #: What a thread of this process is at.
-        self._pending: dict[str, Future[Index]] = {}
+        self._pending: dict[str, _Pending] = {}
         self._process = os.getpid()
         self._lock = Lock(Rank.REQUESTS)
 
-    def of(self, wanted: Definition | Named) -> Index:
+    def of(self, wanted: Definition | Named, cancel: Cancel | None = None) -> Index:
         """The index of what a request asks for. Of threads that ask for the same, one compiles.
+
+        Parameters
+        ----------
+        cancel:
+            An event that is set when the request's client goes away. The compile ends when that is so of all who
+            wait for it.
 
         Raises
         ------
+        CancelledError
+            For a request whose client went away.
         CacheError
             For an index that is not there: one that was named, or any where misses are refused.
         FormatError, VocabularyMismatchError
@@ -389,6 +421,14 @@ class Indexes:
         StructgenError
             What `structgen.compile` raises.
         """
+        while True:
+            try:
+                return self._of(wanted, cancel)
+            except CancelledError:  # others went away, before this request came
+                if cancel is not None and cancel.is_set():
+                    raise
+
+    def _of(self, wanted: Definition | Named, cancel: Cancel | None) -> Index:
         key = f"index {wanted.name}" if isinstance(wanted, Named) else cache_key(wanted, self.vocabulary)
         with self._lock:
             if self._process != os.getpid():
@@ -398,19 +438,20 @@ class Indexes:
                 self._known.move_to_end(key)
                 return known
             is_first = key not in self._pending
-            found = self._pending.setdefault(key, Future())
+            found = self._pending.setdefault(key, _Pending())
+            found.cancels.append(cancel)
         if is_first:
             try:
-                index = self._load(wanted) if isinstance(wanted, Named) else self._find(wanted)
+                index = self._load(wanted) if isinstance(wanted, Named) else self._find(wanted, found)
                 self._keep(key, index)
-                found.set_result(index)
+                found.index.set_result(index)
             except BaseException as error:
-                found.set_exception(error)
+                found.index.set_exception(error)
             with self._lock:
                 if self._pending.get(key) is found:
                     del self._pending[key]
         try:
-            return found.result()
+            return found.wait(cancel)
         except StructgenError as error:  # each caller gets one of its own, tracebacks grow
             raise type(error)(error.what, where=error.where, remedy=error.remedy) from None
 
@@ -426,10 +467,10 @@ class Indexes:
             ):
                 del self._sizes[self._known.popitem(last=False)[0]]
 
-    def _find(self, definition: Definition) -> Index:
+    def _find(self, definition: Definition, cancel: Cancel) -> Index:
         return compile(
             definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget,
-            compile_missing=self._on_miss == "compile",
+            compile_missing=self._on_miss == "compile", cancel=cancel,
         )  # fmt: skip
 
     def _load(self, named: Named) -> Index:

@@ -31,6 +31,7 @@ from .automaton_walks import *
 from .batches import *
 from .distances import *
 from .grammar import *
+from .interrupts import interruptible
 from .key_tries import *
 from .products import *
 from .pushdown import *
@@ -38,3 +39,12 @@ from .rows import *
 from .subset_construction import *
 from .substrings import *
 from .values import *
+
+#: The kernels that return arrays.
+_MAKE_ARRAYS = {
+    "co_accessible", "determinize", "heights_of", "intersect", "kinds_below", "looping_kinds", "set_bits",
+    "walk_narrow",
+}  # fmt: skip
+
+for _name, _each in list(globals().items()):
+    interruptible(_each, makes_arrays=_name in _MAKE_ARRAYS)

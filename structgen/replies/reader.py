@@ -11,7 +11,8 @@ from ..budget import Budget, Meter
 from ..compiler.structural_tags.marks import Label
 from ..definitions import StructuralTag
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
-from ..errors import DefinitionError, ReplyTextError, TokenIdError
+from ..errors import ArgumentError, DefinitionError, ReplyTextError, TokenIdError
+from ..system.arguments import checked_token, is_scalar
 from ..system.types import JsonMap
 from ..vocabulary.vocabulary import Vocabulary
 from .compiled import Compiled, is_id
@@ -25,6 +26,8 @@ class ToolCallReader:
 
     It takes the texts of its definition, by the automaton that enforces it; what the parts of them are say the labels
     of formats, which `tool_calls` gives them. Each piece of text is given as soon as it is certain what it is.
+
+    White space between calls, and behind the last one, is no content.
 
     A reader is small, and forks share what is compiled. It is not meant for several threads at once.
 
@@ -70,6 +73,7 @@ class ToolCallReader:
         self._id_before = ""  # of the call that comes next
         self._calls: list[Call] = []
         self._texts: dict[str, list[str]] = {CONTENT: [], REASONING: []}
+        self._blank = ""  # white space behind a call, which is content where text follows
         self._closed = False
 
     # -- moves -----------------------------------------------------------------------------------------
@@ -80,8 +84,8 @@ class ToolCallReader:
         Parameters
         ----------
         text:
-            A token id, several, or text, which may begin and end anywhere, also within a character. An EOS id ends
-            the reply, as `close` does; more of them change nothing.
+            A token id (an integer, of NumPy's or a tensor as well), several, or text, which may begin and end
+            anywhere, also within a character. An EOS id ends the reply, as `close` does; more of them change nothing.
 
         Raises
         ------
@@ -96,17 +100,17 @@ class ToolCallReader:
             self._check_open(bool(text))
             self._place, pieces = self._compiled.spans.read(self._place, bytes(text))
             return self._said(pieces)
-        if not isinstance(text, Iterable):
+        if not isinstance(text, Iterable) or is_scalar(text):
             return self._token(text)
         return [event for token in text for event in self._token(token)]
 
-    def _token(self, token_id: int) -> list[ReplyEvent]:
+    def _token(self, token_id: object) -> list[ReplyEvent]:
         vocabulary = self._vocabulary
         if vocabulary is None:
             raise TokenIdError(
                 "a reader without a vocabulary takes text", remedy="Use ToolCallReader(definition, vocabulary)."
             )
-        vocabulary.token(token_id)
+        token_id = checked_token(token_id, vocabulary.size)
         if token_id in vocabulary.eos_ids and (self._closed or not self._compiled.spans.takes(self._place, token_id)):
             return self.close()
         self._check_open(True)
@@ -134,12 +138,24 @@ class ToolCallReader:
 
     def fork(self) -> ToolCallReader:
         """An independent reader at the same place."""
-        twin = copy(self)
+        twin = ToolCallReader.__new__(ToolCallReader)
+        vars(twin).update(vars(self))
         twin._parts = [*map(copy, self._parts)]
         twin._call = None if self._call is None else self._call.copy()
         twin._calls = [*self._calls]
         twin._texts = {name: [*pieces] for name, pieces in self._texts.items()}
         return twin
+
+    __copy__ = fork
+
+    def __deepcopy__(self, _: object) -> ToolCallReader:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise ArgumentError(
+            "a ToolCallReader is not pickled, as what it is made of is of this process",
+            remedy="Pickle the tokens or the text that it was fed, and feed them to a new one.",
+        )
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -205,6 +221,11 @@ class ToolCallReader:
         call = self._call
         if not text:
             return []
+        if name == CONTENT and self._calls:
+            text, self._blank = self._blank + text, ""
+            if text.isspace():
+                self._blank = text
+                return []
         if name in (CONTENT, REASONING):
             self._texts[name].append(text)
             return [ReplyEvent("content" if name == CONTENT else "reasoning", text)]
@@ -222,6 +243,7 @@ class ToolCallReader:
     def _began(self, label: Label) -> list[ReplyEvent]:
         if label.name.startswith(CALL):
             name = label.name.removeprefix(CALL)
+            self._blank = ""
             is_written = self._id_before or self._compiled.writes_id(name)
             self._call = Call(
                 len(self._calls), name, None if is_written else self._new_id(), self._compiled.arguments(name)

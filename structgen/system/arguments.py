@@ -52,6 +52,11 @@ def _index(value: Foreign, name: str, error: type[StructgenError]) -> int:
         raise error(f"{name} is an integer, got {describe(value)}") from cause
 
 
+def is_scalar(value: object) -> bool:
+    """Whether this is an array or a tensor of no dimensions, which Python takes for an iterable."""
+    return getattr(value, "ndim", None) == 0
+
+
 def check_type(value: object, wanted: type, remedy: str) -> None:
     """Raise `ArgumentError`, which says what was expected, unless a value is of a class."""
     if not isinstance(value, wanted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Node = TypeVar("_Node", bound=Hashable)
 _Part = TypeVar("_Part")
@@ -59,3 +59,30 @@ def fold(root: _Part, expand: Callable[[_Part], tuple[Iterable[_Part], Callable[
             if not frames:
                 return value
             frames[-1][1].append(value)
+
+
+def flattened(root: tuple[object, ...]) -> list[tuple[object, ...]]:
+    """Nested tuples as a list without nesting, the outermost last: for pickles, which recurse. `nested` reads it.
+
+    A tuple within another one is replaced by ``(number,)``, its place in the list.
+    """
+    places, found, todo = dict[int, int](), list[tuple[object, ...]](), [root]
+    while todo:
+        node = todo[-1]
+        inner = [each for each in node if type(each) is tuple and id(each) not in places]
+        if inner:
+            todo += inner
+            continue
+        todo.pop()
+        if id(node) not in places:
+            places[id(node)] = len(found)
+            found.append(tuple([(places[id(each)],) if type(each) is tuple else each for each in node]))
+    return found
+
+
+def nested(flat: Iterable[tuple[object, ...]]) -> tuple[Any, ...]:
+    """The nested tuples of which `flattened` made a list."""
+    made: list[tuple[object, ...]] = []
+    for node in flat:
+        made.append(tuple([made[each[0]] if type(each) is tuple else each for each in node]))
+    return made[-1]

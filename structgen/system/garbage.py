@@ -33,7 +33,7 @@ _MANY, _SHARE = 10_000, 8
 def paused(*, settles: bool = False) -> Iterator[None]:
     """No automatic collection inside; nested and concurrent uses count, and a collector that is off stays off.
 
-    Work that ``settles`` ends with a full collection where it has left many objects.
+    Work that ``settles`` ends with a full collection where it has left many objects, unless it was cut short.
     """
     global _was_enabled
     with _lock:
@@ -43,6 +43,9 @@ def paused(*, settles: bool = False) -> Iterator[None]:
         PAUSES[get_ident()] += 1
     try:
         yield
+    except BaseException:
+        settles = False
+        raise
     finally:
         with _lock:
             PAUSES[get_ident()] -= 1

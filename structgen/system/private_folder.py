@@ -27,7 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CacheError
-from .folders import ENVIRONMENT_VARIABLE
+from .folders import ENVIRONMENT_VARIABLE, HOMELESS
 
 _REMEDY = f"Make it yours alone (chown, chmod go-w), or name another folder with {ENVIRONMENT_VARIABLE}."
 
@@ -92,7 +92,18 @@ def check_files(folder: Path) -> None:
                 check_file(status, Path(item.path), open_to_others=open_to_others)
 
 
+def check_home(folder: Path) -> None:
+    """Raise `CacheError` for the folder of a user without a home, and those in it."""
+    if folder.is_relative_to(HOMELESS):
+        user = f"user {os.geteuid()}" if _HAS_OWNERS else "this user"
+        raise CacheError(
+            f"{user} has no home folder: HOME is not set, and passwd has no entry",
+            remedy=f"Set HOME, or name a folder with {ENVIRONMENT_VARIABLE}.",
+        )
+
+
 def _walk(folder: Path, *, make: bool) -> None:
+    check_home(folder)
     trail = ""
     parts = deque(["", *filter(None, os.path.abspath(folder).split("/"))])
     links = 0

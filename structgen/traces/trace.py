@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 #: Bytes of a file that is read.
 _MOST_BYTES = 64 << 20
 
+#: Characters of the text in a `repr`.
+_SHOWN = 40
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Trace:
     """How a text was written.
 
@@ -140,6 +143,10 @@ class Trace:
         return cls.from_json(data, where=where)
 
     # -- to be looked at -------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
+        return f"<Trace of {len(self.steps)} tokens, {self.calls_saved} of them forced: {text!r}>"
 
     def __rich__(self) -> Group:
         """The text in colours, and what is to be said of the whole."""

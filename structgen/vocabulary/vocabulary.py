@@ -374,6 +374,19 @@ class Vocabulary:
         found._check_ids("EOS", ends)
         return _alive.setdefault(found.identity, found)
 
+    def first_difference(self, other: Vocabulary) -> str:
+        """The first token that differs, for people, or how many ids there are."""
+        many = min(self.size, other.size)
+        lengths = (np.diff(each.offsets[: many + 1].astype(np.int64)) for each in (self, other))
+        first = int(np.append(np.flatnonzero(np.not_equal(*lengths)), many)[0])  # before it tokens lie alike
+        end = int(other.offsets[first])
+        bytes_apart = np.flatnonzero(self.blob[:end] != other.blob[:end])
+        if len(bytes_apart):
+            first = int(np.searchsorted(other.offsets, bytes_apart[0], "right")) - 1
+        if first < many:
+            return f"id {first}: {self.token(first)!r} there, {other.token(first)!r} here"
+        return f"its {self.size:,} ids, here {other.size:,}"
+
     def masks_alike(self, other: Vocabulary) -> bool:
         """Whether indexes have the same masks over both: the same tokens, EOS ids and width."""
         own, theirs = ((each.fingerprint, each.size, each.eos_ids, each.known) for each in (self, other))
@@ -450,6 +463,11 @@ class Vocabulary:
             return cls(offsets, blob, eos, specials)
         except VocabularyError as error:
             raise FormatError(f"the stored vocabulary is not valid: {error}", where=where) from error
+
+    @staticmethod
+    def alive_with(fingerprint: str) -> Vocabulary | None:
+        """A vocabulary with this fingerprint that this process already holds, if any."""
+        return next((each for each in list(_alive.values()) if each.fingerprint == fingerprint), None)
 
     @staticmethod
     def alive(identity: str) -> Vocabulary | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -39,10 +40,6 @@ class Serial(Executor):
         return future
 
 
-class _InterruptedError(Exception):
-    """Raised inside a thread's compile after an interrupt, at its next sign of progress."""
-
-
 class Lane:
     """Hands tasks to an executor.
 
@@ -66,7 +63,7 @@ class Lane:
         self._packed: Memo[str, bytes] = Memo(2)  # vocabularies, by their identities
         self._sent: set[str] = set()  # vocabularies that went, or that the cache has
         self._run, self._numbers = uuid.uuid4().hex, count()
-        self._is_interrupted = False
+        self._abandoned = threading.Event()
 
     @property
     def is_here(self) -> bool:
@@ -97,7 +94,7 @@ class Lane:
 
     def _compile(self, batch: Batch) -> Reply:
         return Reply(
-            [compile_into(each.definition, each.key, each.vocabulary, self._cache, self._options, self._look)
+            [compile_into(each.definition, each.key, each.vocabulary, self._cache, self._options, self._abandoned)
              for each in batch]
         )  # fmt: skip
 
@@ -134,11 +131,7 @@ class Lane:
             self._executor.shutdown()
 
     def abandon(self) -> None:
-        """After an interrupt: let go of what was not begun, and have threads end at their next sign of progress."""
-        self._is_interrupted = True
+        """After an interrupt: let go of what was not begun, and have the compiles of threads end."""
+        self._abandoned.set()
         if self._make is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def _look(self, stage: str, done: int, total: int) -> None:
-        if self._is_interrupted:
-            raise _InterruptedError

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..cache.in_memory import InMemory
 from ..errors import FormatError, StructgenError
 from ..index_store import vocabulary_key
-from ..progress import Progress
 from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .pipeline import NOT_KEPT, NOT_STORED, READ_ONLY, PipelinedCache
@@ -30,6 +29,7 @@ from .values import Outcome, Status
 from .watch import Watch
 
 if TYPE_CHECKING:
+    from ..budget import Cancel
     from ..cache.cache import Cache
     from ..cache.entry import Tag
     from ..cache.remote.values import ObjectStore
@@ -148,7 +148,7 @@ def crashed(error: BaseException, key: str, fingerprint: str) -> Outcome:
 
 def compile_into(
     definition: Definition, key: str, vocabulary: Vocabulary, cache: Cache, options: WarmOptions,
-    progress: Progress | None, is_one_of_many: bool = False,
+    cancel: Cancel | None = None, *, is_one_of_many: bool = False,
 ) -> Done:  # fmt: skip
     """Compile a definition into a cache, in this process, if it is not there. Raises nothing but interrupts.
 
@@ -161,7 +161,7 @@ def compile_into(
     try:
         index = compile(
             definition, vocabulary, cache=cache, eager=options.eager, budget=options.budget, threads=options.threads,
-            progress=progress, base_rows=not is_one_of_many,
+            base_rows=not is_one_of_many, cancel=cancel,
         )  # fmt: skip
     except StructgenError as error:
         failure = Outcome(
@@ -228,7 +228,7 @@ class _Worker:
         memory = self._memory(request.run)
         memory.discard(item.key)  # asked for again: the answer got lost
         made, _, is_crash = compile_into(
-            item.definition, item.key, vocabulary, shared or memory, request.options, None, is_one_of_many=True
+            item.definition, item.key, vocabulary, shared or memory, request.options, is_one_of_many=True
         )
         return Done(made, memory.take(), is_crash), shared.take() if shared else []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import hashlib
 import io
 import json
 import os
+import pickle
 import sqlite3
 import tarfile
 import threading
@@ -25,7 +27,9 @@ from structgen.cache import folder as cache_folder
 from structgen.cache.cache import Cache
 from structgen.cache.entry import Entry
 from structgen.cache.front import FolderFront
+from structgen.cache.in_memory import InMemory
 from structgen.cache.reader import Reader
+from structgen.cache.remote.values import ObjectStore
 from structgen.errors import CacheError, CacheWarning, FormatError
 from structgen.storage.container import pack, unpack
 
@@ -1093,3 +1097,22 @@ def test_a_file_that_a_writer_left_behind_goes(cache: Cache, call: str) -> None:
         cache.discard("left")
     assert content(cache, "left") == (container(2) if call == "put" else None)
     assert len(list(cache.directory.glob("*.val"))) == 2 + (call == "put")
+
+
+@pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, lambda cache: pickle.loads(pickle.dumps(cache))])
+@pytest.mark.parametrize("store", [False, True])
+def test_a_copy_is_another_cache_of_the_same_folder(twin_of: Any, store: bool, tmp_path: Path) -> None:
+    there: Any = {}
+    if store:
+        pytest.importorskip("obstore")
+        there = {"store": ObjectStore((tmp_path / "store").as_uri(), write="now")}
+    with Cache(tmp_path / "folder", size_limit=1 << 20, timeout=3, **there) as cache:
+        cache.put("key", container(1))
+        with twin_of(cache) as twin:
+            assert (twin.directory, twin.size_limit, twin.timeout) == (cache.directory, 1 << 20, 3)
+            assert (twin.remote is None) != store
+            assert content(twin, "key") == container(1)
+            assert twin.metrics().hits_folder == 1
+            assert cache.metrics().hits_folder == 0
+    with pytest.raises(CacheError, match="in memory"):
+        twin_of(InMemory())

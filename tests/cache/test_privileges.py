@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -184,6 +186,123 @@ def test_no_descriptor_stays_open(shared: Path) -> None:
         except (CacheError, OSError):
             continue
     assert opened() == before
+
+
+# -- what is to be done ----------------------------------------------------------------------------------
+
+
+def theirs(folder: Path) -> Path:
+    return own(folder)
+
+
+def below_a_folder_of_roots(folder: Path) -> Path:
+    own(folder).chmod(0o755)
+    (folder / "a").chmod(0o700)
+    return own(folder)
+
+
+def with_files_of_roots(folder: Path) -> Path:
+    own(folder).chmod(0o755)
+    return own(folder)
+
+
+def read_by_all(folder: Path) -> Path:
+    subprocess.run(["chmod", "-R", "a+rX", own(folder)], check=True)
+    return own(folder)
+
+
+def not_made(folder: Path) -> Path:
+    return folder / "a" / "other"
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("change", "remedy", "reads"),
+    [
+        (theirs, "Only root can read {own}: as root, run chmod -R a+rX {own}; or name another", False),
+        (below_a_folder_of_roots, "as root, run chmod a+x {shared}/a and chmod -R a+rX {own}", False),
+        (with_files_of_roots, "Only root can read {own}/cache.db: as root, run chmod -R a+rX {own};", False),
+        (read_by_all, "{own} is root's to write. What is in it is still read; to keep more, name another", True),
+        (not_made, "{shared}/a is root's to write. To keep anything, name another folder", False),
+    ],
+)  # fmt: skip
+def test_the_remedy_fits_who_may_do_what(
+    shared: Path, change: Callable[[Path], Path], remedy: str, reads: bool
+) -> None:
+    own(shared).parent.mkdir(mode=0o755)
+    with Cache(own(shared)) as cache:
+        assert cache.put("key", container(1))
+    path = change(shared)
+    os.seteuid(THEM)
+    try:
+        with Cache(path) as cache, recorded() as caught:
+            assert (content(cache, "key") == container(1)) == reads
+            assert not cache.put("other", container(2))
+    finally:
+        os.seteuid(0)
+    assert len(caught) == 1
+    assert remedy.format(own=own(shared), shared=shared) in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "Make room on its disk"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "Make room on its disk"),
+        (sqlite3.OperationalError("database or disk is full"), "Make room on its disk"),
+        (OSError(errno.EROFS, "Read-only file system"), "The file system is read-only: name another folder"),
+        (sqlite3.DatabaseError("file is not a database"), "Run structgen cache verify --repair"),
+        (CacheError("other users can write it", remedy="Make it yours."), "Make it yours."),
+        (sqlite3.OperationalError("database is locked"), "Name another folder with STRUCTGEN_CACHE_DIR."),
+    ],
+)
+def test_the_remedy_fits_the_error(tmp_path: Path, error: Exception, remedy: str) -> None:
+    assert cache_folder.remedy(tmp_path, error).startswith(remedy)
+    outer = CacheError("the cache folder cannot be written")
+    outer.__cause__ = error
+    assert cache_folder.remedy(tmp_path, outer) == cache_folder.remedy(tmp_path, error)
+
+
+def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = Cache(tmp_path / "file" / "cache")
+    with recorded() as caught:
+        assert not cache.put("key", container(1))
+    assert "A file is in its place or above it: name another folder" in str(caught[0].message)
+
+
+HOMELESS = """
+import os, sys, warnings
+import pwd
+import structgen as sg, structgen.cache.store, structgen.doctor
+from structgen.kernels import jit
+from structgen.system.folders import cache_root
+for name in ("HOME", "XDG_CACHE_HOME", "STRUCTGEN_CACHE_DIR"):
+    os.environ.pop(name, None)
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+os.setgid({them}); os.setuid({them})
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("default")
+    cache = sg.Cache()
+    assert cache.directory == cache_root()
+    assert not cache.put("key", b"value") and cache.get("key") is None and "key" not in cache
+    assert cache.entries() == [] and cache.prune(0) == [] and cache.clear() == 0
+    jit._folder.cache_clear()
+    assert jit._folder(jit._KERNELS / "rows.py") is None
+assert len(caught) == 2 and all("has no home folder" in str(each.message) for each in caught), caught
+found = list(structgen.doctor._kernels())
+"""
+
+
+@as_root
+def test_a_user_without_a_home_has_a_warning_and_no_cache(tmp_path: Path) -> None:
+    """A container with a number of its own for the user, and nothing about it in passwd."""
+    root = os.path.dirname(os.path.dirname(structgen.__file__))
+    program = HOMELESS.format(them=54321)
+    environment = {**os.environ, "PYTHONPATH": root}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert "CacheError" in done.stderr.splitlines()[-1], done.stderr  # the doctor's, who says it
+    assert "Set HOME, or name a folder with STRUCTGEN_CACHE_DIR" in done.stderr
 
 
 # -- files of the cache ----------------------------------------------------------------------------------

@@ -23,11 +23,13 @@ _NOT_ROOT = not hasattr(os, "geteuid") or os.geteuid() != 0
 #: Reasons, as patterns of the whole text, by whether this machine is one on which they hold.
 EXCUSES: dict[str, bool] = {
     # What the machine lacks.
-    r"the payload calls posix\.mkdir|needs links and pipes|needs POSIX (pipes|permissions)": _NOT_POSIX,
+    r"the payload calls posix\.mkdir|needs links and pipes|needs POSIX (pipes|permissions|signals)": _NOT_POSIX,
     r"needs resource limits|needs fork.*|processes are forked|there is no fork here": _NOT_POSIX,
     r"owners and modes are POSIX's|other users' (folders|files) are a matter of POSIX permissions": _NOT_POSIX,
     r"only root can .*": _NOT_LINUX or _NOT_ROOT,
     r"root reads every folder": not _NOT_ROOT,
+    r"needs setpriv": not shutil.which("setpriv"),
+    r"nobody can't run this Python: .*": True,  # in a folder of root's, where name spaces are forbidden
     r"no small disk here: .*": True,  # a container may forbid mounts to root, too
     r"Linux tells what a process holds at its peak|the peak of memory is told by Linux"
     r"|no peak of a part of a process's time": not Path("/proc/self/clear_refs").exists(),

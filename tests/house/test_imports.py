@@ -261,11 +261,6 @@ def test_modules_form_no_circle() -> None:
     assert below == {}
 
 
-def test_folders_are_small() -> None:
-    sizes = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
-    assert {str(folder): size for folder, size in sizes.items() if size > 14} == {}
-
-
 def test_each_class_name_means_one_thing() -> None:
     names = Counter(
         node.name

@@ -332,6 +332,7 @@ def allowed_ids(masked: Any) -> list[list[int]]:
     return [torch.isfinite(row).nonzero().flatten().tolist() for row in masked]
 
 
+@pytest.mark.filterwarnings("ignore:generation goes on behind")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_masks_follow_the_prefix(compile_: Compile, fixed: bool, seed: int) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from judges.replies import accumulated, calls_of, random_reply, told
 from judges.tool_replies import MARK, TOOLS, TURNS_OF_TEMPLATES, as_reply, draw
 
@@ -309,3 +313,78 @@ def test_text_with_bounds_ends_where_its_tag_does() -> None:
     pieces = [event.text for character in "<abc!<d<</a><ab</</a>" for event in reader.feed(character)]
     reader.close()
     assert "".join(pieces) == reader.message()["content"] == "abcd<ab</"
+
+
+# -- copies --------------------------------------------------------------------------------------------------
+
+
+WEATHER = [
+    {"type": "function", "function": {"name": name, "parameters": {
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+    }}}
+    for name in ("f", "g")
+]  # fmt: skip
+
+
+def hermes_calls(*numbers: int, between: str = "\n") -> str:
+    return between.join(f'<tool_call>\n{{"name": "f", "arguments": {{"n": {n}}}}}\n</tool_call>' for n in numbers)
+
+
+@pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, sg.ToolCallReader.fork])
+def test_copies_go_on_apart(twin_of: Any) -> None:
+    definition = sg.tool_calls(WEATHER, "hermes")
+    text = f"So.\n{hermes_calls(1, 2)}"
+    for cut in range(0, len(text), 7):
+        reader = sg.ToolCallReader(definition, new_id=lambda: "id")
+        reader.feed(text[:cut])
+        twin, before = twin_of(reader), reader.message()
+        twin.feed(text[cut:])
+        assert reader.message() == before
+        reader.feed(text[cut:])
+        assert reader.message() == twin.message()
+        assert len(reader.message()["tool_calls"]) == 2
+
+
+def test_a_reader_is_not_pickled() -> None:
+    with pytest.raises(sg.errors.ArgumentError, match="feed them to a new one"):
+        pickle.dumps(sg.ToolCallReader(sg.tool_calls(WEATHER, "hermes")))
+
+
+@pytest.mark.parametrize("number", [np.int64, np.array, torch.tensor, lambda token: [torch.tensor(token)]])
+def test_ids_of_other_kinds(number: Any) -> None:
+    """As guides take them: also special tokens, which sets of ids are asked for."""
+    names = {"<tool_call>": 256, "</tool_call>": 257}
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(bytes([byte]) for byte in range(256)), None, None, None], eos_ids=[258], special_tokens=names
+    )
+    reader = sg.ToolCallReader(sg.tool_calls(WEATHER, "hermes"), vocabulary)
+    for token in (256, *b'\n{"name": "f", "arguments": {"n": 1}}\n', 257, 258):
+        reader.feed(number(token))
+    assert [each["function"]["arguments"] for each in reader.message()["tool_calls"]] == ['{"n": 1}']
+    with pytest.raises(sg.errors.TokenIdError):
+        reader.feed(number(259))
+
+
+# -- white space ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("between", ["", "\n", " \n\n "])
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_white_space_between_calls_is_no_content(between: str, size: int) -> None:
+    text = f"So.\n{hermes_calls(1, 2, between=between)}{between}"
+    reader = sg.ToolCallReader(sg.tool_calls(WEATHER, "hermes"))
+    events = [event for at in range(0, len(text), size) for event in reader.feed(text[at : at + size])]
+    events += reader.close()
+    first = [event.kind for event in events].index("call")
+    assert "content" not in {event.kind for event in events[first:]}
+    assert "".join(event.text for event in events[:first]) == "So.\n"
+    assert reader.message()["content"] == "So.\n"
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_white_space_before_text_behind_a_call_is_content(size: int) -> None:
+    text = f"{hermes_calls(1)}\n\nDone. {hermes_calls(2)}"
+    reader = sg.ToolCallReader(sg.tool_calls(WEATHER, "hermes"))
+    for at in range(0, len(text), size):
+        reader.feed(text[at : at + size])
+    assert reader.message()["content"].rstrip() == "\n\nDone."

@@ -432,3 +432,13 @@ def test_guides_load_no_traces() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_trace_in_a_log_is_one_line() -> None:
+    guide = sg.TracedGuide(sg.compile(sg.Regex("[a\n]{100}"), VOCABULARY))
+    letter, newline = VOCABULARY.byte_ids[ord("a")], VOCABULARY.byte_ids[ord("\n")]
+    for token in [letter, newline] * 50:
+        guide.advance(token)
+    text = "a\n" * 20
+    assert repr(guide.trace()) == f"<Trace of 100 tokens, 100 of them forced: {text + '…'!r}>"
+    assert "\n" not in repr([guide.trace()])

@@ -143,6 +143,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
 
     Raises `CounterConflictError`, or `BudgetExceededError`.
     """
+    meter.check_time(doing)
     states = min(meter.budget.states, most or meter.budget.states)
     width, room = nfa.n_classes, len(nfa.owner) + 1
     at = np.array([0, 0, 0, -1, 0])

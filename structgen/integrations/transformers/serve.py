@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from ...budget import Budget
+from ...budget import Budget, Cancel
 from ...definitions import Definition, StructuralTag
 from ...definitions.structural_tag import STRUCTURAL_TAG
 from ...errors import DefinitionError, StructgenError, UnsupportedError
@@ -115,12 +116,14 @@ class Formats:
         self._by_model: OrderedDict[str, Indexes] = OrderedDict()
         self._lock = Lock(Rank.REQUESTS)
 
-    def index(self, definition: Definition, model_id: str, model: Foreign, processor: Foreign) -> Index:
+    def index(
+        self, definition: Definition, model_id: str, model: Foreign, processor: Foreign, cancel: Cancel | None = None
+    ) -> Index:
         """A definition's index for a model: one of those that are kept, from the cache, or compiled under a budget.
 
-        Raises what `structgen.integrations.requests.Indexes.of` does.
+        Takes ``cancel``, and raises, as `structgen.integrations.requests.Indexes.of` does.
         """
-        return self._indexes(model_id, model, processor).of(definition)
+        return self._indexes(model_id, model, processor).of(definition, cancel)
 
     def _indexes(self, model_id: str, model: Foreign, processor: Foreign) -> Indexes:
         with self._lock:
@@ -180,6 +183,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
         async def _reply(self, body: dict[str, Foreign]) -> _Reply:
             if not body.keys() & {"tools", *_FIELDS}:
                 return _FREE
+            gone = threading.Event()
             model_id, model, processor = self._resolve_model(dict(body))
             modality = self.model_manager.get_model_modality(model, processor=processor)
             messages = self.get_processor_inputs_from_messages(body["messages"], modality)
@@ -197,7 +201,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                     return _FREE
                 if self.generation_state.use_continuous_batching(model, modality):
                     raise DefinitionError("it needs a server without continuous batching")
-                index = formats.index(definition, model_id, model, processor)
+                index = formats.index(definition, model_id, model, processor, gone)
                 most = self._build_generation_config(body, model.generation_config).max_new_tokens
                 masks = LogitsProcessor(index, max_tokens=most if formats.settings.max_tokens else None)
                 described = body.get("response_format") or {}
@@ -205,7 +209,10 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                     return _Reply(masks)
                 return _Reply(masks, ToolCallReader(definition, index.vocabulary, budget=formats.budget))
 
-            return await asyncio.to_thread(masked)
+            try:
+                return await asyncio.to_thread(masked)
+            finally:
+                gone.set()  # where the task was cancelled
 
         def _streaming(
             self, request_id: str, model: Foreign, processor: Foreign, model_id: str, inputs: Foreign,
@@ -307,6 +314,43 @@ def responses_class() -> type[Foreign]:
     return Handler
 
 
+class CancelGone:
+    """Cancels the task of a request whose client goes away before its answer begins. Around an ASGI application."""
+
+    def __init__(self, app: Foreign) -> None:
+        self.app = app
+
+    async def __call__(self, scope: JsonMap, receive: Foreign, send: Foreign) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        messages: asyncio.Queue[JsonMap] = asyncio.Queue()
+        has_begun = False
+
+        async def begin(message: JsonMap) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        async def watch() -> None:
+            message: JsonMap = {}
+            while message.get("type") != "http.disconnect":
+                messages.put_nowait(message := await receive())
+            if not has_begun:
+                answer.cancel()
+
+        answer = asyncio.ensure_future(self.app(scope, messages.get, begin))
+        watcher = asyncio.ensure_future(watch())
+        try:
+            await asyncio.wait([answer])
+            if not answer.cancelled():
+                answer.result()
+        finally:
+            answer.cancel()
+            watcher.cancel()
+
+
 def _masked(inputs: Foreign, reply: _Reply) -> Foreign:
     """What ``generate`` is called with."""
     return inputs if reply.masks is None else {**inputs, "logits_processor": [reply.masks]}
@@ -332,7 +376,16 @@ def main() -> None:
 
     chats: Foreign = import_module("transformers.cli.serving.chat_completion")
     responses: Foreign = import_module("transformers.cli.serving.response")
+    server: Foreign = import_module("transformers.cli.serving.server")
+    build = server.build_server
+
+    def build_server(*arguments: Foreign, **options: Foreign) -> Foreign:
+        app = build(*arguments, **options)
+        app.add_middleware(CancelGone)
+        return app
+
     # Looked up there when the server is made.
+    server.build_server = build_server
     chats.ChatCompletionHandler = handler_class(settings_in(SETTINGS_VARIABLE))
     responses.ResponseHandler = responses_class()
     app = typer.Typer()

@@ -37,7 +37,7 @@ _WORTH_THREADS = 500_000
 _NARROW_NODES = 20_000
 
 #: States walked between two looks at the clock.
-_CHUNK = 256
+_CHUNK = 64
 
 #: A difference is walked only where it is expected to visit at most this share of the nodes of a full walk.
 _WORTH_DIFFERENCE = 0.7

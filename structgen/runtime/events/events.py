@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from ...errors import ArgumentError, RollbackError, TokenIdError
-from ...system.arguments import checked_rollback, integer
+from ...system.arguments import checked_rollback, integer, is_scalar
+from ...system.depth_first import flattened, nested
 from ...vocabulary.vocabulary import Vocabulary
 from .json_event import JsonEvent
 from .json_states import CLOSED, START, State, finish, may_end, one_more, read, standing
@@ -81,8 +82,9 @@ class JsonEvents:
         Parameters
         ----------
         text:
-            A token id, several, or bytes. Bytes are one piece, which counts as one token in `JsonEvent.tokens` and
-            for `rollback`. An EOS id ends the text, as `close` does; more of them change nothing.
+            A token id (an integer, of NumPy's or a tensor as well), several, or bytes. Bytes are one piece, which
+            counts as one token in `JsonEvent.tokens` and for `rollback`. An EOS id ends the text, as `close` does;
+            more of them change nothing.
 
         Raises
         ------
@@ -95,7 +97,7 @@ class JsonEvents:
             return self._append((self._bytes(text),))
         if isinstance(text, bytes | bytearray | memoryview):
             return self._append((bytes(text),))
-        if isinstance(text, Iterable):
+        if isinstance(text, Iterable) and not is_scalar(text):
             return self._append([self._bytes(token) for token in text])
         return self._append((self._bytes(text),))
 
@@ -180,6 +182,15 @@ class JsonEvents:
             setattr(twin, name, getattr(self, name))
         return twin
 
+    __copy__ = fork
+
+    def __deepcopy__(self, _: object) -> JsonEvents:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        options = {name: getattr(self, name) for name in JsonEvents.__slots__ if name not in ("_past", "_state")}
+        return _restored, (options, flattened((self._past, self._state)))
+
     # -- questions -------------------------------------------------------------------------------------
 
     def is_complete(self) -> bool:
@@ -203,3 +214,12 @@ class JsonEvents:
     def __repr__(self) -> str:
         state = "closed" if self.is_closed() else "complete" if self.is_complete() else "open"
         return f"<JsonEvents {state} at byte {self.offset}>"
+
+
+def _restored(options: dict[str, object], flat: list[tuple[object, ...]]) -> JsonEvents:
+    """A reader of a pickle."""
+    reader = JsonEvents.__new__(JsonEvents)
+    for name, value in options.items():
+        setattr(reader, name, value)
+    reader._past, reader._state = nested(flat)
+    return reader

@@ -8,6 +8,7 @@ import sys
 from typing import Literal, TypeAlias
 
 from ...errors import JsonTextError
+from ...system.depth_first import flattened, nested
 from ...system.types import JsonValue
 
 #: What stands between values and names.
@@ -59,6 +60,10 @@ class JsonEvent:
         self._key = key
         self._chunk = chunk
         self._tokens = tokens
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (self.kind, self.type, self._key, self.start, self.end, self._tokens,
+                           flattened((self._frame, self._chunk)))  # fmt: skip
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -192,3 +197,11 @@ def _without_recursion(text: str) -> JsonValue:
         else:
             containers[-1][keys[-1]] = value
             keys[-1] = None
+
+
+def _restored(
+    kind: Kind, type: str, key: Key, start: int, end: int, tokens: range | None, flat: list[tuple[object, ...]]
+) -> JsonEvent:
+    """An event of a pickle."""
+    frame, chunk = nested(flat)
+    return JsonEvent(kind, type, frame, key, start, end, chunk, tokens)

@@ -503,7 +503,7 @@ class GrammarMachine(InternedMachine[Thread]):
             if done >= depth_read:
                 depth_read = done + 64
                 progress("token maps", done, len(todo))
-                self._look_at(meter)
+            self._look_at(meter)
             with self._lock:
                 batch, work = list[Key](), 0
                 while done < len(todo) and len(batch) < _BATCH and work < _NODES:

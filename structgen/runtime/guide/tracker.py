@@ -12,13 +12,14 @@ which it shares the longest prefix: fork that guide, roll it back, advance over 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import BitmaskError, TokenIdError, VocabularyError
+from ...errors import BitmaskError, StructgenWarning, TokenIdError, VocabularyError
 from ...system.arguments import describe
 from ...system.types import Array, Foreign
 from ..rows.bitmask import common_vocabulary
@@ -88,6 +89,10 @@ class Text:
         """Whether an EOS id was appended, or what comes after the end."""
         return bool(self._surplus) or (self._guide is not None and self._guide.is_finished())
 
+    def is_overrun(self) -> bool:
+        """Whether tokens were appended behind an EOS id."""
+        return bool(self._surplus) and self._guide is not None and self._guide.is_finished()
+
     def outside(self) -> int:
         """How many of the last tokens are no part of the definition's text: a refused one, and what came after it."""
         if self._guide is None or self._guide.is_finished():
@@ -102,6 +107,22 @@ class Text:
             twin._guide = self._guide.fork()
             twin._guide.rollback(max(0, n - self._surplus))
         return twin
+
+
+class _Overrun:
+    """Says once that an engine goes on behind the end of all its texts: it stops at other EOS ids."""
+
+    def __init__(self) -> None:
+        self._is_told = False
+
+    def tell(self, vocabulary: Vocabulary | None) -> None:
+        """Warn, the first time."""
+        if not self._is_told and vocabulary is not None:
+            self._is_told = True
+            ids = ", ".join(map(str, vocabulary.eos_ids[:8]))
+            what = f"generation goes on behind the end of the text, where only the EOS ids of the vocabulary, {ids},"
+            remedy = "Make the vocabulary with the EOS ids at which the loop stops, eos_ids=[...], or stop at these"
+            warnings.warn(StructgenWarning(f"{what} are allowed. {remedy}."), stacklevel=4)
 
 
 class Rows:
@@ -146,6 +167,7 @@ class Rows:
         self.prompt, self.generation = 0, 0
         #: The ids of the last call, copied, and its texts.
         self._last: tuple[Ids, list[Text]] | None = None
+        self._overrun = _Overrun()
 
     def reset(self) -> None:
         """Forget the generation in progress: the next call is the first of a new one."""
@@ -176,6 +198,8 @@ class Rows:
             texts = [Text(index, self._max_tokens) for index in self._indexes for _ in range(share)]
             self._extend(texts, ids, self.prompt)
         self._last = self._copied(ids), texts
+        if all(text.is_overrun() for text in texts):
+            self._overrun.tell(self.vocabulary)
         return texts
 
     def refusal(self, text: Text, token: int, row: int, position: int) -> TokenIdError:
@@ -278,6 +302,7 @@ class SequenceTracker:
         self._index = index
         self._prompt_length = prompt_length
         self._most, self._refuse = most, refuse
+        self._overrun = _Overrun()
         #: In the order of their last use.
         self._lines: list[_Line] = []
 
@@ -314,6 +339,8 @@ class SequenceTracker:
         self._lines.append(line)
         if len(self._lines) > self._most:
             del self._lines[0]
+        if line.text.is_overrun():
+            self._overrun.tell(self._index.vocabulary)
         return line.text
 
     def _find(self, ids: Array, may_begin: bool) -> _Line | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import random
 import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from judges.naive import small_vocabulary
@@ -417,3 +421,39 @@ def test_numbers_with_too_many_digits() -> None:
     assert event.text == b"1" * 5_000
     with pytest.raises(sg.errors.JsonTextError, match="digits"):
         _ = event.value
+
+
+def _pickled(each: Any) -> Any:
+    return pickle.loads(pickle.dumps(each))
+
+
+@pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, _pickled])
+def test_copies_go_on_apart_from_wherever_they_are(twin_of: Any) -> None:
+    """Nested deeply and fed byte by byte: what is remembered of a text is linked, and pickles recurse."""
+    text = b"[" * 3000 + b'{"a\\u00e9": [1, "\xc3\xa9", null]}' + b"]" * 3000
+    for cut in (0, 1, 2999, 3008, 3021, 4000, len(text)):
+        reader = sg.JsonEvents(starts=True, deltas=True)
+        fed = [event for byte in text[:cut] for event in reader.feed(bytes([byte]))]
+        twin, past = twin_of(reader), reader.offset
+        assert (twin.offset, twin.pointer, repr(twin)) == (reader.offset, reader.pointer, repr(reader))
+        rest = [event for byte in text[cut:] for event in twin.feed(bytes([byte]))]
+        assert reader.offset == past
+        ours = [event for byte in text[cut:] for event in reader.feed(bytes([byte]))]
+        assert list(map(_facts, rest)) == list(map(_facts, ours))
+        twin.rollback(len(text))
+        assert twin.offset == 0
+        for event in (*fed[-3:], *rest[-3:]):
+            assert _facts(_pickled(event)) == _facts(event)
+
+
+def _facts(event: JsonEvent) -> tuple[Any, ...]:
+    return event.kind, event.type, event.start, event.end, event.pointer, event.tokens
+
+
+@pytest.mark.parametrize("number", [np.int64, np.array, torch.tensor, lambda token: torch.tensor([token])])
+def test_ids_of_other_kinds(number: Any) -> None:
+    reader = sg.JsonEvents(sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256]))
+    found = [event for token in (*b"[97]", 256) for event in reader.feed(number(token))]
+    assert [event.value for event in found] == [97, [97]]
+    with pytest.raises(sg.errors.TokenIdError):
+        sg.JsonEvents(reader._vocabulary).feed(number(257))

@@ -11,7 +11,7 @@ import pytest
 from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
 from judges.prefixes import check_prefixes, counted_advances, replayed
 
-from structgen.errors import BitmaskError, TokenIdError, VocabularyError
+from structgen.errors import BitmaskError, StructgenWarning, TokenIdError, VocabularyError
 from structgen.runtime.guide.tracker import Rows, SequenceTracker, Text
 from structgen.runtime.rows.bitmask import ids_of
 from structgen.vocabulary import Vocabulary
@@ -34,6 +34,7 @@ def array(*rows: Sequence[int]) -> Any:
 # -- rows that come together ------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:generation goes on behind")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_rows_follow_the_prefix(fixed: bool, seed: int) -> None:
@@ -44,6 +45,27 @@ def test_rows_follow_the_prefix(fixed: bool, seed: int) -> None:
         return [allowed(text) for text in rows.follow(array(*map(list.__add__, prompts, texts)))]
 
     check_prefixes([OBJECT, NUMBER], follow, random.Random(seed), EOS, PAD)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_an_engine_that_stops_at_other_ids_is_told_once(together: bool) -> None:
+    """It is asked for more behind the end of all its texts, where only EOS ids are left."""
+    rows, tracker = Rows([NUMBER, NUMBER]), SequenceTracker(NUMBER)
+    first, second = [1, 2, 49, EOS], [1, 3, 49, 50, EOS]  # the first ends sooner, and is padded meanwhile
+
+    def follow(length: int) -> None:
+        ids = [[*each, EOS, EOS, EOS, EOS][:length] for each in (first, second)]
+        if together:
+            rows.follow(array(*ids))
+        else:
+            tracker.follow(np.array(ids[1]))
+
+    for length in range(2, 6):
+        follow(length)
+    with pytest.warns(StructgenWarning, match=f"only the EOS ids of the vocabulary, {EOS}, are allowed"):
+        follow(6)
+    for length in range(7, 9):  # a warning is an error
+        follow(length)
 
 
 def test_rows_are_checked() -> None:
@@ -94,6 +116,7 @@ def test_each_token_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read.call_count == 199 * 3
 
 
+@pytest.mark.filterwarnings("ignore:generation goes on behind")
 def test_what_begins_a_generation() -> None:
     lines = SequenceTracker(NUMBER)
     start = replayed(NUMBER, [])

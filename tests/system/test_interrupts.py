@@ -1,0 +1,161 @@
+"""Ctrl-C and events that end compiles: typed, at the next look at the meter, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes.tiny_models import byte_tokenizer
+from fakes.word_lists import VOCABULARY
+
+import structgen as sg
+from structgen import grammar_store, kernels
+from structgen.api import compile_kernels
+from structgen.kernels.interrupts import _insisting
+
+DEFINITIONS: dict[str, sg.Definition] = {
+    "regex": sg.Regex(r"[\w.+-]+@[\w-]+\.[\w.-]+( [a-z]{3,8}){1,40}"),
+    "json": sg.JsonSchema({"properties": {f"p{n}": {"type": "string", "maxLength": n + 5} for n in range(20)}}),
+    "enum": sg.JsonSchema({"enum": [f"item {n * 7919 % 1009} {n}" for n in range(300)]}),
+    "grammar": sg.Grammar('start: "[" [start ("," start)*] "]" | /[0-9]+/\n%ignore " "'),
+    "gbnf": sg.Gbnf('root ::= "a" root | [b-d]{2,9} "x"'),
+    "tag": sg.tag("<a>", sg.JsonSchema({"type": "object"}), "</a>"),
+}
+
+
+class Counted:
+    """An event that is set when it has been asked so often."""
+
+    def __init__(self, asked: int) -> None:
+        self.left = asked
+        self.asked = 0
+
+    def is_set(self) -> bool:
+        self.asked += 1
+        return self.asked > self.left
+
+
+def interrupt_in(seconds: float) -> None:
+    threading.Thread(target=lambda: (time.sleep(seconds), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+
+
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+
+
+@needs_signals
+def test_an_interrupt_in_a_kernel_that_returns_an_array() -> None:
+    """A handler that runs while Numba makes the array raised in vain, and the call ended as a SystemError."""
+    many = 1_000_000
+    tails, heads = np.arange(many, dtype=np.int32), np.arange(1, many + 1, dtype=np.int32)
+    goals = np.zeros(many + 1, np.uint8)
+    goals[-1] = 1
+    kernels.co_accessible(tails[:1], heads[:1], goals[:2])  # compiled
+
+    def run() -> None:
+        interrupt_in(0.05)
+        for _ in range(10_000):
+            kernels.co_accessible(tails, heads, goals)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+
+def test_all_kernels_that_return_arrays_are_known() -> None:
+    compile_kernels()
+    found = {
+        name
+        for name, each in vars(kernels).items()
+        for overload in getattr(each, "overloads", {}).values()
+        if not each.targetoptions.get("no_cpython_wrapper") and "array" in str(overload.signature.return_type)
+    }
+    assert found == kernels._MAKE_ARRAYS
+
+
+@needs_signals
+def test_an_interrupt_that_a_callback_swallowed_comes_again() -> None:
+    with pytest.raises(KeyboardInterrupt), _insisting(), suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(ZeroDivisionError), _insisting():  # what goes wrong by itself is not covered up
+        raise ZeroDivisionError
+    with _insisting():
+        pass
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_compile_ends_at_the_look_that_finds_its_event_set(kind: str, eager: bool, tmp_path: Path) -> None:
+    definition, folders = DEFINITIONS[kind], count()
+
+    def compiled(event: Counted) -> sg.Index:
+        grammar_store.forget()
+        cache = sg.Cache(tmp_path / str(next(folders)))
+        try:
+            return sg.compile(definition, VOCABULARY, eager=eager, cancel=event, cache=cache)
+        finally:
+            assert (sg.cache_key(definition, VOCABULARY) in cache) == (event.asked <= event.left)
+
+    compiled(Counted(1 << 60))  # what a process remembers is remembered
+    whole = Counted(1 << 60)
+    expected = compiled(whole)
+    for asked in sorted({whole.asked * part // 8 for part in range(5)}):  # some looks go by the clock
+        event = Counted(asked)
+        with pytest.raises(sg.errors.CancelledError) as caught:
+            compiled(event)
+        assert event.asked == asked + 1  # nobody asked again, so nobody went on
+        assert caught.value.where
+    again = compiled(Counted(1 << 60))
+    assert sg.Guide(again).bitmask().tolist() == sg.Guide(expected).bitmask().tolist()
+
+
+def test_an_event_that_is_set_later_stops_nothing() -> None:
+    event = threading.Event()
+    index = sg.compile(DEFINITIONS["json"], VOCABULARY, eager=False, cancel=event)
+    event.set()
+    guide = sg.Guide(index)
+    for byte in b'{"p7":"abc","p9":"':
+        assert guide.advance(byte)
+    assert sg.compile(DEFINITIONS["json"], VOCABULARY).match(b'{"p3":"a"}').accepted
+
+
+@pytest.mark.parametrize("event", [True, 1, "event"])
+def test_what_is_no_event_is_refused(event: Any) -> None:
+    with pytest.raises(sg.errors.ArgumentError, match="an event was expected"):
+        sg.compile(sg.Regex("a"), VOCABULARY, cancel=event)
+
+
+@needs_signals
+@pytest.mark.slow
+def test_an_interrupted_warm_keeps_what_is_done(tmp_path: Path) -> None:
+    """One definition takes minutes: whoever waited for its end would be found out by the time limit."""
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    (schemas / "a.regex").write_text("[a-z]{2}")
+    wide = {"properties": {f"p{n}": {"type": "string", "maxLength": n + 5} for n in range(4000)}}
+    (schemas / "z.json").write_text(json.dumps(wide))
+    byte_tokenizer().save_pretrained(tmp_path)
+    command = [
+        sys.executable, "-m", "structgen.cli", "warm", str(schemas), "-t", str(tmp_path),
+        "--cache", str(tmp_path / "kept"), "--max-seconds", "600", "--max-states", "100000000", "-j", "2",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        before = next(line for line in process.stderr if line.startswith("a: compiled"))
+        process.send_signal(signal.SIGINT)
+        after = process.communicate(timeout=60)[1]
+    # Python ends by the signal itself where the interrupt came in an `exec`; a shell says 130 of both.
+    assert process.returncode in (130, -signal.SIGINT), before + after
+    assert "the same command does the rest" in after
+    assert "Traceback" not in after
+    assert len(sg.Cache(tmp_path / "kept")) >= 1
