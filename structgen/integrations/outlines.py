@@ -20,6 +20,8 @@ from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
 from .engine_names import check_engine
+from .engines import door
+from .settings import settings_for
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
@@ -94,11 +96,15 @@ def backend(
     compile_missing:
         As for `structgen.compile`: False where only what is in the cache may be served.
     options:
-        For `JsonSchema`, such as ``property_order="any"``. Whitespace is what Outlines asks for, by default one
-        space or none.
+        Settings of `structgen.integrations.settings`, such as ``property_order="any"``, which come before those of
+        the environment and of the operator's file. Whitespace is what Outlines asks for, by default one space or
+        none.
     """
     from .outlines_classes import StructgenBackend
 
+    settings = settings_for("outlines", options)
+    if settings.on_miss == "refuse":
+        compile_missing, cache = False, cache or settings.open_cache()
     if cache is None and not compile_missing:
         raise CacheError("compile_missing=False needs a cache to take definitions from", remedy="Pass cache=.")
 
@@ -108,7 +114,7 @@ def backend(
         )
         return logits_processor(index, model)
 
-    return StructgenBackend(make, options)
+    return StructgenBackend(make, door("outlines", settings, 1))
 
 
 def register(name: str = "structgen", **options: Foreign) -> None:

@@ -2,8 +2,9 @@
 
 ``--grammar-backend structgen`` is enough where structgen is installed: SGLang calls `register` in each of its
 processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``regex``, ``structural_tag``, and
-``ebnf``, XGrammar's or GBNF, or Lark's syntax where it has no ``::=``. Settings come from the environment, as SGLang
-hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
+``ebnf``, XGrammar's or GBNF, or Lark's syntax where it has no ``::=``. Settings come from the operator's file or from
+the environment, as SGLang hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see
+`structgen.integrations.settings`. SGLang's own arguments for whitespace in JSON come before them.
 
 Where SGLang runs a parser of reasoning (``--reasoning-parser``), a request that reasons is masked from the end of its
 reasoning on, by SGLang's own wrapper, which it puts around its own backends alone: here it is put around this one.
@@ -28,6 +29,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
 from ..definitions import Definition, StructuralTag
+from ..definitions.guidance_options import optional_whitespace
 from ..definitions.values import format_of
 from ..errors import StructgenError
 from ..runtime.logits.logits import apply_bitmask
@@ -36,15 +38,17 @@ from ..system.types import Foreign, JsonMap
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .engine_names import check_engine
+from .engines import door
 from .matcher import Matcher
-from .requests import UNTOLD, Indexes, indexes_with, read_engine_request, settings_in
+from .requests import Indexes, indexes_with, read_engine_request
+from .settings import UNTOLD, settings_for, variable_of
 
 _log = logging.getLogger(__name__)
 
 NAME = "structgen"
 
 #: The environment variable with the settings, a JSON object.
-SETTINGS_VARIABLE = "STRUCTGEN_SGLANG"
+SETTINGS_VARIABLE = variable_of("sglang")
 
 
 def register() -> None:
@@ -64,10 +68,19 @@ def create_backend(
 
     Raises `VocabularyError` where the bytes of tokens cannot be known, `DefinitionError` for wrong settings.
     """
+    settings = settings_for("sglang", _whitespace(server_args), without=UNTOLD)
     eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
-    backend = StructgenBackend(indexes_with(vocabulary, settings_in(SETTINGS_VARIABLE, without=UNTOLD)))
+    backend = StructgenBackend(indexes_with(vocabulary, settings, door("sglang", settings)))
     return behind_reasoning(backend, tokenizer)
+
+
+def _whitespace(server_args: object) -> JsonMap:
+    """What the server's arguments say of whitespace in JSON."""
+    if getattr(server_args, "constrained_json_disable_any_whitespace", False):
+        return {"whitespace": "compact"}
+    pattern = getattr(server_args, "constrained_json_whitespace_pattern", None)
+    return {} if pattern is None else {"whitespace": optional_whitespace(pattern)}
 
 
 def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGrammarBackend:
@@ -150,7 +163,7 @@ class StructgenBackend(_Masks, BaseGrammarBackend):
 
     def _begin(self, kind: str, text: str) -> BaseGrammarObject:
         try:
-            return self._compiled(kind, read_engine_request(kind.upper(), text))
+            return self._compiled(kind, read_engine_request(kind.upper(), text, self._indexes.door))
         except StructgenError as error:
             _log.error("structgen: a request's %s cannot be honoured: %s", kind, error)
             return InvalidGrammarObject(str(error))

@@ -289,8 +289,6 @@ def test_a_definition_within_messages(backend: Any) -> None:
 
 def test_settings_that_sglang_tells_nothing_of_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from structgen.integrations import sglang
-    from structgen.integrations.requests import UNTOLD, settings_in
-
     monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"max_tokens": true}')
     with pytest.raises(errors.DefinitionError, match="no effect here"):
-        settings_in(sglang.SETTINGS_VARIABLE, without=UNTOLD)
+        sglang.create_backend(None, None, WIDTH, EOS)

@@ -333,7 +333,8 @@ def _bits(row: torch.Tensor) -> torch.Tensor:
 def test_the_backend_honours_each_kind(config: Any) -> None:
     from vllm.v1.structured_output.backend_types import StructuredOutputOptions as Options
 
-    from structgen.integrations.vllm_backend import StructgenBackend, definition_of
+    from structgen.integrations.requests import read_engine_request
+    from structgen.integrations.vllm_backend import StructgenBackend
 
     backend = StructgenBackend(config, "the tokenizer", WIDTH)
     for kind, spec, text in [
@@ -346,7 +347,7 @@ def test_the_backend_honours_each_kind(config: Any) -> None:
         grammar = backend.compile_grammar(kind, spec)
         assert grammar.accept_tokens("r", [*text.encode(), EOS])
         assert grammar.is_terminated()
-    assert definition_of(Options.JSON, "true") == sg.JsonSchema(True, whitespace="any")
+    assert read_engine_request("JSON", "true", backend._indexes.door) == sg.JsonSchema(True, whitespace="compact")
     for kind, spec in [(Options.STRUCTURAL_TAG, "{}"), (Options.CHOICE, "["), (Options.CHOICE, "{}")]:
         with pytest.raises(errors.DefinitionError):
             backend.compile_grammar(kind, spec)
