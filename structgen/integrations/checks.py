@@ -1,6 +1,9 @@
-"""Whether an index was compiled for the tokens of the model that is to generate."""
+"""What adapters check: that an index is for the tokens of the model, and that a definition has the last word."""
 
 from __future__ import annotations
+
+import logging
+from functools import cache
 
 from ..errors import VocabularyError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
@@ -45,3 +48,12 @@ def check_vocabulary(expected: Vocabulary, own: Vocabulary, *, remedy: str) -> N
             f"the index ends a text at the ids {list(expected.eos_ids)}, the model at {list(own.eos_ids)}",
             remedy=remedy,
         )
+
+
+@cache
+def tell_of_precedence() -> None:
+    """Say once that a definition comes before what a sampler forbids."""
+    logging.getLogger(__name__).warning(
+        "structgen: what min_tokens, min_new_tokens, bad_words and other processors forbid holds as far as the "
+        "definition leaves a choice; where it leaves none, and where its text ends, the definition wins"
+    )

@@ -32,11 +32,12 @@ from ..definitions import Definition, StructuralTag
 from ..definitions.guidance_options import optional_whitespace
 from ..definitions.values import format_of
 from ..errors import StructgenError
-from ..runtime.logits.logits import apply_bitmask
+from ..runtime.logits.logits import apply_bitmask, revive_all
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign, JsonMap
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .checks import tell_of_precedence
 from .engine_names import check_engine
 from .engines import door
 from .matcher import Matcher
@@ -71,6 +72,7 @@ def create_backend(
     settings = settings_for("sglang", _whitespace(server_args), without=UNTOLD)
     eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
+    tell_of_precedence()
     backend = StructgenBackend(indexes_with(vocabulary, settings, door("sglang", settings)))
     return behind_reasoning(backend, tokenizer)
 
@@ -119,8 +121,12 @@ class _Masks:
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """Set the logits of tokens that are not allowed to ``-inf``, in place."""
+        """Set the logits of tokens that are not allowed to ``-inf``, in place.
+
+        SGLang has forbidden tokens that end a text before ``min_new_tokens``: where no others are allowed, they are.
+        """
         apply_bitmask(logits, vocab_mask)
+        revive_all(logits, vocab_mask)
 
 
 class StructgenBackend(_Masks, BaseGrammarBackend):

@@ -32,12 +32,13 @@ from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProc
 
 from ..errors import DefinitionError, StructgenError
 from ..runtime.grammar.embedded import row_of
-from ..runtime.logits.logits import apply_masks
+from ..runtime.logits.logits import apply_masks, revive
 from ..runtime.rows.bitmask import words_for
 from ..system.properties import cached_property
 from ..system.types import Foreign
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .checks import tell_of_precedence
 from .engines import Door, door
 from .matcher import Matcher
 from .requests import Indexes, Named, check_definition, indexes_with, read_request
@@ -55,6 +56,9 @@ _log = logging.getLogger(__name__)
 
 #: The key of a request's ``extra_args``, and of the engine's ``additional_config``.
 KEY = "structgen"
+
+#: Sampling parameters that may forbid what a definition allows.
+_RIVALS = ("min_tokens", "bad_words", "allowed_token_ids", "logit_bias")
 
 #: The number of the logits processor among vLLM's doors.
 _PROCESSOR = 1
@@ -123,7 +127,8 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         except Exception as error:  # whatever it is, the other requests are not to know
             is_known = isinstance(error, StructgenError)
             _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not is_known)
-        return _Text(matcher, last_resort, where, output)
+        has_rivals = any(getattr(params, name, None) for name in _RIVALS)
+        return _Text(matcher, last_resort, where, output, has_rivals=has_rivals)
 
     def _put(self, slot: int, text: _Text | None) -> None:
         self._texts.pop(slot, None)
@@ -200,6 +205,9 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         else:
             masks = {row: text.moved_to(text.output) for row, text in sorted(self._texts.items())}
         apply_masks(logits, masks)
+        # Before this vLLM has forbidden what min_tokens, bad_words, allowed_token_ids and logit_bias say.
+        if any(text.has_rivals for text in self._texts.values()) and revive(logits, masks):
+            tell_of_precedence()
         return logits
 
 
@@ -216,12 +224,16 @@ class _Text:
         For the log.
     output:
         The tokens it is to have, which the first model runner appends to.
+    has_rivals:
+        Whether the request says what else is forbidden.
     """
 
     def __init__(
-        self, matcher: Matcher | None, last_resort: NDArray[np.int32], where: str, output: Sequence[int]
-    ) -> None:
+        self, matcher: Matcher | None, last_resort: NDArray[np.int32], where: str, output: Sequence[int], *,
+        has_rivals: bool,
+    ) -> None:  # fmt: skip
         self.output = output
+        self.has_rivals = has_rivals
         self._matcher = matcher
         self._last_resort = last_resort
         self._where = where

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from functools import cache
 
 import torch
 from vllm.v1.structured_output.backend_types import (
@@ -57,11 +58,28 @@ def validate(sampling_params: Foreign) -> None:
 
     if sampling_params.structured_outputs is None:
         return
+    _leave_to_definition(sampling_params)
     try:
         kind, text = get_structured_output_key(sampling_params.structured_outputs)
         check_definition(read_engine_request(kind.name, text, door("vllm", settings_for("vllm"))))
     except StructgenError as error:
         raise VLLMValidationError(str(error)) from error
+
+
+def _leave_to_definition(params: Foreign) -> None:
+    """Take from a request what vLLM forbids after the masks, which may be all that a definition allows.
+
+    Where its text ends, there is no token left then; and after the end vLLM masks nothing, up to ``min_tokens``.
+    """
+    for name, nothing in (("min_tokens", 0), ("bad_words", [])):
+        if getattr(params, name, None):
+            setattr(params, name, nothing)
+            _tell(name)
+
+
+@cache
+def _tell(name: str) -> None:
+    _log.warning("structgen: %s is left out of requests with structured outputs: the definition wins", name)
 
 
 class StructgenBackend(StructuredOutputBackend):

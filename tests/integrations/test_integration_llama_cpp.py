@@ -24,6 +24,7 @@ from structgen.errors import (
     VocabularyError,
     VocabularyMismatchError,
 )
+from structgen.integrations.checks import tell_of_precedence
 from structgen.integrations.llama_cpp import LogitsProcessor
 from structgen.runtime.rows.bitmask import ids_of
 
@@ -161,3 +162,14 @@ def test_copies_go_on_where_it_is(draft: int) -> None:
     twin.check()
     check(llama.generate([1, 2], processor))
     processor.check()
+
+
+def test_a_definition_that_ends_early_wins(caplog: pytest.LogCaptureFixture) -> None:
+    """A processor before this one, such as llama-cpp-python's for min_tokens, has forbidden the EOS, or a byte."""
+    tell_of_precedence.cache_clear()
+    for pattern, forbidden, expected in (("", [EOS], [EOS]), ("a", [97], [97]), ("a|b", [97], [98])):
+        scores = np.zeros(WIDTH, np.single)
+        scores[forbidden] = -np.inf
+        LogitsProcessor(fake_index(pattern, VOCABULARY), FakeLlama(0))(np.array([1, 2], np.intc), scores)
+        assert np.flatnonzero(scores > -np.inf).tolist() == expected
+    assert len([each for each in caplog.records if "the definition wins" in each.message]) == 1

@@ -292,3 +292,23 @@ def test_settings_that_sglang_tells_nothing_of_are_refused(monkeypatch: pytest.M
     monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"max_tokens": true}')
     with pytest.raises(errors.DefinitionError, match="no effect here"):
         sglang.create_backend(None, None, WIDTH, EOS)
+
+
+def test_a_definition_that_ends_early_wins(backend: Any) -> None:
+    """SGLang has forbidden the EOS, for min_new_tokens, before the masks."""
+    ended, goes_on = backend.dispatch_regex("ab"), backend.dispatch_regex("(ab)*")
+    mask = backend.allocate_vocab_mask(WIDTH, 3, "cpu")
+    for row, grammar in enumerate((ended, goes_on)):
+        for token in b"ab":
+            grammar.accept_token(token)
+        grammar.fill_vocab_mask(mask, row)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        logits = torch.zeros(3, WIDTH, dtype=dtype)
+        logits[:, EOS] = float("-inf")
+        free = logits[2].clone()
+        backend.apply_vocab_mask(logits, mask)
+        chosen = torch.softmax(logits.float() / 0.05, -1)
+        assert chosen[0].argmax() == EOS
+        assert chosen[0, EOS] == 1
+        assert chosen[1, EOS] == 0
+        assert torch.equal(logits[2], free)

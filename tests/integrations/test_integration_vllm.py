@@ -60,7 +60,8 @@ def params(request: Any, stop: tuple[int, ...] = (EOS,), **others: Any) -> Any:
     extra = None if request is None else {"structgen": request}
     return SimpleNamespace(
         extra_args=extra, all_stop_token_ids=set(stop), structured_outputs=others.get("structured_outputs"),
-        max_tokens=others.get("max_tokens"),
+        max_tokens=others.get("max_tokens"), min_tokens=others.get("min_tokens", 0),
+        bad_words=others.get("bad_words", []),
     )  # fmt: skip
 
 
@@ -165,6 +166,49 @@ def test_tokens_that_vanish_are_taken_back(config: Any) -> None:
     for tokens in ([97, 98], [97, 98, 257, 120, EOS], [97, 98, 257], [], [258], [97], [97, 98, 49]):
         request.output[:] = tokens
         request.check(allowed(processor.apply(torch.zeros(1, WIDTH)))[0])
+
+
+def test_a_definition_that_ends_early_wins(config: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """vLLM has forbidden the EOS, for min_tokens, and a word, for bad_words, before the masks."""
+    from vllm.v1.sample.logits_processor.interface import BatchUpdate
+
+    from structgen.integrations.checks import tell_of_precedence
+    from structgen.integrations.vllm import StructgenLogitsProcessor
+
+    tell_of_precedence.cache_clear()
+    processor = StructgenLogitsProcessor(config, torch.device("cpu"), False)
+    outputs: list[list[int]] = [[], [], []]
+    specs = [{"choice": ["ab"]}, {"regex": "(ab)*"}, {"choice": ["ab"]}]
+    rivals: list[dict[str, Any]] = [{"min_tokens": 9}, {"min_tokens": 9}, {"bad_words": ["a"]}]
+    rows = [(i, params(specs[i], **rivals[i]), None, outputs[i]) for i in range(3)]
+    processor.update_state(BatchUpdate(3, [], rows, []))
+    for step in range(6):
+        logits = torch.randn(3, WIDTH)
+        logits[:2, EOS] = logits[2, ord("a")] = logits[2, 257] = float("-inf")
+        processor.apply(logits)
+        assert torch.isfinite(torch.log_softmax(logits, -1)).any(-1).all()
+        for row, output in enumerate(outputs):
+            output.append(int(torch.multinomial(torch.softmax(logits[row] / 0.1, -1), 1)))
+            assert row == 1 or step < 2 or output[-1] == EOS
+    assert EOS not in outputs[1]
+    assert [token for token in outputs[2] if token != EOS] in ([257], list(b"ab"))
+    assert len([each for each in caplog.records if "the definition wins" in each.message]) == 1
+
+
+def test_the_backend_is_left_what_it_masks(caplog: pytest.LogCaptureFixture) -> None:
+    """vLLM forbids after the backend's masks, and masks nothing behind the end, up to min_tokens."""
+    from structgen.integrations.vllm_backend import _tell, validate
+
+    _tell.cache_clear()
+    for _ in range(2):
+        outputs = SimpleNamespace(regex="ab", structural_tag=None)
+        asked = params(None, structured_outputs=outputs, min_tokens=9, bad_words=["a"])
+        validate(asked)
+        assert (asked.min_tokens, asked.bad_words) == (0, [])
+    assert [each.message.split()[1] for each in caplog.records] == ["min_tokens", "bad_words"]
+    free = params(None, min_tokens=9)
+    validate(free)
+    assert free.min_tokens == 9
 
 
 @pytest.mark.parametrize("slots", [3, 5])

@@ -36,6 +36,11 @@ SETTINGS = {
 
 FAMILIES = ["tiny", "llama3", "qwen2_5", "gemma", "tekken"]
 
+#: Until both doors to a vocabulary read the same tokenizer alike.
+_GEMMA = pytest.param(
+    "gemma", marks=pytest.mark.xfail(strict=True, reason="from_pretrained and from_transformers differ in <mask>")
+)
+
 
 def _tokenizer(family: str, folder: Path) -> str:
     if family == "tiny":
@@ -88,7 +93,7 @@ def _check(served: dict[str, dict[str, str]]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [_GEMMA if family == "gemma" else family for family in FAMILIES])
 def test_what_is_warmed_is_served(family: str, tmp_path: Path) -> None:
     _check(_served(family, "plain", 0, tmp_path))
 

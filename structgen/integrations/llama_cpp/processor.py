@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError, StructgenError
 from ...runtime.guide.tracker import SequenceTracker
-from ...runtime.logits.array_logits import apply_bitmask
+from ...runtime.logits.array_logits import apply_bitmask, revive
 from ...runtime.logits.temperatures import checked_temperature, temper
 from ...system.arguments import describe
 from ...system.types import Array, Foreign
-from ..checks import check_vocabulary
+from ..checks import check_vocabulary, tell_of_precedence
 from ..engine_names import check_attributes
 from ..refusals import RefusedTokenError
 from .tokens import vocabulary
@@ -147,6 +147,8 @@ class LogitsProcessor:
             if row is None or scores.ndim != 1:
                 raise BitmaskError(f"scores are float32[width], got {describe(scores)}")
             apply_bitmask(scores, row)
+            if revive(scores, row):
+                tell_of_precedence()
             if (wanted := text.temperature) is not None:
                 temper(scores, wanted, self._temperature)
         except StructgenError as error:

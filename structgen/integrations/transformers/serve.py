@@ -132,7 +132,9 @@ class Formats:
             found = self._by_model.get(model_id)
             if found is None:
                 eos_ids = eos_ids_of(model.generation_config.eos_token_id) or None
-                tokenizer = getattr(processor, "tokenizer", processor)
+                # Some tokenizers have one inside, as processors of other inputs have.
+                is_tokenizer = hasattr(processor, "convert_ids_to_tokens")
+                tokenizer = processor if is_tokenizer else getattr(processor, "tokenizer", processor)
                 vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids)
                 found = self._by_model[model_id] = indexes_with(vocabulary, self.settings, self.door)
             self._by_model.move_to_end(model_id)
