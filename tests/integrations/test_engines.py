@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from structgen.definitions.values import TAG_OPTIONS
 from structgen.errors import DefinitionError, MissingIndexError, UnsupportedError
 from structgen.integrations.engines import ENGINES, definitions_for, door, is_larks
 from structgen.integrations.requests import indexes_for, read_engine_request, read_request
-from structgen.integrations.settings import ENGINE_NAMES, FILE_VARIABLE, SETTINGS, Settings, settings_for
+from structgen.integrations.settings import ENGINE_NAMES, FILE_VARIABLE, SETTINGS, Settings, settings_for, variable_of
 from structgen.tools import tool_style
 
 SCHEMA: Any = {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}
@@ -85,6 +86,15 @@ class TestSettings:
         assert settings_for("tensorrt-llm", without=("tool_style",)).max_tokens
         with pytest.raises(DefinitionError, match="no effect here"):
             settings_for("sglang", without=("tool_style",))
+
+    def test_the_guide_has_each(self) -> None:
+        guide = (Path(__file__).parents[2] / "docs/guide/engines.md").read_text()
+        table = guide.partition("| setting | default |")[2].partition("\n\n")[0]
+        rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ", table, re.MULTILINE)
+        assert sorted(re.findall(r"\w+", " ".join(rows))) == sorted(SETTINGS)
+        for name in ENGINE_NAMES:
+            assert f"--for {name} " in guide
+            assert variable_of(name) in guide
 
     def test_all_that_schemas_leave_open_can_be_set(self) -> None:
         assert set(TAG_OPTIONS) <= SETTINGS.keys()
