@@ -188,7 +188,8 @@ def wanted_by(engine: str, named: Iterable[NamedDefinition], settings: Settings)
             asked[definition.canonical()] = Wanted(engine, doors, replace(each, definition=definition))
         if not asked:
             error = refused[0]
-            found.append(type(error)(error.what, where=each.where, remedy=error.remedy))
+            what = f"definition {each.name!r}: {error.what}"
+            found.append(type(error)(what, where=each.where, remedy=error.remedy))
         found += asked.values()
     return found
 
