@@ -247,8 +247,9 @@ _OF_WORDS = frozenset({"choice", "dialect"})
 
 def said_by(definition: Definition) -> frozenset[str]:
     """The options of a definition that are not the usual ones."""
-    given = [each for each in fields(definition) if each.default is not MISSING] if is_dataclass(definition) else []
-    return frozenset(each.name for each in given if each.init and getattr(definition, each.name) != each.default)
+    given = fields(definition) if is_dataclass(definition) else ()
+    options = (each for each in given if each.init and each.default is not MISSING)
+    return frozenset(each.name for each in options if getattr(definition, each.name) != each.default)
 
 
 _TAG = ".tag.json"

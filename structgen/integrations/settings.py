@@ -194,7 +194,7 @@ def settings_for(
     except ValueError as error:
         raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=variable) from error
     sources.append(("", {} if given is None else given))
-    found: JsonMap = dict(common)
+    found = dict(common)
     for where, source in sources:
         Settings.read(source, where)
         assert isinstance(source, Mapping)
@@ -204,7 +204,7 @@ def settings_for(
     return Settings.read(found, str(path))
 
 
-def _read_file(path: Path, engine: str) -> tuple[JsonMap, JsonMap]:
+def _read_file(path: Path, engine: str) -> tuple[dict[str, Foreign], JsonMap]:
     """What the operator's file says for all engines, and for one."""
     try:
         held = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -72,7 +72,6 @@ def create_backend(
     settings = settings_for("sglang", _whitespace(server_args), without=UNTOLD)
     eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
-    tell_of_precedence()
     backend = StructgenBackend(indexes_with(vocabulary, settings, door("sglang", settings)))
     return behind_reasoning(backend, tokenizer)
 
@@ -98,6 +97,25 @@ def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGramm
     return ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )  # fmt: skip
+
+
+class _Revived:
+    """Tells once that masks had the last word: a step later or two, so that nothing waits for the device."""
+
+    def __init__(self) -> None:
+        self._there: torch.Tensor | None = None
+        self._here = torch.zeros((), dtype=torch.bool, pin_memory=torch.cuda.is_available())
+
+    def note(self, found: torch.Tensor) -> None:
+        """Remember what was found in a step, ``bool[]`` on the device."""
+        if self._here:
+            tell_of_precedence()
+        else:
+            self._there = found if self._there is None else self._there | found
+            self._here.copy_(self._there, non_blocking=True)
+
+
+_revived = _Revived()
 
 
 class _Masks:
@@ -126,7 +144,7 @@ class _Masks:
         SGLang has forbidden tokens that end a text before ``min_new_tokens``: where no others are allowed, they are.
         """
         apply_bitmask(logits, vocab_mask)
-        revive_all(logits, vocab_mask)
+        _revived.note(revive_all(logits, vocab_mask))
 
 
 class StructgenBackend(_Masks, BaseGrammarBackend):

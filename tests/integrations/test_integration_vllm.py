@@ -491,3 +491,34 @@ def test_registering_replaces_two_names(monkeypatch: pytest.MonkeyPatch) -> None
     validate(SimpleNamespace(structured_outputs=SimpleNamespace(**none | {"regex": "a+"})))
     with pytest.raises(VLLMValidationError, match="backreference"):
         validate(SimpleNamespace(structured_outputs=SimpleNamespace(**none | {"regex": r"(a)\1"})))
+
+
+def test_requests_may_reason(config: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is skipped for a logits processor: its definition stands behind the model's reasoning."""
+    from structgen.integrations import vllm
+    from structgen.tools import tool_style
+
+    style = tool_style("qwen_3")
+    template = SimpleNamespace(chat_template="".join(style.template))
+    monkeypatch.setattr(vllm, "vocabulary_of", lambda model, tokenizer: VOCABULARY)
+    monkeypatch.setattr(vllm, "_tokenizer_of", lambda model: template)
+    text = f"<think>So: ab.</think>{style.reasoning_suffix}12".encode()
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    for settings in ({}, {"tool_style": "qwen_3"}):
+        config.additional_config = {"structgen": {"cache": False, **settings}}
+        processor = vllm.StructgenLogitsProcessor(config, torch.device("cpu"), False)
+        for wanted in ({"regex": "12"}, {"json_schema": {"const": 12}}, {"choice": ["12", "ab"]}):
+            request = {**wanted, "reasoning": True}
+            vllm.StructgenLogitsProcessor.validate_params(params(request))
+            assert processor.add_request(0, params(request))
+            for place, token in enumerate(text):
+                row = processor._texts[0].moved_to(list(text[:place]))
+                assert int(row[token // 32]) >> token % 32 & 1, (wanted, place)
+            assert int(processor._texts[0].moved_to(list(text))[EOS // 32]) >> EOS % 32 & 1
+        for tools in ({"tools": [tool]}, {"tools": [tool], "reasoning": "auto"}):
+            vllm.StructgenLogitsProcessor.validate_params(params(tools))
+            assert processor.add_request(1, params(tools))
+            assert int(processor._texts[1].moved_to([])[ord("<") // 32]) >> ord("<") % 32 & 1
+    assert caplog.records == []
+    with pytest.raises(ValueError, match="reasoning is"):
+        vllm.StructgenLogitsProcessor.validate_params(params({"regex": "a", "reasoning": 3}))

@@ -121,13 +121,18 @@ def revive(logits: torch.Tensor, masks: Mapping[int, NDArray[np.int32]]) -> bool
     return bool(sum(revive_row(logits[row], masks[row]) for row in rows))
 
 
-def revive_all(logits: torch.Tensor, words: torch.Tensor) -> None:
-    """`revive` for all rows, by ``int32[batch, words]`` on their device, for which nothing waits."""
+def revive_all(logits: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """`revive` for all rows, by ``int32[batch, words]`` on their device, for which nothing waits.
+
+    Returns whether there are such rows, ``bool[]`` on the device.
+    """
     dead = logits.amax(-1, keepdim=True) == _NEVER
-    if logits.device.type != "cpu" or bool(dead.any()):
+    found = dead.any()
+    if logits.device.type != "cpu" or bool(found):
         again = torch.full_like(logits, LAST_RESORT)
         _mask(again, words)
         torch.where(dead, again, logits, out=logits)
+    return found
 
 
 def check_logits(logits: torch.Tensor, dimensions: tuple[int, ...], *, is_written: bool = True) -> None:
