@@ -120,7 +120,8 @@ def doctor(
     if paths:
         reading = read_definitions(paths, dialect)
         folder = options.cache_of(engines or (), reading.definitions, cache, settings)
-        wanted = [*reading.failures, *options.wanted_by(engines or (), reading.definitions, settings)]
+        asked = options.wanted_by(engines or (), reading.definitions, settings, tokenizer or ())
+        wanted = [*reading.failures, *asked]
         found = list(_lookups(wanted, options.open_cache(folder, store_url), tokenizer or ()))
     else:
         found = list(_diagnoses(cache, store_url, tokenizer or ()))

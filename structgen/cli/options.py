@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -170,25 +171,40 @@ def load_vocabulary(spec: str) -> Vocabulary:
 
 
 def wanted_by(
-    engines: Sequence[str], definitions: Iterable[NamedDefinition], settings: Path | None
+    engines: Sequence[str], definitions: Iterable[NamedDefinition], settings: Path | None, tokenizers: Iterable[str]
 ) -> list[Wanted | StructgenError]:
     """What engines ask for of definitions: those that a manifest names, or else these; an error where none asks.
+
+    Of the tokenizers the chat templates are read, which say how models reason.
 
     A definition that is for no engine is wanted as it is. Raises `DefinitionError` for engines that are not known.
     """
     from ..integrations.engines import Wanted, wanted_by
     from ..integrations.settings import settings_for
 
+    templates = [template for each in tokenizers if (template := _chat_template(Path(each))) is not None]
     known = {name: settings_for(name, file=settings) for name in engines}
     found: list[Wanted | StructgenError] = []
     for each in definitions:
         names = each.engines or engines
         known |= {name: settings_for(name, file=settings) for name in names if name not in known}
         for name in names:
-            found += wanted_by(name, [each], known[name])
+            found += wanted_by(name, [each], known[name], templates)
         if not names:
             found.append(Wanted("", (), each))
     return found
+
+
+def _chat_template(folder: Path) -> object:
+    """What has the chat template of a tokenizer in a folder; None where there is none that can be read."""
+    text, config = folder / "chat_template.jinja", folder / "tokenizer_config.json"
+    try:
+        if text.is_file():
+            return SimpleNamespace(chat_template=text.read_text(encoding="utf-8"))
+        found = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    except (OSError, ValueError):  # which says whoever reads the tokenizer
+        return None
+    return SimpleNamespace(chat_template=found["chat_template"]) if "chat_template" in found else None
 
 
 def cache_of(

@@ -170,7 +170,7 @@ def warm(
 
     workers = Workers.parse(executor)
     part = (1, 1) if shard is None else parse_shard(shard)
-    reading = read_all(paths, dialect, engines or (), settings)
+    reading = read_all(paths, dialect, engines or (), settings, tokenizer)
     folder = options.cache_of(engines or (), reading.definitions, cache, settings)
     store = options.open_cache(folder, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
@@ -253,7 +253,7 @@ def bundle(
     if bool(paths) != bool(tokenizer):
         raise typer.BadParameter("Definitions and --tokenizer go together.")
     opened = options.open_cache(cache, store_url, verify=verify_key or ())
-    reading = read_all(paths, dialect, engines or (), settings) if paths else None
+    reading = read_all(paths, dialect, engines or (), settings, tokenizer or ()) if paths else None
     keys = _bundled(opened, reading, tokenizer or []) if reading else None
     count = opened.export(file, keys)
     typer.echo(f"wrote {count} entries, {format_bytes(file.stat().st_size)}, to {file}")
@@ -293,8 +293,9 @@ def _push(store: Cache) -> int:
 
 
 def read_all(
-    paths: Sequence[Path], dialect: str, engines: Sequence[str] = (), settings: Path | None = None
-) -> LoadedDefinitions:
+    paths: Sequence[Path], dialect: str, engines: Sequence[str] = (), settings: Path | None = None,
+    tokenizers: Sequence[str] = (),
+) -> LoadedDefinitions:  # fmt: skip
     """The definitions of paths, as engines ask for them; what is none is said.
 
     Raises `DefinitionError` where there is none at all, and for engines and settings that are not known.
@@ -308,7 +309,7 @@ def read_all(
             where=", ".join(map(str, paths)),
             remedy=f"Add a file that ends in one of {', '.join(SUFFIXES)}.",
         )
-    found = options.wanted_by(engines, reading.definitions, settings)
+    found = options.wanted_by(engines, reading.definitions, settings, tokenizers)
     failures = [each for each in found if isinstance(each, StructgenError)]
     definitions = tuple(each.definition for each in found if not isinstance(each, StructgenError))
     return replace(reading, definitions=definitions, failures=(*reading.failures, *failures))

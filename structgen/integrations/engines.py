@@ -16,8 +16,10 @@ from ..definitions.guidance_options import KEY, options_of
 from ..definitions.loading import NamedDefinition
 from ..definitions.token_sets import engine_dialect
 from ..definitions.values import Ebnf
-from ..errors import StructgenError, UnsupportedError
+from ..errors import DefinitionError, StructgenError, UnsupportedError
 from ..system.types import Foreign, JsonMap
+from ..tools import behind_reasoning, detect_tool_style, tool_style
+from ..tools.calls import Reasoning
 from .settings import ENGINE_NAMES, Settings, settings_for
 
 #: Options of a definition that is a choice, whose pattern is Python's whatever is written elsewhere.
@@ -38,6 +40,8 @@ class Door:
         Whether requests may say options. Otherwise they are texts alone, and a grammar does not say its notation.
     kinds:
         The kinds of definitions that it asks for; none: all.
+    reasons:
+        Whether JSON stands behind the reasoning that a prompt leaves room for.
     settings:
         The operator's.
     """
@@ -47,6 +51,7 @@ class Door:
     tag_whitespace: str = "single"
     has_options: bool = True
     kinds: tuple[str, ...] = ()
+    reasons: bool = False
     settings: Settings = field(default_factory=Settings)
 
     def options(self, kind: str, said: Collection[str] = ()) -> JsonMap:
@@ -96,6 +101,22 @@ class Door:
         if isinstance(plain, Gbnf | Grammar):
             return engine_grammar(plain.text, is_larks=is_larks(plain.text))
         return self.completed(plain, said & CHOICE)
+
+    def behind_reasoning(self, definition: Definition, template: object) -> list[Definition]:
+        """A definition that is wanted, behind all reasoning that a model with a chat template may be prompted to."""
+        if not self.reasons or not isinstance(definition, JsonSchema):
+            return []
+        try:
+            named = self.settings.tool_style
+            style = detect_tool_style(template) if named == "auto" else tool_style(named)
+        except DefinitionError:  # a template of no style that is known, so of no reasoning
+            return []
+        made = [behind_reasoning(definition, style, each) for each in _REASONING] if style.reasoning else []
+        return [each for each in made if each is not None]
+
+
+#: How a reply may reason.
+_REASONING: tuple[Reasoning, ...] = (True, "auto")
 
 
 def _with(definition: Foreign, options: Mapping[str, Foreign], **text: str) -> Definition:
@@ -151,7 +172,8 @@ ENGINES: dict[str, tuple[Door, ...]] = {
     "sglang": (replace(TEXTS, name="SGLang"),),
     "tensorrt-llm": (replace(TEXTS, name="TensorRT-LLM"),),
     "transformers": (
-        PROGRAM, Door("transformers serve", "single", "any", kinds=("json_schema", "structural_tag")),
+        PROGRAM,
+        Door("transformers serve", "single", "any", kinds=("json_schema", "structural_tag"), reasons=True),
     ),
     "outlines": (PROGRAM, Door("Outlines", kinds=("json_schema", "regex", "grammar"))),
 }  # fmt: skip
@@ -171,31 +193,38 @@ class Wanted:
     definition: NamedDefinition
 
 
-def wanted_by(engine: str, named: Iterable[NamedDefinition], settings: Settings) -> list[Wanted | StructgenError]:
-    """What an engine asks for of definitions, once each; an error for each that none of its doors asks for."""
+def wanted_by(
+    engine: str, named: Iterable[NamedDefinition], settings: Settings, templates: Iterable[object] = ()
+) -> list[Wanted | StructgenError]:
+    """What an engine asks for of definitions, once each; an error for each that none of its doors asks for.
+
+    ``templates``: the chat templates of its models, or tokenizers that have one.
+    """
+    templates = list(templates)
+    doors = [replace(each, settings=settings) for each in ENGINES[engine]]
     found: list[Wanted | StructgenError] = []
     for each in named:
-        asked: dict[str, Wanted] = {}
+        asked: dict[str, tuple[list[str], Definition]] = {}
         refused: list[StructgenError] = []
-        for opened in (replace(every, settings=settings) for every in ENGINES[engine]):
+        for opened in doors:
             try:
-                definition = opened.wanted(each.definition, each.said)
+                wanted = opened.wanted(each.definition, each.said)
             except StructgenError as error:
                 refused.append(error)
                 continue
-            before = asked.get(definition.canonical())
-            doors = (*(before.doors if before else ()), opened.name)
-            asked[definition.canonical()] = Wanted(engine, doors, replace(each, definition=definition))
+            asked.setdefault(wanted.canonical(), ([], wanted))[0].append(opened.name)
+            for other in (other for template in templates for other in opened.behind_reasoning(wanted, template)):
+                names = asked.setdefault(other.canonical(), ([], other))[0]
+                names += [name for name in [f"{opened.name} behind reasoning"] if name not in names]
         if not asked:
-            error = refused[0]
-            what = f"definition {each.name!r}: {error.what}"
-            found.append(type(error)(what, where=each.where, remedy=error.remedy))
-        found += asked.values()
+            what = f"definition {each.name!r}: {refused[0].what}"
+            found.append(type(refused[0])(what, where=each.where, remedy=refused[0].remedy))
+        found += [Wanted(engine, tuple(names), replace(each, definition=made)) for names, made in asked.values()]
     return found
 
 
 def definitions_for(
-    engine: str, named: Iterable[NamedDefinition], *, settings: Settings | None = None
+    engine: str, named: Iterable[NamedDefinition], *, settings: Settings | None = None, tokenizer: object = None
 ) -> list[NamedDefinition]:
     """Definitions as an engine asks for them, to be compiled ahead of time by `structgen.warm`.
 
@@ -207,12 +236,15 @@ def definitions_for(
         What `structgen.definitions.loading.load_definitions` reads.
     settings:
         The operator's; None: those of `settings_for`.
+    tokenizer:
+        One with a chat template, or that, where the model's reasoning is part of what a server asks for.
 
     Raises `DefinitionError` for an engine that is not known, and the first error of a definition that the engine does
     not ask for.
     """
     found = []
-    for each in wanted_by(engine, named, settings_for(engine) if settings is None else settings):
+    settings = settings_for(engine) if settings is None else settings
+    for each in wanted_by(engine, named, settings, [] if tokenizer is None else [tokenizer]):
         if isinstance(each, StructgenError):
             raise each
         found.append(each.definition)

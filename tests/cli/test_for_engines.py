@@ -39,6 +39,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokenizer: str) -> Run:
         assert result.exit_code == code, result.output
         return result
 
+    invoke.tokenizer = tokenizer  # type: ignore[attr-defined]
     return invoke
 
 
@@ -118,3 +119,13 @@ def test_definitions_are_looked_for_with_a_tokenizer(run: Run) -> None:
     result = CliRunner().invoke(app, ["doctor", "person.json", "--for", "vllm"])
     assert result.exit_code == 2
     assert "--tokenizer" in result.output
+
+
+def test_what_is_warmed_for_an_engine_is_not_removed_as_that_of_others(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    store = (tmp_path / "store").as_uri()
+    run("warm", "person.json", "date.regex", "--for", "sglang", "--cache", "c", "--store", store)
+    manifests = "--manifest", "person.json", "--manifest", "date.regex"
+    collect = "cache", "gc", "--store", store, *manifests, "-t", run.tokenizer  # type: ignore[attr-defined]
+    assert run(*collect, "--for", "sglang").output.startswith("removed 0 entries of")
+    assert run(*collect).output.startswith("removed 1 entry of")

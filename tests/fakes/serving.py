@@ -141,24 +141,23 @@ def _transformers(model: Model) -> Questions:
     yield from _program("transformers", vocabulary, LogitsProcessor)
     from structgen.integrations.settings import settings_for
 
-    formats = Formats(settings_for("transformers", {"tool_style": "hermes"}))
     loaded = SimpleNamespace(generation_config=SimpleNamespace(eos_token_id=model.eos_ids))
 
-    def ask(body: Any) -> None:
-        definition = definition_of(body, model.tokenizer, str, formats.door)
+    def ask(body: Any, prompt: str, **settings: str) -> None:
+        formats = Formats(settings_for("transformers", settings))
+        definition = definition_of(body, model.tokenizer, lambda: prompt, formats.door)
         assert definition is not None
         formats.index(definition, "a model", loaded, model.tokenizer)
 
-    bodies: dict[str, Any] = {
-        "tag": {"response_format": {"type": "structural_tag", "format": json.loads(TAG)}}, "tools": {"tools": TOOLS},
-    }  # fmt: skip
-    for name, body in bodies.items():
-        yield f"serve: {name}", lambda body=body: ask(body)  # type: ignore[misc]
+    tag = {"response_format": {"type": "structural_tag", "format": json.loads(TAG)}}
+    yield "serve: tag", lambda: ask(tag, "")
+    yield "serve: tools", lambda: ask({"tools": TOOLS}, "", tool_style="hermes")
     for name, schema in {"json": PERSON, "unknown": UNKNOWN}.items():
-        found = formats.door.completed(sg.JsonSchema(schema))
-        yield f"serve: {name}", lambda found=found: formats.index(  # type: ignore[misc]
-            found, "a model", loaded, model.tokenizer
-        )
+        body = {"response_format": {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}}
+        for prompt in ("", "<think>", "<think>\n\n</think>"):
+            yield f"serve after {prompt!r}: {name}", lambda body=body, prompt=prompt: ask(  # type: ignore[misc]
+                body, prompt
+            )
 
 
 def _llama_cpp(model: Model) -> Questions:

@@ -24,6 +24,7 @@ from fakes.serving import DEFINITIONS, ENGINES
 from fakes.tiny_models import byte_tokenizer
 
 from structgen.integrations.engines import ENGINES as KNOWN
+from structgen.tools import tool_style
 
 TESTS = Path(__file__).parents[1]
 
@@ -44,7 +45,9 @@ _GEMMA = pytest.param(
 
 def _tokenizer(family: str, folder: Path) -> str:
     if family == "tiny":
-        byte_tokenizer().save_pretrained(folder / "tiny")
+        tokenizer = byte_tokenizer()
+        tokenizer.chat_template = "".join(tool_style("qwen_3").template)  # of a model that may reason
+        tokenizer.save_pretrained(folder / "tiny")
         return str(folder / "tiny")
     if family == "tekken":
         if find_spec("mistral_common") is None:
