@@ -173,7 +173,7 @@ def load_vocabulary(spec: str) -> Vocabulary:
 def wanted_by(
     engines: Sequence[str], definitions: Iterable[NamedDefinition], settings: Path | None, tokenizers: Iterable[str]
 ) -> list[Wanted | StructgenError]:
-    """What engines ask for of definitions: those that a manifest names, or else these; an error where none asks.
+    """Return definitions as engines ask for them, those of their manifest or else these; an error where none asks.
 
     Of the tokenizers the chat templates are read, which say how models reason.
 
@@ -196,7 +196,7 @@ def wanted_by(
 
 
 def _chat_template(folder: Path) -> object:
-    """What has the chat template of a tokenizer in a folder; None where there is none that can be read."""
+    """Return an object with the chat template of a tokenizer in a folder; None where none can be read."""
     text, config = folder / "chat_template.jinja", folder / "tokenizer_config.json"
     try:
         if text.is_file():

@@ -29,7 +29,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from ..system.types import JsonMap
+    from ..system.types import Foreign, JsonMap
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -241,13 +241,13 @@ def _read_words(text: str) -> Regex:
     return Regex.choice(words)
 
 
-#: What a list of words says: a pattern of Python's.
+#: The options of a list of words, whose pattern is Python's.
 _OF_WORDS = frozenset({"choice", "dialect"})
 
 
 def said_by(definition: Definition) -> frozenset[str]:
     """The options of a definition that are not the usual ones."""
-    given = fields(definition) if is_dataclass(definition) else ()
+    given: tuple[Field[Foreign], ...] = fields(definition) if is_dataclass(definition) else ()
     options = (each for each in given if each.init and each.default is not MISSING)
     return frozenset(each.name for each in options if getattr(definition, each.name) != each.default)
 

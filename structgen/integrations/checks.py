@@ -1,4 +1,4 @@
-"""What adapters check: that an index is for the tokens of the model, and that a definition has the last word."""
+"""Checks of adapters: that an index is for the tokens of the model, and that a definition has the last word."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
@@ -76,8 +77,8 @@ class Door:
             return _with(definition, self.options("regex", said))
         return definition
 
-    def wanted(self, definition: Definition, said: Collection[str] = ()) -> Definition:
-        """What a request for a definition asks for here.
+    def wanted(self, definition: Definition, said: AbstractSet[str] = frozenset()) -> Definition:
+        """Return the definition that a request asks for here.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ def _with(definition: Foreign, options: Mapping[str, Foreign], **text: str) -> D
 
 
 def _of_text(definition: Definition) -> Definition:
-    """What the text of a definition means by itself."""
+    """Return a definition of the same text without options."""
     if isinstance(definition, Regex):
         return Regex(definition.pattern)
     if isinstance(definition, JsonSchema | StructuralTag | Grammar | Ebnf):
@@ -173,7 +174,10 @@ ENGINES: dict[str, tuple[Door, ...]] = {
     "tensorrt-llm": (replace(TEXTS, name="TensorRT-LLM"),),
     "transformers": (
         PROGRAM,
-        Door("transformers serve", "single", "any", kinds=("json_schema", "structural_tag"), reasons=True),
+        Door(
+            "transformers serve", "single", "any", has_options=False, kinds=("json_schema", "structural_tag"),
+            reasons=True,
+        ),
     ),
     "outlines": (PROGRAM, Door("Outlines", kinds=("json_schema", "regex", "grammar"))),
 }  # fmt: skip
@@ -196,7 +200,7 @@ class Wanted:
 def wanted_by(
     engine: str, named: Iterable[NamedDefinition], settings: Settings, templates: Iterable[object] = ()
 ) -> list[Wanted | StructgenError]:
-    """What an engine asks for of definitions, once each; an error for each that none of its doors asks for.
+    """Return definitions as an engine asks for them, once each; an error for each that it does not ask for.
 
     ``templates``: the chat templates of its models, or tokenizers that have one.
     """

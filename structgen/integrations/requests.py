@@ -122,6 +122,7 @@ def read_request(request: object, at: Door = PROGRAM, tokenizer: Foreign = None)
         raise DefinitionError(f"{key} is {with_article(type(value))}", where=key, remedy=f"Make it {allowed}.")
     reasoning = False
     if key == "tools":
+        assert isinstance(value, list)
         value = [_ruled(tool, at.settings.strict_tools) for tool in value]
         options = {"style": at.settings.tool_style, "tokenizer": tokenizer, **options}
     else:
@@ -155,14 +156,14 @@ def _reasoned(definition: Definition, reasoning: Foreign, style: str, tokenizer:
     if found.reasoning is None and not found.messages and reasoning is True:
         what = f"models that write calls as {found.name} write no reasoning"
         raise UnsupportedError(what, where="reasoning", remedy="Leave it out.")
-    whole = isinstance(definition, StructuralTag)
-    made = behind_reasoning(StructuralTag(definition.text) if whole else definition, found, reasoning)
+    whole = definition if isinstance(definition, StructuralTag) else None
+    made = behind_reasoning(StructuralTag(whole.text) if whole else definition, found, reasoning)
     if made is None:
         raise UnsupportedError(
             f"the reasoning of {found.name} is a message of its own", where="reasoning",
             remedy="Describe the whole reply by a structural tag.",
         )  # fmt: skip
-    options = {name: getattr(definition, name) for name in TAG_OPTIONS} if whole else {}
+    options = {name: getattr(whole, name) for name in TAG_OPTIONS} if whole else {}
     return replace(made, format=made.text, **options)
 
 
@@ -220,8 +221,8 @@ def choice(words: object) -> Regex:
     return Regex.choice(words)
 
 
-#: What engines with definitions as texts have them by, in capital letters; what stands in the place of a text that
-#: there is none of; and the key of `KINDS`, which for a grammar its text tells.
+#: Kinds of definitions of engines that have them as texts, by the engine's name: the key of `KINDS`, empty for a
+#: grammar, whose text tells, and the value where there is no text.
 ENGINE_KINDS: dict[str, tuple[str, object]] = {
     "JSON": ("json_schema", True),
     "JSON_SCHEMA": ("json_schema", None),
@@ -234,7 +235,7 @@ ENGINE_KINDS: dict[str, tuple[str, object]] = {
 
 
 def read_engine_request(kind: str, text: str | None, at: Door = TEXTS) -> Definition:
-    """What a request of an engine asks for that has definitions as texts.
+    """Return the definition that a request asks for in an engine that has definitions as texts.
 
     Raises `UnsupportedError` for a kind that is none of `ENGINE_KINDS`, and what making the definition raises.
     """

@@ -43,7 +43,7 @@ FILE_VARIABLE = "STRUCTGEN_SETTINGS"
 #: Which schemas of tools hold for arguments: of those that do not say ``"strict": false``, all, those with ``true``.
 TOOL_RULES = ("said", "always", "asked")
 
-#: What an operator may set, by name.
+#: The settings by name, each with its meaning.
 SETTINGS = {
     "cache": "the folder of the cache, or a bundle; True, the default, for the default folder; False for none",
     "store": "the URL of an object store behind the cache",
@@ -67,7 +67,7 @@ UNTOLD = ("max_tokens", "tool_style", "strict_tools")
 
 @dataclass(frozen=True)
 class Settings:
-    """What an operator has set; see `SETTINGS`. Raises `DefinitionError` for what means nothing.
+    """An operator's settings; see `SETTINGS`. Raises `DefinitionError` for what means nothing.
 
     ``options`` are those of JSON Schemas and structural tags, for requests that leave them open.
     """
@@ -205,7 +205,7 @@ def settings_for(
 
 
 def _read_file(path: Path, engine: str) -> tuple[dict[str, Foreign], JsonMap]:
-    """What the operator's file says for all engines, and for one."""
+    """Return the settings in the operator's file, for all engines and for one."""
     try:
         held = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

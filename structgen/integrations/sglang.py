@@ -77,7 +77,7 @@ def create_backend(
 
 
 def _whitespace(server_args: object) -> JsonMap:
-    """What the server's arguments say of whitespace in JSON."""
+    """Return the setting for whitespace in JSON that the server's arguments make."""
     if getattr(server_args, "constrained_json_disable_any_whitespace", False):
         return {"whitespace": "compact"}
     pattern = getattr(server_args, "constrained_json_whitespace_pattern", None)

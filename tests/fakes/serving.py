@@ -57,6 +57,8 @@ TEXTS = {
     "gbnf": ("EBNF", LIST), "tag": ("STRUCTURAL_TAG", TAG), "unknown": ("JSON", json.dumps(UNKNOWN)),
 }  # fmt: skip
 
+GuideType = enum.Enum("GuideType", "JSON_SCHEMA REGEX EBNF_GRAMMAR STRUCTURAL_TAG")
+
 Questions = Iterator[tuple[str, Callable[[], object]]]
 
 
@@ -90,7 +92,7 @@ def _vllm(model: Model) -> Questions:
     for name, (kind, text) in texts.items():
         option = Options[names.get(kind, kind)]
         yield name, lambda option=option, text=text: backend.compile_grammar(option, text)  # type: ignore[misc]
-    vllm._tokenizer_of = lambda _: model.tokenizer
+    vllm._tokenizer_of = lambda model_config: model.tokenizer
     processor = vllm.StructgenLogitsProcessor(config, None)
     for name, request in REQUESTS.items():
         yield f"processor: {name}", lambda request=request: processor._indexes.of(request)  # type: ignore[misc]
@@ -117,10 +119,9 @@ def _tensorrt_llm(model: Model) -> Questions:
     config = SimpleNamespace(tokenizer_str=backend and backend.to_str(), stop_token_ids=model.eos_ids)
     tokenizer = None if backend else SimpleNamespace(tokenizer=model.tokenizer)
     factory = tensorrt_llm.StructgenMatcherFactory(config, model.width, tokenizer=tokenizer)
-    kinds: Any = enum.Enum("GuideType", "JSON_SCHEMA REGEX EBNF_GRAMMAR STRUCTURAL_TAG")
     names = {"JSON": "JSON_SCHEMA", "EBNF": "EBNF_GRAMMAR"}
     for name, (kind, text) in TEXTS.items():
-        params = SimpleNamespace(guide_type=kinds[names.get(kind, kind)], guide=text)
+        params = SimpleNamespace(guide_type=GuideType[names.get(kind, kind)], guide=text)
         yield name, lambda params=params: factory.create(params)  # type: ignore[misc]
 
 
@@ -218,7 +219,8 @@ def tokenizer_of(spec: str) -> Any:
     if spec == "tekken":
         from structgen.vocabulary.tekken import _newest_shipped
 
-        kind: Any = getattr(transformers, "MistralCommonBackend", None) or transformers.MistralCommonTokenizer
+        kind: Any = transformers
+        kind = getattr(kind, "MistralCommonBackend", None) or kind.MistralCommonTokenizer
         return kind(tokenizer_path=str(_newest_shipped()))
     return transformers.AutoTokenizer.from_pretrained(spec)
 
