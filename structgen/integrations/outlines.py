@@ -18,7 +18,7 @@ from ..errors import CacheError, UnsupportedError
 from ..system.types import Foreign
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
-from .checks import check_vocabulary
+from .checks import index_of_model
 from .engine_names import check_engine
 from .engines import door
 from .settings import settings_for
@@ -57,14 +57,12 @@ def logits_processor(
 
     own = vocabulary(model)
     several = isinstance(indexes, Sequence)
+    remedy = "Compile it with structgen.integrations.outlines.vocabulary(model)."
     found = [
-        compile_definition(each, own, eager=False) if isinstance(each, Definition) else each
+        compile_definition(each, own, eager=False) if isinstance(each, Definition)
+        else index_of_model(each, own, remedy=remedy) if each is not None else None
         for each in (indexes if isinstance(indexes, Sequence) else (indexes,))
-    ]
-    for index in found:
-        if index is not None:
-            remedy = "Compile it with structgen.integrations.outlines.vocabulary(model)."
-            check_vocabulary(index.vocabulary, own, remedy=remedy)
+    ]  # fmt: skip
     library = model.tensor_library_name
     if several and library != "torch":
         raise UnsupportedError(f"a model over {library} generates one text at a time", remedy="Pass one index.")

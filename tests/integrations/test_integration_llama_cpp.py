@@ -124,16 +124,26 @@ def test_an_index_for_other_tokens() -> None:
     tokens = [VOCABULARY.token(i) for i in range(VOCABULARY.size)]
     other = sg.Vocabulary.from_bytes([*tokens[:97], b"~~", *tokens[98:]], [EOS])
     longer = sg.Vocabulary.from_bytes([*tokens, b"more"], [EOS])
-    endless = sg.Vocabulary.from_bytes(tokens, [PAD])
     for vocabulary, error, message in (
         (other, VocabularyMismatchError, r"token b'~~', the model's is b'a' \(token 97\)"),
         (longer, VocabularyMismatchError, "compiled for 271 token ids, the model has 270"),
-        (endless, VocabularyError, rf"ends a text at the ids \[{PAD}\], the model at \[{EOS}\]"),
     ):
         with pytest.raises(error, match=message):
             LogitsProcessor(fake_index("1", vocabulary), llama)
-    fewer = sg.Vocabulary.from_bytes(tokens[:200], [EOS])
+    with pytest.raises(VocabularyError, match=rf"ends a text at the ids \[199\], the model at \[{EOS}\]"):
+        LogitsProcessor(fake_index("1", sg.Vocabulary.from_bytes([*tokens[:199], None], [199])), llama)
+    fewer = sg.Vocabulary.from_bytes(tokens[:200], [EOS], size=VOCABULARY.size)
     assert LogitsProcessor(fake_index("1", fewer), llama).error is None
+
+
+def test_texts_end_where_the_model_ends_them() -> None:
+    """An index is for the tokens, whatever ids ended a text where it was compiled."""
+    tokens = [VOCABULARY.token(i) for i in range(VOCABULARY.size)]
+    index = sg.compile(sg.Regex("1"), sg.Vocabulary.from_bytes(tokens, [PAD]))
+    processor = LogitsProcessor(index, FakeLlama(0))
+    for ids, expected in (([1, 2], [ord("1")]), ([1, 2, ord("1")], [EOS])):
+        scores = processor(np.array(ids, np.intc), np.zeros(WIDTH, np.single))
+        assert np.flatnonzero(scores > -np.inf).tolist() == expected
 
 
 @pytest.mark.parametrize("draft", [0, 2])
