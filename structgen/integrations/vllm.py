@@ -104,9 +104,10 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
                 raise DefinitionError(
                     "a request has a definition of structgen's and structured_outputs", remedy="Use one of them."
                 )
-            wanted = read_request(request, _admitting())
+            at = _admitting()
+            wanted = read_request(request, at)
             if not isinstance(wanted, Named):
-                check_definition(wanted)
+                check_definition(wanted, at.settings.budget)
         except StructgenError as error:
             raise ValueError(f"extra_args[{KEY!r}]: {error}") from error
 

@@ -61,7 +61,8 @@ def validate(sampling_params: Foreign) -> None:
     _leave_to_definition(sampling_params)
     try:
         kind, text = get_structured_output_key(sampling_params.structured_outputs)
-        check_definition(read_engine_request(kind.name, text, door("vllm", settings_for("vllm"))))
+        settings = settings_for("vllm")
+        check_definition(read_engine_request(kind.name, text, door("vllm", settings)), settings.budget)
     except StructgenError as error:
         raise VLLMValidationError(str(error)) from error
 
