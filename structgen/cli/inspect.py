@@ -12,7 +12,7 @@ import typer
 
 from ..certificates.values import printable
 from ..definitions.loading import read_definitions
-from ..errors import StructgenError
+from ..errors import MissingIndexError, StructgenError
 from . import options
 from .console import format_bytes
 
@@ -177,8 +177,12 @@ def _lookups(
             subject = f"{each.definition.name}{asked}, for {name}"
             try:
                 index = compile(each.definition.definition, vocabulary, cache=cache, compile_missing=False)
+            except MissingIndexError as error:
+                whose = f" --for {each.engine}" if each.engine else ""
+                again = f"Run structgen warm {each.definition.path}{whose} -t {name}, with the same cache and settings."
+                yield Diagnosis(subject, "refused", f"miss: {error.what}", again)
             except StructgenError as error:
-                yield Diagnosis(subject, "refused", f"miss: {error.what}", error.remedy)
+                yield Diagnosis(subject, "refused", error.what, error.remedy)
             else:
                 yield Diagnosis(subject, "fine", f"hit: {index.row_count:,} rows")
 

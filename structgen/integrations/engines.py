@@ -45,6 +45,8 @@ class Door:
         Whether JSON stands behind the reasoning that a prompt leaves room for.
     settings:
         The operator's.
+    engine:
+        Whose door it is; empty where that is not known.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Door:
     kinds: tuple[str, ...] = ()
     reasons: bool = False
     settings: Settings = field(default_factory=Settings)
+    engine: str = ""
 
     def options(self, kind: str, said: Collection[str] = ()) -> JsonMap:
         """The options of definitions of a kind that a request leaves open, having said some by name."""
@@ -185,7 +188,7 @@ ENGINES: dict[str, tuple[Door, ...]] = {
 
 def door(engine: str, settings: Settings, number: int = 0) -> Door:
     """One of an engine's doors, with the operator's settings."""
-    return replace(ENGINES[engine][number], settings=settings)
+    return replace(ENGINES[engine][number], settings=settings, engine=engine)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ..errors import (
     CacheError,
     DefinitionError,
     FormatError,
+    MissingIndexError,
     StructgenError,
     UnsupportedError,
     VocabularyMismatchError,
@@ -427,10 +428,15 @@ class Indexes:
                 del self._sizes[self._known.popitem(last=False)[0]]
 
     def _find(self, definition: Definition) -> Index:
-        return compile(
-            definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget,
-            compile_missing=self._on_miss == "compile",
-        )  # fmt: skip
+        try:
+            return compile(
+                definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget,
+                compile_missing=self._on_miss == "compile",
+            )  # fmt: skip
+        except MissingIndexError as error:
+            whose = f" --for {self.door.engine}" if self.door.engine else ""
+            remedy = f'Run structgen warm{whose} with the same settings, or set on_miss to "compile".'
+            raise MissingIndexError(error.what, where=error.where, remedy=remedy) from None
 
     def _load(self, named: Named) -> Index:
         paths = [] if self._folder is None else [self._folder / f"{named.name}{end}" for end in (".idx", ".sgx")]

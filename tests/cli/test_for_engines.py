@@ -53,6 +53,8 @@ def test_a_server_finds_what_is_warmed_for_it_and_nothing_else(run: Run) -> None
     assert found(run("doctor", *both, "--for", "sglang", "--json", code=1)) == {
         "person, asked for by SGLang": "miss", "date, asked for by SGLang": "miss",
     }  # fmt: skip
+    remedies = {each["remedy"] for each in json.loads(run("doctor", *both, "--json", code=1).stdout)}
+    assert any("structgen warm person.json -t" in remedy for remedy in remedies)
     run("warm", *both)
     # Regexes are asked for as they are written, JSON with other whitespace.
     assert found(run("doctor", *both, "--for", "sglang", "--json", code=1)) == {

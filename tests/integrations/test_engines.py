@@ -257,5 +257,5 @@ def test_a_program_asks_by_requests(tmp_path: Path, file: Path) -> None:
     sg.compile(wanted.definition, VOCABULARY, cache=sg.Cache(tmp_path / "cache"))
     indexes = indexes_for("llama-cpp", VOCABULARY, on_miss="refuse")
     assert indexes.of({"json_schema": SCHEMA}).match(b'{"a":[]}').accepted
-    with pytest.raises(MissingIndexError):
+    with pytest.raises(MissingIndexError, match="structgen warm --for llama-cpp"):
         indexes.of({"json_schema": {}})
