@@ -179,8 +179,9 @@ def _lookups(
                 index = compile(each.definition.definition, vocabulary, cache=cache, compile_missing=False)
             except MissingIndexError as error:
                 whose = f" --for {each.engine}" if each.engine else ""
-                again = f"Run structgen warm {each.definition.path}{whose} -t {name}, with the same cache and settings."
-                yield Diagnosis(subject, "refused", f"miss: {error.what}", again)
+                again = f"structgen warm {each.definition.path}{whose} -t {name}"
+                what = f"Run {again} with this cache and these settings."
+                yield Diagnosis(subject, "refused", f"miss: {error.what}", what)
             except StructgenError as error:
                 yield Diagnosis(subject, "refused", error.what, error.remedy)
             else:

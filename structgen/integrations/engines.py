@@ -160,11 +160,11 @@ def engine_grammar(text: str, *, is_larks: bool) -> Gbnf | Grammar:
     return Ebnf(text, dialect=dialect) if dialect else Gbnf(text)
 
 
+#: The kinds of definitions that a request can write.
+_WRITTEN = ("json_schema", "regex", "grammar", "gbnf", "structural_tag")
+
 #: How engines ask that have definitions as texts.
-TEXTS = Door(
-    "an engine", "any", "any", has_options=False,
-    kinds=("json_schema", "regex", "grammar", "gbnf", "structural_tag"),
-)  # fmt: skip
+TEXTS = Door("an engine", "any", "any", has_options=False, kinds=_WRITTEN)
 
 #: A program that compiles what it has written itself: definitions as they are, but for the operator's settings.
 PROGRAM = Door("a program")
@@ -172,7 +172,9 @@ PROGRAM = Door("a program")
 #: The ways in which each engine asks, by its name.
 ENGINES: dict[str, tuple[Door, ...]] = {
     **dict.fromkeys(ENGINE_NAMES, (PROGRAM,)),
-    "vllm": (replace(TEXTS, name="vLLM's structured outputs"), Door("vLLM's logits processor", "any", "any")),
+    "vllm": (
+        replace(TEXTS, name="vLLM's structured outputs"), Door("vLLM's logits processor", "any", "any", kinds=_WRITTEN),
+    ),
     "sglang": (replace(TEXTS, name="SGLang"),),
     "tensorrt-llm": (replace(TEXTS, name="TensorRT-LLM"),),
     "transformers": (
@@ -207,7 +209,7 @@ def wanted_by(
 
     ``templates``: the chat templates of its models, or tokenizers that have one.
     """
-    templates = list(templates)
+    templates = list(templates) or [None]  # which is enough where the operator says how the model writes
     doors = [replace(each, settings=settings) for each in ENGINES[engine]]
     found: list[Wanted | StructgenError] = []
     for each in named:

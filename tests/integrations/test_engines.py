@@ -158,8 +158,9 @@ class TestDoors:
     def test_kinds_that_an_engine_does_not_ask_for_are_refused(self) -> None:
         interegular = pytest.importorskip("interegular")
         fsm = sg.Fsm(interegular.parse_pattern("a").to_fsm())
-        with pytest.raises(UnsupportedError, match="SGLang asks for no definitions of the kind fsm"):
-            definitions_for("sglang", [named(fsm)])
+        for engine in ("sglang", "tensorrt-llm", "vllm"):
+            with pytest.raises(UnsupportedError, match="asks for no definitions of the kind fsm"):
+                definitions_for(engine, [named(fsm)])
         [found] = definitions_for("mlx", [named(fsm)])
         assert found.definition is fsm
 
@@ -231,6 +232,18 @@ class TestReasoning:
         harmony = door("vllm", Settings.read({"tool_style": "harmony"}), 1)
         with pytest.raises(UnsupportedError, match="message of its own"):
             read_request({"regex": "a", "reasoning": True}, harmony)
+
+
+def test_servers_put_json_behind_the_reasoning_of_the_model() -> None:
+    """Both with a chat template, and where the operator says how the model writes."""
+    schema, regex = named(sg.JsonSchema(SCHEMA)), named(sg.Regex("a"))
+    template = "".join(tool_style("qwen_3").template)
+    each: dict[str, Any]
+    for each in ({"tokenizer": template}, {"settings": Settings.read({"tool_style": "qwen_3"})}):
+        kinds = [wanted.definition.kind for wanted in definitions_for("transformers", [schema, regex], **each)]
+        assert kinds == ["json_schema", "structural_tag", "structural_tag", "regex"]
+        assert len(definitions_for("vllm", [schema, regex], **each)) == 2
+    assert len(definitions_for("transformers", [schema, regex], tokenizer="a template of no style")) == 2
 
 
 def test_manifests_say_for_whom(tmp_path: Path) -> None:
