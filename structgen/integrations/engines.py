@@ -173,7 +173,8 @@ PROGRAM = Door("a program")
 ENGINES: dict[str, tuple[Door, ...]] = {
     **dict.fromkeys(ENGINE_NAMES, (PROGRAM,)),
     "vllm": (
-        replace(TEXTS, name="vLLM's structured outputs"), Door("vLLM's logits processor", "any", "any", kinds=_WRITTEN),
+        replace(TEXTS, name="vLLM's structured outputs"),
+        Door("vLLM's logits processor", "any", "any", kinds=_WRITTEN),
     ),
     "sglang": (replace(TEXTS, name="SGLang"),),
     "tensorrt-llm": (replace(TEXTS, name="TensorRT-LLM"),),
