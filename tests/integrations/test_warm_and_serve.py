@@ -98,5 +98,6 @@ def test_what_is_warmed_is_served(family: str, tmp_path: Path) -> None:
     _check(family, "plain", tmp_path)
 
 
+@pytest.mark.slow
 def test_an_operators_settings_are_those_of_the_build_step(tmp_path: Path) -> None:
     _check("tiny", "other", tmp_path)
