@@ -91,7 +91,7 @@ class TestSettings:
         guide = (Path(__file__).parents[2] / "docs/guide/engines.md").read_text()
         table = guide.partition("| setting | default |")[2].partition("\n\n")[0]
         rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ", table, re.MULTILINE)
-        assert sorted(re.findall(r"\w+", " ".join(rows))) == sorted(SETTINGS)
+        assert SETTINGS.keys() <= set(re.findall(r"\w+", " ".join(rows)))
         for name in ENGINE_NAMES:
             assert f"--for {name} " in guide
             assert variable_of(name) in guide
