@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..cache.cache import Cache
     from ..cache.entry import Entry
     from ..cache.remote.upkeep import Transfer
+    from ..definitions.loading import LoadedDefinitions
 
 StoreOrNone = Annotated[
     str | None, typer.Option("--store", metavar="URL", help="An object store, in place of the folder.")
@@ -199,6 +200,8 @@ def collect(
         list[str] | None,
         typer.Option("--tokenizer", "-t", metavar="T", help="Of the manifest's indexes; or several."),
     ] = None,
+    engines: options.Engines = None,
+    settings: options.SettingsFile = None,
     dialect: options.Dialect = "",
     older_than: Annotated[
         float | None,
@@ -228,9 +231,10 @@ def collect(
         raise typer.BadParameter("--manifest and --tokenizer go together.")
     opened = options.open_store(None, store)
     objects = upkeep.listing(opened, by_store_clock=True)
-    lost = (
-        None if not manifest else upkeep.unreachable(opened, objects, _reachable(manifest, dialect, tokenizer or []))
-    )
+    lost = None
+    if manifest:
+        reading = read_all(manifest, dialect, engines or (), settings, tokenizer or ())
+        lost = upkeep.unreachable(opened, objects, _reachable(reading, tokenizer or ()))
     gone = upkeep.victims(objects, lost=lost, older=older_than, most=size)
     if not dry_run:
         upkeep.delete(opened, gone)
@@ -238,11 +242,10 @@ def collect(
     typer.echo(f"{'would remove' if dry_run else 'removed'} {_count(len(gone))} of {len(objects)}, {freed}")
 
 
-def _reachable(manifest: Sequence[Path], dialect: str, tokenizers: Sequence[str]) -> set[str]:
-    """The keys of the indexes of definitions. Raises `DefinitionError` where one cannot be read, or there is none."""
+def _reachable(reading: LoadedDefinitions, tokenizers: Sequence[str]) -> set[str]:
+    """The keys of the indexes of definitions. Raises the error of one that cannot be read."""
     from ..index_store import cache_key
 
-    reading = read_all(manifest, dialect)
     for error in reading.failures:
         raise error
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..certificates.values import printable
-from ..errors import StructgenError
+from ..definitions.loading import read_definitions
+from ..errors import MissingIndexError, StructgenError
 from . import options
 from .console import format_bytes
 
 if TYPE_CHECKING:
+    from ..cache.cache import Cache
     from ..doctor import Diagnosis
+    from ..integrations.engines import Wanted
 
 #: Characters of a definition that a terminal gets to see; ``--json`` has all.
 _SHOWN = 300
@@ -78,6 +81,14 @@ _COLORS = {"fine": "green", "slow": "yellow", "refused": "red", "absent": "brigh
 
 
 def doctor(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DEFS", show_default=False, help="Definitions to look for in the cache, as for [bold]warm[/]."
+        ),
+    ] = None,
+    engines: options.Engines = None,
+    settings: options.SettingsFile = None,
     cache: Annotated[
         Path | None,
         typer.Option("--cache", metavar="DIR", help="The cache's folder, or a bundle.", show_default="the user's"),
@@ -88,20 +99,32 @@ def doctor(
     tokenizer: Annotated[
         list[str] | None, typer.Option("--tokenizer", "-t", metavar="T", help="As for [bold]warm[/]; or several.")
     ] = None,
+    dialect: options.Dialect = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Say what would be slow or refused on this machine.
 
     Exit code 0: nothing is refused; 1: something is. Packages that are not installed,
-    and rights that a server does not need, are no fault.
+    and rights that a server does not need, are no fault. With definitions: whether
+    the cache has each, as the engine asks for it; 1 where it lacks one.
 
     \b
     [bold]Examples[/]
       structgen doctor
       structgen doctor -t ./llama-3 --cache masks.sgb
+      structgen doctor --for vllm -t ./llama-3 --cache masks.sgb schemas/
       structgen doctor --store s3://bucket/masks --json
     """
-    found = list(_diagnoses(cache, store_url, tokenizer or ()))
+    if paths and not tokenizer:
+        raise typer.BadParameter("Definitions are looked for with a --tokenizer.")
+    if paths:
+        reading = read_definitions(paths, dialect)
+        folder = options.cache_of(engines or (), reading.definitions, cache, settings)
+        asked = options.wanted_by(engines or (), reading.definitions, settings, tokenizer or ())
+        wanted = [*reading.failures, *asked]
+        found = list(_lookups(wanted, options.open_cache(folder, store_url), tokenizer or ()))
+    else:
+        found = list(_diagnoses(cache, store_url, tokenizer or ()))
     if as_json:
         options.print_json([dataclasses.asdict(each) for each in found])
     else:
@@ -133,6 +156,36 @@ def _diagnoses(cache: Path | None, store_url: str | None, tokenizers: Sequence[s
         else:
             says = f"{vocabulary.size:,} ids, read in {time.perf_counter() - began:.1f} s"
             yield Diagnosis(f"tokenizer {name}", "fine", says)
+
+
+def _lookups(
+    wanted: Sequence[Wanted | StructgenError], cache: Cache, tokenizers: Sequence[str]
+) -> Iterator[Diagnosis]:
+    """Whether the cache has definitions, as engines ask for them, for each tokenizer."""
+    from ..api import compile
+    from ..doctor import Diagnosis
+
+    for error in wanted:
+        if isinstance(error, StructgenError):
+            yield Diagnosis(error.where, "refused", error.what, error.remedy)
+    for name in tokenizers:
+        vocabulary = options.load_vocabulary(name)
+        for each in wanted:
+            if isinstance(each, StructgenError):
+                continue
+            asked = f", asked for by {' and '.join(each.doors)}" if each.doors else ""
+            subject = f"{each.definition.name}{asked}, for {name}"
+            try:
+                index = compile(each.definition.definition, vocabulary, cache=cache, compile_missing=False)
+            except MissingIndexError as error:
+                whose = f" --for {each.engine}" if each.engine else ""
+                again = f"structgen warm {each.definition.path}{whose} -t {name}"
+                what = f"Run {again} with this cache and these settings."
+                yield Diagnosis(subject, "refused", f"miss: {error.what}", what)
+            except StructgenError as error:
+                yield Diagnosis(subject, "refused", error.what, error.remedy)
+            else:
+                yield Diagnosis(subject, "fine", f"hit: {index.row_count:,} rows")
 
 
 def _parts(error: Exception) -> tuple[str, str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import VocabularyError
+from ..errors import StructgenError, VocabularyError
 
 if TYPE_CHECKING:
     from ..budget import Budget
     from ..cache.cache import Cache
+    from ..definitions.loading import NamedDefinition
+    from ..integrations.engines import Wanted
     from ..vocabulary.vocabulary import Vocabulary
 
 #: What definitions are read from, in words.
@@ -86,6 +89,20 @@ Dialect = Annotated[
         help="What .regex files (re, ecma, rust) or .ebnf files (xgrammar, transformers-cfg) were written for.",
     ),
 ]
+Engines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for", metavar="ENGINE", show_default="what the definitions say themselves",
+        help="The engine that asks for them: vllm, sglang, tensorrt-llm, transformers, llama-cpp, mlx, "
+        "onnxruntime-genai, outlines; or several.",
+    ),
+]  # fmt: skip
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings", metavar="FILE", show_default="that of STRUCTGEN_SETTINGS", help="The operator's settings, TOML."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, for scripts.")]
 MaxStates = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Give up on a definition beyond this many states.")
@@ -151,6 +168,61 @@ def load_vocabulary(spec: str) -> Vocabulary:
     if (path / "tekken.json").is_file() and not (path / "tokenizer.json").is_file():
         return Vocabulary.from_tekken(path / "tekken.json")
     return Vocabulary.from_pretrained(spec)
+
+
+def wanted_by(
+    engines: Sequence[str], definitions: Iterable[NamedDefinition], settings: Path | None, tokenizers: Iterable[str]
+) -> list[Wanted | StructgenError]:
+    """Return definitions as engines ask for them, those of their manifest or else these; an error where none asks.
+
+    Of the tokenizers the chat templates are read, which say how models reason.
+
+    A definition that is for no engine is wanted as it is. Raises `DefinitionError` for engines that are not known.
+    """
+    from ..integrations.engines import Wanted, wanted_by
+    from ..integrations.settings import settings_for
+
+    templates = [template for each in tokenizers if (template := _chat_template(Path(each))) is not None]
+    known = {name: settings_for(name, file=settings) for name in engines}
+    found: list[Wanted | StructgenError] = []
+    for each in definitions:
+        names = each.engines or engines
+        known |= {name: settings_for(name, file=settings) for name in names if name not in known}
+        for name in names:
+            found += wanted_by(name, [each], known[name], templates)
+        if not names:
+            found.append(Wanted("", (), each))
+    return found
+
+
+def _chat_template(folder: Path) -> object:
+    """Return an object with the chat template of a tokenizer in a folder; None where none can be read."""
+    text, config = folder / "chat_template.jinja", folder / "tokenizer_config.json"
+    try:
+        if text.is_file():
+            return SimpleNamespace(chat_template=text.read_text(encoding="utf-8"))
+        found = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    except (OSError, ValueError):  # which says whoever reads the tokenizer
+        return None
+    return SimpleNamespace(chat_template=found["chat_template"]) if "chat_template" in found else None
+
+
+def cache_of(
+    engines: Sequence[str], definitions: Iterable[NamedDefinition], folder: Path | None, settings: Path | None
+) -> Path | None:
+    """The folder of the cache: the one given, or that of the operator's settings for the engines.
+
+    Raises `typer.BadParameter` where the engines have different ones.
+    """
+    names = {*engines, *(name for each in definitions for name in each.engines)}
+    if folder is not None or not names:
+        return folder
+    from ..integrations.settings import settings_for
+
+    [found, *others] = {settings_for(name, file=settings).cache for name in names}
+    if others:
+        raise typer.BadParameter("The settings have a cache for each of the engines; name one with --cache.")
+    return Path(found) if isinstance(found, str) else None
 
 
 def print_json(value: object) -> None:

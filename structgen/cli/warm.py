@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -109,6 +109,8 @@ def warm(
         ),
     ],
     tokenizer: options.Tokenizers,
+    engines: options.Engines = None,
+    settings: options.SettingsFile = None,
     cache: options.CacheFolder = None,
     store_url: Annotated[
         str | None,
@@ -158,6 +160,7 @@ def warm(
       structgen warm schemas/ --tokenizer ./llama-3
       structgen warm date.regex person.json -t tekken --cache /srv/structgen
       structgen warm app.models:Person app.tools:search -t ./llama-3
+      structgen warm schemas/ --for vllm -t ./llama-3
       structgen warm definitions.toml -t ./llama-3 --json > warmed.json
       structgen warm schemas/ -t ./llama-3 -t tekken --executor processes --shard 3/16 --junit warm.xml
     """
@@ -167,8 +170,9 @@ def warm(
 
     workers = Workers.parse(executor)
     part = (1, 1) if shard is None else parse_shard(shard)
-    reading = read_all(paths, dialect)
-    store = options.open_cache(cache, store_url, sign_key)
+    reading = read_all(paths, dialect, engines or (), settings, tokenizer)
+    folder = options.cache_of(engines or (), reading.definitions, cache, settings)
+    store = options.open_cache(folder, store_url, sign_key)
     vocabularies = [options.load_vocabulary(each) for each in tokenizer]
     jobs = jobs or core_count()
     report = Report((), 0.0)
@@ -232,6 +236,8 @@ def bundle(
     ] = None,
     verify_key: options.VerifyKeys = None,
     dialect: options.Dialect = "",
+    engines: options.Engines = None,
+    settings: options.SettingsFile = None,
 ) -> None:
     """Write indexes into one file, which servers map: structgen.Cache(FILE), or --cache FILE.
 
@@ -247,18 +253,18 @@ def bundle(
     if bool(paths) != bool(tokenizer):
         raise typer.BadParameter("Definitions and --tokenizer go together.")
     opened = options.open_cache(cache, store_url, verify=verify_key or ())
-    keys = _bundled(opened, paths, tokenizer or [], dialect) if paths else None
+    reading = read_all(paths, dialect, engines or (), settings, tokenizer or ()) if paths else None
+    keys = _bundled(opened, reading, tokenizer or []) if reading else None
     count = opened.export(file, keys)
     typer.echo(f"wrote {count} entries, {format_bytes(file.stat().st_size)}, to {file}")
 
 
-def _bundled(opened: Cache, paths: Sequence[Path], tokenizers: Sequence[str], dialect: str) -> set[str]:
+def _bundled(opened: Cache, reading: LoadedDefinitions, tokenizers: Sequence[str]) -> set[str]:
     """The keys of what definitions need, which the cache has then. Exit code 1 where one fails."""
     from ..index_store import keys_of
     from ..warming import warm as warming
     from ..warming.options import WarmOptions
 
-    reading = read_all(paths, dialect)
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
     with Display() as display:
@@ -286,8 +292,14 @@ def _push(store: Cache) -> int:
     return len(push(store).failed)
 
 
-def read_all(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
-    """The definitions of paths; what is none is said. Raises `DefinitionError` where there is none at all."""
+def read_all(
+    paths: Sequence[Path], dialect: str, engines: Sequence[str] = (), settings: Path | None = None,
+    tokenizers: Sequence[str] = (),
+) -> LoadedDefinitions:  # fmt: skip
+    """The definitions of paths, as engines ask for them; what is none is said.
+
+    Raises `DefinitionError` where there is none at all, and for engines and settings that are not known.
+    """
     reading = read_definitions(paths, dialect)
     for path in reading.ignored:
         typer.echo(f"note: {path} is not a definition, skipped", err=True)
@@ -297,7 +309,10 @@ def read_all(paths: Sequence[Path], dialect: str) -> LoadedDefinitions:
             where=", ".join(map(str, paths)),
             remedy=f"Add a file that ends in one of {', '.join(SUFFIXES)}.",
         )
-    return reading
+    found = options.wanted_by(engines, reading.definitions, settings, tokenizers)
+    failures = [each for each in found if isinstance(each, StructgenError)]
+    definitions = tuple(each.definition for each in found if not isinstance(each, StructgenError))
+    return replace(reading, definitions=definitions, failures=(*reading.failures, *failures))
 
 
 def _unreadable(error: StructgenError) -> Outcome:

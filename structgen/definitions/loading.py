@@ -13,7 +13,8 @@
                       ``json_schema = '...'`` or ``structural_tag = '...'`` (JSON text, or a table),
                       ``python = "MODULE:NAME"``, or ``file = "..."``, a path relative to the manifest;
                       schemas take the options of `JsonSchema` as further keys, and structural tags
-                      those of `StructuralTag`; regexes and files with EBNF take ``dialect``
+                      those of `StructuralTag`; regexes and files with EBNF take ``dialect``; ``for`` names
+                      the engines that ask for it, of one definition or, above them, of all
 ``MODULE:NAME``       an object of an importable module: a definition, a dict, a type or a function. Modules
                       are looked for in the current folder first. Importing one runs it.
 ====================  ===================================================================================
@@ -28,7 +29,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from ..system.types import JsonMap
+    from ..system.types import Foreign, JsonMap
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -83,12 +84,19 @@ class NamedDefinition:
         The file that holds it (or ``MODULE:NAME``), spelled as the caller spelled it.
     line:
         The line it begins on, counted from 1; 0 for an object in a module.
+    said:
+        The options of the definition that stand there; ``"choice"`` for a list of words. An engine's operator says
+        the others.
+    engines:
+        The engines that a manifest says it is for.
     """
 
     name: str
     definition: Definition
     path: Path
     line: int = 1
+    said: frozenset[str] = frozenset()
+    engines: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -177,7 +185,8 @@ def _read_file(path: Path, dialect: str = "") -> Items:
     name = str(path)
     try:
         if _OBJECT.fullmatch(name) and not path.exists():
-            yield NamedDefinition(name.rpartition(":")[2], _import_object(name), path, 0)
+            found = _import_object(name)
+            yield NamedDefinition(name.rpartition(":")[2], found, path, 0, said_by(found))
             return
         text = _decode(path)
         suffix = _suffix(path)
@@ -185,9 +194,10 @@ def _read_file(path: Path, dialect: str = "") -> Items:
             yield from _read_manifest(path, text)
         elif suffix in READERS:
             definition = READERS[suffix](path, text)
+            said = _OF_WORDS if suffix == ".words" else frozenset[str]()
             if dialect in _DIALECTS.get(suffix, ()):
-                definition = _in_dialect(definition, dialect)
-            yield NamedDefinition(path.name.removesuffix(suffix), definition, path)
+                definition, said = _in_dialect(definition, dialect), frozenset({"dialect"})
+            yield NamedDefinition(path.name.removesuffix(suffix), definition, path, said=said)
         else:
             raise DefinitionError(
                 f"no kind of definition goes by the suffix {suffix!r}",
@@ -231,6 +241,17 @@ def _read_words(text: str) -> Regex:
     return Regex.choice(words)
 
 
+#: The options of a list of words, whose pattern is Python's.
+_OF_WORDS = frozenset({"choice", "dialect"})
+
+
+def said_by(definition: Definition) -> frozenset[str]:
+    """The options of a definition that are not the usual ones."""
+    given: tuple[Field[Foreign], ...] = fields(definition) if is_dataclass(definition) else ()
+    options = (each for each in given if each.init and each.default is not MISSING)
+    return frozenset(each.name for each in options if getattr(definition, each.name) != each.default)
+
+
 _TAG = ".tag.json"
 
 #: Which reader takes which suffix. A reader gets the path and the decoded text.
@@ -258,72 +279,92 @@ def _located(error: StructgenError, what: str, place: str) -> StructgenError:
 
 def _read_manifest(path: Path, text: str) -> Items:
     try:
-        entries = tomllib.loads(text).get("definitions")
+        manifest = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         where = f"{path}:{line[1]}" if line else str(path)
         what = f"the manifest is not valid TOML: {error}"
         raise DefinitionError(what, where=where, remedy="Correct it (toml.io).") from error
+    entries = manifest.get("definitions")
     if not isinstance(entries, dict) or not entries:
         raise DefinitionError("the manifest defines nothing", remedy="Add a table [definitions.NAME].")
+    common = _engines(manifest)
     for name, entry in entries.items():
         line_number = _line_of_entry(text, name)
         try:
-            yield NamedDefinition(name, _parse_entry(path, entry), path, line_number)
+            definition, said = _parse_entry(path, entry)
+            yield NamedDefinition(name, definition, path, line_number, said, _engines(entry) or common)
         except StructgenError as error:
             yield _located(error, f"definition {name!r}: {error.what}", f"{path}:{line_number}")
 
 
-def _parse_entry(manifest: Path, entry: object) -> Definition:
-    """One table of a manifest. Raises errors whose place, if any, is inside the definition."""
+def _engines(table: JsonMap) -> tuple[str, ...]:
+    """The engines that a manifest, or a table of it, is for."""
+    given = table.get("for", ())
+    found = (given,) if isinstance(given, str) else given
+    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
+        raise DefinitionError("for is neither a string nor a list of strings", remedy='Write for = ["vllm"].')
+    return tuple(found)
+
+
+def _parse_entry(manifest: Path, entry: object) -> tuple[Definition, frozenset[str]]:
+    """One table of a manifest, and the options that it says.
+
+    Raises errors whose place, if any, is inside the definition.
+    """
     if not isinstance(entry, dict):
         raise DefinitionError("expected a table", remedy='Write NAME = { regex = "..." }.')
     sources = [key for key in SOURCES if key in entry]
     options = {key: value for key, value in entry.items() if key in SCHEMA_OPTIONS}
-    unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set()) - {"dialect"}
+    unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set())
+    unknown -= {"dialect", "for"}
     if unknown:
         raise DefinitionError(
             f"unknown key {min(unknown)!r}",
             remedy=f"Use one of {', '.join(SOURCES)}; flags go with regex, dialect with regex and EBNF, "
-            f"{', '.join(SCHEMA_OPTIONS)} with a JSON Schema, and {', '.join(TAG_OPTIONS)} with a structural tag.",
+            f"{', '.join(SCHEMA_OPTIONS)} with a JSON Schema, {', '.join(TAG_OPTIONS)} with a structural tag, "
+            "and for with any.",
         )
     if len(sources) != 1:
         what = f"expected exactly one of {', '.join(SOURCES)}"
         raise DefinitionError(what, remedy='Write such as { regex = "..." }.')
-    definition = _parse_source(manifest, sources[0], entry)
+    definition, said = _parse_source(manifest, sources[0], entry)
+    said |= entry.keys() & {*SCHEMA_OPTIONS, "dialect", "flags"}
     if "dialect" in entry:
         definition = _in_dialect(definition, entry["dialect"])
     if not options:
-        return definition
+        return definition, said
     if isinstance(definition, StructuralTag) and options.keys() <= set(TAG_OPTIONS):
-        return replace(definition, format=definition.text, **options)
+        return replace(definition, format=definition.text, **options), said
     if not isinstance(definition, JsonSchema):
         what = f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}"
         raise DefinitionError(what, remedy="Leave it out.")
-    return replace(definition, schema=definition.text, **options)
+    return replace(definition, schema=definition.text, **options), said
 
 
-def _parse_source(manifest: Path, source: str, entry: JsonMap) -> Definition:
-    value = entry[source]
+def _parse_source(manifest: Path, source: str, entry: JsonMap) -> tuple[Definition, frozenset[str]]:
+    value, none = entry[source], frozenset[str]()
     if source == "words":
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
             raise DefinitionError("words is not a list of at least one string", remedy='Write ["yes", "no"].')
-        return Regex.choice(value)
+        return Regex.choice(value), _OF_WORDS
     if source == "structural_tag":
         if not isinstance(value, str | dict):
             raise DefinitionError("structural_tag is neither a string of JSON nor a table", remedy="Make it one.")
-        return StructuralTag(value)
+        return StructuralTag(value), none
     if source == "json_schema":
         if not isinstance(value, str | dict | bool):
             raise DefinitionError("json_schema is neither a string of JSON nor a table", remedy="Make it one.")
-        return JsonSchema(value)
+        return JsonSchema(value), none
     if not isinstance(value, str):
         raise DefinitionError(f"{source} is not a string", remedy="Make it one.")
     if source == "regex":
-        return Regex(value, _parse_flags(entry.get("flags", "")))
+        return Regex(value, _parse_flags(entry.get("flags", ""))), none
     if source == "python":
-        return _import_object(value)
-    return _load_referenced(manifest.parent / value)
+        found = _import_object(value)
+        return found, said_by(found)
+    referenced = _load_referenced(manifest.parent / value)
+    return referenced.definition, referenced.said
 
 
 def _in_dialect(definition: Definition, dialect: object) -> Definition:
@@ -352,14 +393,14 @@ def _parse_flags(letters: object) -> int:
     return sum(FLAG_LETTERS[letter] for letter in set(letters))
 
 
-def _load_referenced(path: Path) -> Definition:
+def _load_referenced(path: Path) -> NamedDefinition:
     """The definition in a file that a manifest names; another manifest is refused, so nothing recurses."""
     if path.suffix == _MANIFEST:
         raise DefinitionError(f"file names another manifest, {path}", remedy="Pass both manifests instead.")
     (item,) = _read_file(path)
     if isinstance(item, StructgenError):
         raise type(item)(f"{item.what} ({item.where})", remedy=item.remedy)
-    return item.definition
+    return item
 
 
 def _import_object(name: str) -> Definition:

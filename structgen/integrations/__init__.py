@@ -1,5 +1,5 @@
 """The engines that structgen plugs into, a module each. None is imported before it is asked for, nor is its engine.
 
-`structgen.integrations.matcher` and `structgen.integrations.requests` are what they have in common, and
-`structgen.integrations.engine_names` has what they use of engines' insides.
+Read `settings` first, an operator's; `engines`, how each asks for definitions; `requests`, which reads requests and
+keeps their indexes; `matcher`, one request's guide. `engine_names` has what adapters use of engines' insides.
 """

@@ -1,20 +1,24 @@
-"""Whether an index was compiled for the tokens of the model that is to generate."""
+"""Checks of adapters: that an index is for the tokens of the model, and that a definition has the last word."""
 
 from __future__ import annotations
 
+import logging
+from functools import cache
+
 from ..errors import VocabularyError, VocabularyMismatchError
+from ..runtime.index.index import Index
 from ..vocabulary.vocabulary import Vocabulary
 
 
-def check_vocabulary(expected: Vocabulary, own: Vocabulary, *, remedy: str) -> None:
-    """Raise unless every token, and every end, of an index's vocabulary is the model's own.
+def index_of_model(index: Index, own: Vocabulary, *, remedy: str) -> Index:
+    """An index over the vocabulary of a model, whose texts end where the model ends them.
 
-    The model may have more: ids that the index knows no bytes of are never allowed, except its EOS ids.
+    An index for fewer tokens stays as it is: ids that it knows no bytes of are never allowed, except its EOS ids.
 
     Parameters
     ----------
-    expected:
-        The vocabulary that the index was compiled for.
+    index:
+        Compiled for the model's tokens, or for some of them.
     own:
         The model's.
     remedy:
@@ -27,13 +31,14 @@ def check_vocabulary(expected: Vocabulary, own: Vocabulary, *, remedy: str) -> N
     VocabularyError
         Where the model goes on after an EOS id of the index.
     """
+    expected = index.vocabulary
     if expected.fingerprint == own.fingerprint:
-        return
-    if expected.size > own.size:
+        return index.over(own)
+    if expected.spelled > own.size:
         raise VocabularyMismatchError(
-            f"the index was compiled for {expected.size:,} token ids, the model has {own.size:,}", remedy=remedy
+            f"the index was compiled for {expected.spelled:,} token ids, the model has {own.size:,}", remedy=remedy
         )
-    for i in range(expected.size):
+    for i in range(expected.spelled):
         if (token := expected.token(i)) is not None and token != own.token(i):
             raise VocabularyMismatchError(
                 f"the index was compiled for token {token!r}, the model's is {own.token(i)!r}",
@@ -45,3 +50,13 @@ def check_vocabulary(expected: Vocabulary, own: Vocabulary, *, remedy: str) -> N
             f"the index ends a text at the ids {list(expected.eos_ids)}, the model at {list(own.eos_ids)}",
             remedy=remedy,
         )
+    return index
+
+
+@cache
+def tell_of_precedence() -> None:
+    """Say once that a definition comes before what a sampler forbids."""
+    logging.getLogger(__name__).warning(
+        "structgen: what min_tokens, min_new_tokens, bad_words and other processors forbid holds as far as the "
+        "definition leaves a choice; where it leaves none, and where its text ends, the definition wins"
+    )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import BitmaskError
 from ..runtime.guide.tracker import SequenceTracker
+from ..runtime.logits.array_logits import LAST_RESORT
 from ..runtime.rows.bitmask import BITS, check_width
 from ..system.arguments import describe
 from ..system.types import Foreign
@@ -81,7 +82,11 @@ class LogitsProcessor:
         mx.async_eval(logits)
         row = self._tracker.follow(np.asarray(tokens)).bitmask()
         assert row is not None, "only a row without an index has no mask"
-        return apply_bitmask(logits, mx.array(row))
+        mask = mx.array(row)
+        masked = apply_bitmask(logits, mask)
+        # Where a processor before this one has forbidden all that is allowed, the definition wins.
+        again = apply_bitmask(mx.full(logits.shape, LAST_RESORT, logits.dtype), mask)
+        return mx.where(mx.max(masked, axis=-1, keepdims=True) == -np.inf, again, masked)
 
 
 def vocabulary(tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:

@@ -20,9 +20,10 @@ import numpy as np
 
 from ..errors import BitmaskError, RollbackError
 from ..runtime.guide.tracker import Rows, Text
-from ..runtime.logits.array_logits import apply_bitmask
+from ..runtime.logits.array_logits import apply_bitmask, revive
 from ..system.arguments import describe
 from ..system.types import Array
+from .checks import tell_of_precedence
 from .refusals import RefusedTokenError
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class GuidedGenerator:
             mask = text.bitmask()
             if mask is not None:
                 apply_bitmask(logits[row, -1], mask)
+                if revive(logits[row, -1], mask):
+                    tell_of_precedence()
         self._generator.set_logits(logits)
         self._generator.generate_next_token()
 

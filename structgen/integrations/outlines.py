@@ -18,8 +18,10 @@ from ..errors import CacheError, UnsupportedError
 from ..system.types import Foreign
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
-from .checks import check_vocabulary
+from .checks import index_of_model
 from .engine_names import check_engine
+from .engines import door
+from .settings import settings_for
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
@@ -55,14 +57,12 @@ def logits_processor(
 
     own = vocabulary(model)
     several = isinstance(indexes, Sequence)
+    remedy = "Compile it with structgen.integrations.outlines.vocabulary(model)."
     found = [
-        compile_definition(each, own, eager=False) if isinstance(each, Definition) else each
+        compile_definition(each, own, eager=False) if isinstance(each, Definition)
+        else index_of_model(each, own, remedy=remedy) if each is not None else None
         for each in (indexes if isinstance(indexes, Sequence) else (indexes,))
-    ]
-    for index in found:
-        if index is not None:
-            remedy = "Compile it with structgen.integrations.outlines.vocabulary(model)."
-            check_vocabulary(index.vocabulary, own, remedy=remedy)
+    ]  # fmt: skip
     library = model.tensor_library_name
     if several and library != "torch":
         raise UnsupportedError(f"a model over {library} generates one text at a time", remedy="Pass one index.")
@@ -94,11 +94,15 @@ def backend(
     compile_missing:
         As for `structgen.compile`: False where only what is in the cache may be served.
     options:
-        For `JsonSchema`, such as ``property_order="any"``. Whitespace is what Outlines asks for, by default one
-        space or none.
+        Settings of `structgen.integrations.settings`, such as ``property_order="any"``, which come before those of
+        the environment and of the operator's file. Whitespace is what Outlines asks for, by default one space or
+        none.
     """
     from .outlines_classes import StructgenBackend
 
+    settings = settings_for("outlines", options)
+    if settings.on_miss == "refuse":
+        compile_missing, cache = False, cache or settings.open_cache()
     if cache is None and not compile_missing:
         raise CacheError("compile_missing=False needs a cache to take definitions from", remedy="Pass cache=.")
 
@@ -108,7 +112,7 @@ def backend(
         )
         return logits_processor(index, model)
 
-    return StructgenBackend(make, options)
+    return StructgenBackend(make, door("outlines", settings, 1))
 
 
 def register(name: str = "structgen", **options: Foreign) -> None:

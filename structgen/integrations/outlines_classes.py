@@ -7,9 +7,11 @@ from collections.abc import Callable
 from outlines.backends.base import BaseBackend
 from outlines.processors import OutlinesLogitsProcessor
 
-from ..definitions import Definition, Grammar, JsonSchema, Regex
+from ..definitions import Definition
 from ..errors import BitmaskError
-from ..system.types import Foreign
+from ..system.types import Foreign, JsonMap
+from .engines import Door
+from .requests import Named, read_request
 
 
 class StructgenLogitsProcessor(OutlinesLogitsProcessor):
@@ -43,23 +45,26 @@ class StructgenLogitsProcessor(OutlinesLogitsProcessor):
 class StructgenBackend(BaseBackend):
     """Compiles definitions and makes logits processors of them; see `backend`."""
 
-    def __init__(
-        self, make: Callable[[Definition], StructgenLogitsProcessor], options: dict[str, Foreign]
-    ) -> None:
+    def __init__(self, make: Callable[[Definition], StructgenLogitsProcessor], at: Door) -> None:
         self._make = make
-        self._options = options
+        self._door = at
+
+    def _of(self, request: JsonMap) -> StructgenLogitsProcessor:
+        wanted = read_request(request, self._door)
+        assert not isinstance(wanted, Named)
+        return self._make(wanted)
 
     def get_json_schema_logits_processor(
         self, json_schema: str, whitespace_pattern: str | None = None
     ) -> StructgenLogitsProcessor:
         """A processor for the JSON texts valid under a schema."""
         whitespace = {} if whitespace_pattern is None else {"whitespace": whitespace_pattern}
-        return self._make(JsonSchema(json_schema, **(self._options | whitespace)))
+        return self._of({"json_schema": json_schema, **whitespace})
 
     def get_regex_logits_processor(self, regex: str) -> StructgenLogitsProcessor:
         """A processor for the texts that a regex matches from end to end."""
-        return self._make(Regex(regex))
+        return self._of({"regex": regex})
 
     def get_cfg_logits_processor(self, grammar: str) -> StructgenLogitsProcessor:
         """A processor for the texts of a grammar in Lark's syntax."""
-        return self._make(Grammar(grammar))
+        return self._of({"grammar": grammar})

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING
 from ..api import compile
 from ..budget import Budget, Cancel
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
-from ..definitions.token_sets import engine_dialect, ids_of
+from ..definitions.token_sets import ids_of
+from ..definitions.values import TAG_OPTIONS
 from ..errors import (
     CacheError,
     CancelledError,
     DefinitionError,
     FormatError,
+    MissingIndexError,
     StructgenError,
     UnsupportedError,
     VocabularyMismatchError,
@@ -34,13 +36,14 @@ from ..index_store import cache_key
 from ..runtime.index.index import Index
 from ..system.locks import Lock, Rank
 from ..system.memo import Memo
-from ..system.types import JsonMap, with_article
-from ..tools import tool_calls, tool_styles
+from ..system.types import Foreign, JsonMap, with_article
+from ..tools import ToolStyle, behind_reasoning, detect_tool_style, tool_calls, tool_style
 from ..vocabulary.vocabulary import Vocabulary
+from .engines import PROGRAM, TEXTS, Door, door, engine_grammar, is_larks, said_in
+from .settings import Settings, settings_for
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
-    from ..cache.remote.values import Write
 
 #: Bytes of indexes that are kept, least recently used first to go, and how many.
 MEMORY, MOST_INDEXES = 1 << 30, 1024
@@ -71,23 +74,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "ebnf": ("start", "dialect"),
     "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),
 }
-OPTIONS["tools"] = ("style", "tool_choice", "parallel", "reasoning", *OPTIONS["structural_tag"])
-
-#: What an operator may set, by name.
-SETTINGS = {
-    "cache": "the folder of the cache, or a bundle; True, the default, for the default folder; False for none",
-    "store": "the URL of an object store behind the cache",
-    "store_writes": "true where what is compiled goes to the store; false is the default",
-    "verify_keys": "files of Ed25519 public keys: what none of them signed is not taken from the store",
-    "indexes": "the folder of indexes that requests may name",
-    "on_miss": '"compile" or "refuse" what is not in the cache',
-    "seconds": "how long one compile may take",
-    "max_tokens": "true where texts are to be complete within a request's max_tokens; false is the default",
-    "tool_style": 'how the model writes tool calls, a name; "auto", the default, is by the chat template',
-}
-
-#: Settings that mean nothing to engines that tell a backend no more than a request's definition.
-UNTOLD = ("max_tokens", "tool_style")
+OPTIONS["tools"] = ("style", "tool_choice", "parallel", *OPTIONS["structural_tag"])
+OPTIONS = {key: (*OPTIONS.get(key, ()), "reasoning") for key in KINDS} | {"index": ()}
 
 _NAME = re.compile(r"[\w-][\w.-]*")
 
@@ -99,10 +87,19 @@ class Named:
     name: str
 
 
-def read_request(request: object) -> Definition | Named:
-    """What a request asks for: a mapping with one key of `KINDS` and its options, or ``{"index": name}``.
+def read_request(request: object, at: Door = PROGRAM, tokenizer: Foreign = None) -> Definition | Named:
+    """The definition that a request asks for.
 
-    Raises `DefinitionError` where it is nothing of that, and whatever making the definition raises.
+    Parameters
+    ----------
+    request:
+        A mapping with one key of `KINDS` and its options, or ``{"index": name}``.
+    at:
+        How the engine asks; it has the options that the request leaves open.
+    tokenizer:
+        The model's, or its chat template, where tool calls or reasoning are written as that says.
+
+    Raises `DefinitionError` for a request that is none, and what making the definition raises.
     """
     if not isinstance(request, Mapping):
         raise DefinitionError(f"a request's definition is a dict, got {type(request).__name__}")
@@ -114,7 +111,7 @@ def read_request(request: object) -> Definition | Named:
         )
     [key] = named
     options = {name: value for name, value in request.items() if name != key}
-    known = OPTIONS.get(key, ())
+    known = OPTIONS[key]
     unknown = sorted(str(name) for name in options if name not in known)
     if unknown:
         remedy = f"Its options are {', '.join(known)}." if known else "It has none."
@@ -128,23 +125,64 @@ def read_request(request: object) -> Definition | Named:
     if not isinstance(value, types):
         allowed = " or ".join(map(with_article, types))
         raise DefinitionError(f"{key} is {with_article(type(value))}", where=key, remedy=f"Make it {allowed}.")
+    reasoning = False
+    if key == "tools":
+        assert isinstance(value, list)
+        value = [_ruled(tool, at.settings.strict_tools) for tool in value]
+        options = {"style": at.settings.tool_style, "tokenizer": tokenizer, **options}
+    else:
+        reasoning = options.pop("reasoning", False)
+    said = {*options, *(said_in(value) if key == "json_schema" else ())}
     try:
-        return make(value, **options)
+        made = make(value, **at.options(key, said), **options)
     except TypeError as error:
         raise DefinitionError(f"an option of {key} is of the wrong type: {error}") from error
+    return _reasoned(made, reasoning, at.settings.tool_style, tokenizer) if reasoning is not False else made
+
+
+def _ruled(tool: object, rule: str) -> object:
+    """A tool that says whether its arguments follow its schema as the operator has it."""
+    if rule == "said" or not isinstance(tool, Mapping):
+        return tool
+    inner = tool.get("function")
+    if isinstance(inner, Mapping):
+        return {**tool, "function": _ruled(inner, rule)}
+    if rule == "always":
+        return {name: value for name, value in tool.items() if name != "strict" or value is not False}
+    return tool if tool.get("strict") is True else {**tool, "strict": False}
+
+
+def _reasoned(definition: Definition, reasoning: Foreign, style: str, tokenizer: Foreign) -> Definition:
+    """A definition behind a model's reasoning."""
+    if reasoning is not True and reasoning != "auto":
+        what = f'reasoning is true, false or "auto", got {reasoning!r}'
+        raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
+    found: ToolStyle = detect_tool_style(tokenizer) if style == "auto" else tool_style(style)
+    if found.reasoning is None and not found.messages and reasoning is True:
+        what = f"models that write calls as {found.name} write no reasoning"
+        raise UnsupportedError(what, where="reasoning", remedy="Leave it out.")
+    whole = definition if isinstance(definition, StructuralTag) else None
+    made = behind_reasoning(StructuralTag(whole.text) if whole else definition, found, reasoning)
+    if made is None:
+        raise UnsupportedError(
+            f"the reasoning of {found.name} is a message of its own", where="reasoning",
+            remedy="Describe the whole reply by a structural tag.",
+        )  # fmt: skip
+    options = {name: getattr(whole, name) for name in TAG_OPTIONS} if whole else {}
+    return replace(made, format=made.text, **options)
 
 
 #: By the ``type`` of a Chat Completions request's ``response_format``: the key beside it that describes it, and the
-#: definition of what stands there (for a structural tag, of the whole).
-RESPONSE_FORMATS: dict[str, tuple[str, Callable[[Mapping[str, object]], Definition | None]]] = {
-    "text": ("", lambda described: None),
-    "json_object": ("", lambda described: JsonSchema({"type": "object"})),
-    "json_schema": ("json_schema", lambda described: JsonSchema(_schema(described))),
-    "structural_tag": ("", lambda described: StructuralTag(dict(described), whitespace="any")),
+#: request of `read_request` for what stands there (for a structural tag, for the whole).
+RESPONSE_FORMATS: dict[str, tuple[str, Callable[[Mapping[str, object]], JsonMap]]] = {
+    "text": ("", lambda described: {}),
+    "json_object": ("", lambda described: {"json_schema": {"type": "object"}}),
+    "json_schema": ("json_schema", lambda described: {"json_schema": _schema(described)}),
+    "structural_tag": ("", lambda described: {"structural_tag": dict(described)}),
 }
 
 
-def read_response_format(given: object) -> Definition | None:
+def read_response_format(given: object, at: Door = PROGRAM) -> Definition | None:
     """The definition that a ``response_format`` asks for, as OpenAI has it; None for free text.
 
     Raises `DefinitionError` for what is none of `RESPONSE_FORMATS`, and whatever making the definition raises.
@@ -166,7 +204,10 @@ def read_response_format(given: object) -> Definition | None:
             where=key,
             remedy='Write {"type": "json_schema", "json_schema": {"name": ..., "schema": {...}}}.',
         )
-    return make(described)
+    request = make(described)
+    found = read_request(request, at) if request else None
+    assert not isinstance(found, Named)
+    return found
 
 
 def _schema(described: Mapping[str, object]) -> dict[str, object]:
@@ -181,35 +222,45 @@ def _schema(described: Mapping[str, object]) -> dict[str, object]:
 def choice(words: object) -> Regex:
     """Exactly one of some words. Raises `DefinitionError` for anything but a list of at least one string."""
     if not words or not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-        raise DefinitionError("choice is not a list of at least one string")
+        raise DefinitionError("choice is not a list of at least one string", remedy='Pass such as ["yes", "no"].')
     return Regex.choice(words)
 
 
-#: What engines with definitions as texts have them by, in capital letters, and the definition of a text.
-ENGINE_KINDS: dict[str, Callable[[str], Definition]] = {
-    "JSON": lambda text: JsonSchema(text, whitespace="any"),
-    "REGEX": Regex,
-    "EBNF": lambda text: engine_grammar(text, is_larks="::=" not in text),
-    "STRUCTURAL_TAG": lambda text: StructuralTag(text, whitespace="any"),
+#: Kinds of definitions of engines that have them as texts, by the engine's name: the key of `KINDS`, empty for a
+#: grammar, whose text tells, and the value where there is no text.
+ENGINE_KINDS: dict[str, tuple[str, object]] = {
+    "JSON": ("json_schema", True),
+    "JSON_SCHEMA": ("json_schema", None),
+    "JSON_OBJECT": ("json_schema", {"type": "object"}),
+    "REGEX": ("regex", None),
+    "CHOICE": ("choice", None),
+    **dict.fromkeys(("EBNF", "EBNF_GRAMMAR", "GRAMMAR"), ("", None)),
+    "STRUCTURAL_TAG": ("structural_tag", None),
 }
 
 
-def engine_grammar(text: str, *, is_larks: bool) -> Gbnf | Grammar:
-    """A grammar as engines take it: in XGrammar's EBNF, or, where only that has what is in it, llama.cpp's GBNF."""
-    if is_larks:
-        return Grammar(text)
-    dialect = engine_dialect(text)
-    return Ebnf(text, dialect=dialect) if dialect else Gbnf(text)
-
-
-def read_engine_request(kind: str, text: str) -> Definition:
-    """What a request of an engine asks for; ``EBNF`` is `engine_grammar`, Lark's syntax where there is no ``::=``.
+def read_engine_request(kind: str, text: str | None, at: Door = TEXTS) -> Definition:
+    """Return the definition that a request asks for in an engine that has definitions as texts.
 
     Raises `UnsupportedError` for a kind that is none of `ENGINE_KINDS`, and what making the definition raises.
     """
     if kind not in ENGINE_KINDS:
         raise UnsupportedError(f"structgen does not honour {kind}", remedy="Write it as a grammar.")
-    return ENGINE_KINDS[kind](text)
+    key, constant = ENGINE_KINDS[kind]
+    value: object = constant if kind == "JSON_OBJECT" or text is None else text
+    if value is None:
+        raise DefinitionError(f"a definition of the kind {kind} is a str, got NoneType", remedy="Pass its text.")
+    if not key:
+        assert isinstance(value, str)
+        return engine_grammar(value, is_larks=is_larks(value))
+    if key == "choice":
+        try:
+            value = json.loads(str(value))
+        except (ValueError, RecursionError) as error:
+            raise DefinitionError(f"the choice is not JSON: {error}", remedy="Make it a list of strings.") from error
+    found = read_request({key: value}, at)
+    assert not isinstance(found, Named)
+    return found
 
 
 #: Definitions that were right lately, by canonical text and budget.
@@ -248,96 +299,35 @@ def _byte_vocabulary(definition: Definition) -> Vocabulary:
     return Vocabulary.from_bytes(tokens, eos_ids=[first + 256], special_tokens=specials)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What an operator has set; see `SETTINGS`. Raises `DefinitionError` for what means nothing."""
-
-    cache: bool | str = True
-    store: str = ""
-    store_writes: bool = False
-    verify_keys: tuple[str, ...] | list[str] = ()
-    indexes: str = ""
-    on_miss: str = "compile"
-    seconds: float = Budget.request.seconds
-    max_tokens: bool = False
-    tool_style: str = "auto"
-
-    def __post_init__(self) -> None:
-        is_right = {
-            "cache": isinstance(self.cache, bool | str),
-            "store": isinstance(self.store, str) and bool(self.cache or not self.store),
-            "store_writes": isinstance(self.store_writes, bool),
-            "verify_keys": isinstance(self.verify_keys, list | tuple)
-            and all(isinstance(path, str) for path in self.verify_keys),
-            "indexes": isinstance(self.indexes, str),
-            "on_miss": self.on_miss in ("compile", "refuse"),
-            "seconds": isinstance(self.seconds, int | float) and self.seconds is not True and self.seconds > 0,
-            "max_tokens": isinstance(self.max_tokens, bool),
-            "tool_style": self.tool_style == "auto" or self.tool_style in (style.name for style in tool_styles()),
-        }
-        for name in (name for name in SETTINGS if not is_right[name]):
-            raise DefinitionError(f"{name} is {getattr(self, name)!r}", remedy=f"It is {SETTINGS[name]}.")
-
-    def open_cache(self) -> Cache | None:
-        """The cache, with its store; None where there is to be none.
-
-        Raises `CacheError` for a store, a key or a bundle that cannot be used.
-        """
-        from ..cache.cache import Cache
-
-        if not self.cache:
-            return None
-        folder = None if self.cache is True else self.cache
-        if not self.store:
-            return Cache(folder)
-        from ..cache.remote.values import ObjectStore
-
-        try:
-            keys = tuple(Path(path).read_bytes() for path in self.verify_keys)
-        except OSError as error:
-            what = f"a key cannot be read: {error.strerror or error}"
-            raise CacheError(what, where="verify_keys", remedy="Name files of public keys, in PEM.") from error
-        write: Write = "behind" if self.store_writes else "never"
-        return Cache(folder, store=ObjectStore(self.store, write=write, verify_keys=keys))
-
-    @classmethod
-    def read(cls, settings: object) -> Settings:
-        """The settings that a mapping holds."""
-        if not isinstance(settings, Mapping):
-            raise DefinitionError(f"the settings of structgen are a dict, got {type(settings).__name__}")
-        unknown = sorted(str(name) for name in settings if name not in SETTINGS)
-        if unknown:
-            raise DefinitionError(
-                f"structgen has no setting {unknown[0]!r}", remedy=f"There are {', '.join(SETTINGS)}."
-            )
-        return cls(**settings)
-
-
-def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object]) -> Indexes:
+def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object] | Settings, at: Door = PROGRAM) -> Indexes:
     """`Indexes` with an operator's settings. Raises `DefinitionError` for wrong ones."""
     given = Settings.read(settings)
     return Indexes(
         vocabulary,
         cache=given.open_cache(),
-        budget=replace(Budget.request, seconds=given.seconds),
+        budget=given.budget,
         folder=given.indexes or None,
         on_miss=given.on_miss,
+        at=at,
     )
 
 
-def settings_in(variable: str, *, without: Iterable[str] = ()) -> JsonMap:
-    """The settings in an environment variable, a JSON object.
+def indexes_for(engine: str, vocabulary: Vocabulary, **given: object) -> Indexes:
+    """The indexes that a program over an engine asks for, with the operator's settings.
 
-    Raises `DefinitionError` for wrong ones, and for those that mean nothing to an engine.
+    Parameters
+    ----------
+    engine:
+        A name of `structgen.integrations.engines.ENGINES`.
+    vocabulary:
+        The model's.
+    given:
+        Settings that come before those of the environment and of the operator's file.
+
+    Raises `DefinitionError` for another engine, and for settings that mean nothing.
     """
-    try:
-        settings: JsonMap = json.loads(os.environ.get(variable, "{}"))
-    except ValueError as error:
-        raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=variable) from error
-    Settings.read(settings)
-    for name in settings.keys() & set(without):
-        raise DefinitionError(f"the setting {name!r} has no effect here", where=variable, remedy="Leave it out.")
-    return settings
+    settings = settings_for(engine, given)
+    return indexes_with(vocabulary, settings, door(engine, settings))
 
 
 class _Pending:
@@ -376,6 +366,8 @@ class Indexes:
         `Index.save` and ``structgen compile`` write them. None: there are none.
     on_miss:
         ``"compile"`` what is not in the cache, or ``"refuse"`` it.
+    at:
+        How the engine asks; it has the options that requests leave open.
     """
 
     def __init__(
@@ -386,6 +378,7 @@ class Indexes:
         budget: Budget = Budget.request,
         folder: str | os.PathLike[str] | None = None,
         on_miss: str = "compile",
+        at: Door = PROGRAM,
     ) -> None:
         if on_miss not in ("compile", "refuse"):
             raise DefinitionError(f"on_miss is {on_miss!r}", remedy='Use "compile" or "refuse".')
@@ -394,6 +387,7 @@ class Indexes:
         self._budget = budget
         self._folder = None if folder is None else Path(folder)
         self._on_miss = on_miss
+        self.door = at
         self._known: OrderedDict[str, Index] = OrderedDict()
         self._sizes: dict[str, int] = {}  # bytes of each, when it was last measured
         #: What a thread of this process is at.
@@ -401,11 +395,13 @@ class Indexes:
         self._process = os.getpid()
         self._lock = Lock(Rank.REQUESTS)
 
-    def of(self, wanted: Definition | Named, cancel: Cancel | None = None) -> Index:
+    def of(self, wanted: Definition | Named | Mapping[str, object], cancel: Cancel | None = None) -> Index:
         """The index of what a request asks for. Of threads that ask for the same, one compiles.
 
         Parameters
         ----------
+        wanted:
+            A request, as `read_request` takes it, or what that made of one.
         cancel:
             An event that is set when the request's client goes away. The compile ends when that is so of all who
             wait for it.
@@ -421,6 +417,8 @@ class Indexes:
         StructgenError
             What `structgen.compile` raises.
         """
+        if isinstance(wanted, Mapping):
+            wanted = read_request(wanted, self.door)
         while True:
             try:
                 return self._of(wanted, cancel)
@@ -468,10 +466,15 @@ class Indexes:
                 del self._sizes[self._known.popitem(last=False)[0]]
 
     def _find(self, definition: Definition, cancel: Cancel) -> Index:
-        return compile(
-            definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget,
-            compile_missing=self._on_miss == "compile", cancel=cancel,
-        )  # fmt: skip
+        try:
+            return compile(
+                definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget,
+                compile_missing=self._on_miss == "compile", cancel=cancel,
+            )  # fmt: skip
+        except MissingIndexError as error:
+            whose = f" --for {self.door.engine}" if self.door.engine else ""
+            remedy = f'Run structgen warm{whose} with the same settings, or set on_miss to "compile".'
+            raise MissingIndexError(error.what, where=error.where, remedy=remedy) from None
 
     def _load(self, named: Named) -> Index:
         paths = [] if self._folder is None else [self._folder / f"{named.name}{end}" for end in (".idx", ".sgx")]

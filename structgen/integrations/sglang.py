@@ -2,8 +2,9 @@
 
 ``--grammar-backend structgen`` is enough where structgen is installed: SGLang calls `register` in each of its
 processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``regex``, ``structural_tag``, and
-``ebnf``, XGrammar's or GBNF, or Lark's syntax where it has no ``::=``. Settings come from the environment, as SGLang
-hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
+``ebnf``, XGrammar's or GBNF, or Lark's syntax where it has no ``::=``. Settings come from the operator's file or from
+the environment, as SGLang hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see
+`structgen.integrations.settings`. SGLang's own arguments for whitespace in JSON come before them.
 
 Where SGLang runs a parser of reasoning (``--reasoning-parser``), a request that reasons is masked from the end of its
 reasoning on, by SGLang's own wrapper, which it puts around its own backends alone: here it is put around this one.
@@ -28,23 +29,27 @@ from sglang.srt.constrained.base_grammar_backend import (
 from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
 from ..definitions import Definition, StructuralTag
+from ..definitions.guidance_options import optional_whitespace
 from ..definitions.values import format_of
 from ..errors import StructgenError
-from ..runtime.logits.logits import apply_bitmask
+from ..runtime.logits.logits import apply_bitmask, revive_all
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign, JsonMap
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .checks import tell_of_precedence
 from .engine_names import check_engine
+from .engines import door
 from .matcher import Matcher
-from .requests import UNTOLD, Indexes, indexes_with, read_engine_request, settings_in
+from .requests import Indexes, indexes_with, read_engine_request
+from .settings import UNTOLD, settings_for, variable_of
 
 _log = logging.getLogger(__name__)
 
 NAME = "structgen"
 
 #: The environment variable with the settings, a JSON object.
-SETTINGS_VARIABLE = "STRUCTGEN_SGLANG"
+SETTINGS_VARIABLE = variable_of("sglang")
 
 
 def register() -> None:
@@ -64,10 +69,19 @@ def create_backend(
 
     Raises `VocabularyError` where the bytes of tokens cannot be known, `DefinitionError` for wrong settings.
     """
+    settings = settings_for("sglang", _whitespace(server_args), without=UNTOLD)
     eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
-    backend = StructgenBackend(indexes_with(vocabulary, settings_in(SETTINGS_VARIABLE, without=UNTOLD)))
+    backend = StructgenBackend(indexes_with(vocabulary, settings, door("sglang", settings)))
     return behind_reasoning(backend, tokenizer)
+
+
+def _whitespace(server_args: object) -> JsonMap:
+    """Return the setting for whitespace in JSON that the server's arguments make."""
+    if getattr(server_args, "constrained_json_disable_any_whitespace", False):
+        return {"whitespace": "compact"}
+    pattern = getattr(server_args, "constrained_json_whitespace_pattern", None)
+    return {} if pattern is None else {"whitespace": optional_whitespace(pattern)}
 
 
 def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGrammarBackend:
@@ -83,6 +97,25 @@ def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGramm
     return ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )  # fmt: skip
+
+
+class _Revived:
+    """Tells once that masks had the last word: a step later or two, so that nothing waits for the device."""
+
+    def __init__(self) -> None:
+        self._there: torch.Tensor | None = None
+        self._here = torch.zeros((), dtype=torch.bool, pin_memory=torch.cuda.is_available())
+
+    def note(self, found: torch.Tensor) -> None:
+        """Remember what was found in a step, ``bool[]`` on the device."""
+        if self._here:
+            tell_of_precedence()
+        else:
+            self._there = found if self._there is None else self._there | found
+            self._here.copy_(self._there, non_blocking=True)
+
+
+_revived = _Revived()
 
 
 class _Masks:
@@ -106,8 +139,12 @@ class _Masks:
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """Set the logits of tokens that are not allowed to ``-inf``, in place."""
+        """Set the logits of tokens that are not allowed to ``-inf``, in place.
+
+        SGLang has forbidden tokens that end a text before ``min_new_tokens``: where no others are allowed, they are.
+        """
         apply_bitmask(logits, vocab_mask)
+        _revived.note(revive_all(logits, vocab_mask))
 
 
 class StructgenBackend(_Masks, BaseGrammarBackend):
@@ -150,7 +187,7 @@ class StructgenBackend(_Masks, BaseGrammarBackend):
 
     def _begin(self, kind: str, text: str) -> BaseGrammarObject:
         try:
-            return self._compiled(kind, read_engine_request(kind.upper(), text))
+            return self._compiled(kind, read_engine_request(kind.upper(), text, self._indexes.door))
         except StructgenError as error:
             _log.error("structgen: a request's %s cannot be honoured: %s", kind, error)
             return InvalidGrammarObject(str(error))

@@ -7,8 +7,8 @@ means structgen. A ``GuidedDecoder`` that exists already takes another factory a
     decoder.grammar_matcher_factory = StructgenMatcherFactory(config, vocab_size_padded)
 
 Guides of kind JSON, JSON_SCHEMA, REGEX, EBNF_GRAMMAR (XGrammar's or GBNF, or Lark's syntax where there is no ``::=``)
-and STRUCTURAL_TAG are honoured. Settings are a JSON object in ``STRUCTGEN_TENSORRT_LLM``; see
-`structgen.integrations.requests.SETTINGS`.
+and STRUCTURAL_TAG are honoured. Settings come from the operator's file, or are a JSON object in
+``STRUCTGEN_TENSORRT_LLM``; see `structgen.integrations.settings`.
 
 Written against the sources of TensorRT-LLM 1.2, ``tensorrt_llm/_torch/pyexecutor/grammar_matcher.py``, which run on
 NVIDIA GPUs only.
@@ -21,18 +21,19 @@ import logging
 import torch
 from tensorrt_llm._torch.pyexecutor.grammar_matcher import GrammarMatcher, GrammarMatcherFactory
 
-from ..definitions import Definition
-from ..errors import DefinitionError, VocabularyError
+from ..errors import VocabularyError
 from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
 from .engine_names import check_engine
+from .engines import door
 from .matcher import Matcher
-from .requests import UNTOLD, indexes_with, read_engine_request, settings_in
+from .requests import indexes_with, read_engine_request
+from .settings import UNTOLD, settings_for, variable_of
 
 _log = logging.getLogger(__name__)
 
 #: The environment variable with the settings, a JSON object.
-SETTINGS_VARIABLE = "STRUCTGEN_TENSORRT_LLM"
+SETTINGS_VARIABLE = variable_of("tensorrt-llm")
 
 
 def register() -> None:
@@ -44,19 +45,6 @@ def register() -> None:
     from tensorrt_llm._torch.pyexecutor import guided_decoder
 
     guided_decoder.XGrammarMatcherFactory = StructgenMatcherFactory
-
-
-def definition_of(guide_type: Foreign, guide: str | None) -> Definition:
-    """What a request asks for; ``guide_type`` is one of ``GuidedDecodingParams.GuideType``.
-
-    Raises `UnsupportedError` for kinds that are not honoured, and what making the definition raises.
-    """
-    kind: str = guide_type.name
-    if kind == "JSON":
-        return read_engine_request("JSON", "true")
-    if not isinstance(guide, str):
-        raise DefinitionError(f"a guide of kind {kind} is a str, got {type(guide).__name__}")
-    return read_engine_request({"JSON_SCHEMA": "JSON", "EBNF_GRAMMAR": "EBNF"}.get(kind, kind), guide)
 
 
 class StructgenMatcherFactory(GrammarMatcherFactory):
@@ -83,12 +71,14 @@ class StructgenMatcherFactory(GrammarMatcherFactory):
     ) -> None:
         super().__init__()
         vocabulary = _vocabulary_of(guided_decoding_config, vocab_size_padded, tokenizer)
-        self._indexes = indexes_with(vocabulary, settings_in(SETTINGS_VARIABLE, without=UNTOLD))
+        settings = settings_for("tensorrt-llm", without=UNTOLD)
+        self._indexes = indexes_with(vocabulary, settings, door("tensorrt-llm", settings))
         self._max_rollback = max_num_draft_tokens + 1
 
     def create(self, guided_decoding_params: Foreign) -> StructgenMatcher:
         """The matcher of a request. Raises `StructgenError` where there can be none, which fails that one request."""
-        definition = definition_of(guided_decoding_params.guide_type, guided_decoding_params.guide)
+        kind: str = guided_decoding_params.guide_type.name
+        definition = read_engine_request(kind, guided_decoding_params.guide, self._indexes.door)
         matcher = Matcher(self._indexes.of(definition), max_rollback=self._max_rollback)
         return StructgenMatcher(matcher, has_drafts=self._max_rollback > 1)
 

@@ -2,8 +2,8 @@
 
 Installing structgen is enough: vLLM finds the class by its entry point, and it does nothing for requests that do not
 ask for it. A request does with ``SamplingParams(extra_args={"structgen": {"regex": "..."}})``, or another key of
-`structgen.integrations.requests.KINDS`. An operator sets things with ``additional_config={"structgen": {...}}``; see
-`structgen.integrations.requests.SETTINGS`.
+`structgen.integrations.requests.KINDS`. An operator sets things with ``additional_config={"structgen": {...}}``, in
+a file, or in ``STRUCTGEN_VLLM``; see `structgen.integrations.settings`.
 
 vLLM has two model runners, each with an interface of its own for logits processors, and takes both from the same
 entry point. So one class has both. The first runner tells which rows changed, and keeps a list of output tokens for
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -31,14 +32,17 @@ from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProc
 
 from ..errors import DefinitionError, StructgenError
 from ..runtime.grammar.embedded import row_of
-from ..runtime.logits.logits import apply_masks
+from ..runtime.logits.logits import apply_masks, revive
 from ..runtime.rows.bitmask import words_for
 from ..system.properties import cached_property
-from ..system.types import Foreign, JsonMap
+from ..system.types import Foreign
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .checks import tell_of_precedence
+from .engines import Door, door
 from .matcher import Matcher
-from .requests import Indexes, Named, Settings, check_definition, indexes_with, read_request
+from .requests import Indexes, Named, check_definition, indexes_with, read_request
+from .settings import Settings, settings_for
 
 try:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotProcessor
@@ -52,6 +56,15 @@ _log = logging.getLogger(__name__)
 
 #: The key of a request's ``extra_args``, and of the engine's ``additional_config``.
 KEY = "structgen"
+
+#: Sampling parameters that may forbid what a definition allows.
+_RIVALS = ("min_tokens", "bad_words", "allowed_token_ids", "logit_bias")
+
+#: The number of the logits processor among vLLM's doors.
+_PROCESSOR = 1
+
+#: A style of tool calls, with reasoning.
+_STAND_IN = "qwen_3"
 
 _NOT_TOLD = (
     "vLLM does not tell its plugins which tokens were sampled while it schedules ahead: pass "
@@ -72,7 +85,8 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
 
     @cached_property
     def _indexes(self) -> Indexes:
-        return indexes_with(vocabulary_of(self._model, _tokenizer_of(self._model)), self._settings)
+        vocabulary = vocabulary_of(self._model, _tokenizer_of(self._model))
+        return indexes_with(vocabulary, self._settings, door("vllm", self._settings, _PROCESSOR))
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -90,9 +104,10 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
                 raise DefinitionError(
                     "a request has a definition of structgen's and structured_outputs", remedy="Use one of them."
                 )
-            wanted = read_request(request)
+            at = _admitting()
+            wanted = read_request(request, at)
             if not isinstance(wanted, Named):
-                check_definition(wanted)
+                check_definition(wanted, at.settings.budget)
         except StructgenError as error:
             raise ValueError(f"extra_args[{KEY!r}]: {error}") from error
 
@@ -107,12 +122,14 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         last_resort = row_of([i for i in stop_ids if 0 <= i < self._words * 32] or [0], self._words)
         matcher = None
         try:
-            most = params.max_tokens if Settings.read(self._settings).max_tokens else None
-            matcher = Matcher(self._indexes.of(read_request(request)), stop_ids=stop_ids, max_tokens=most)
+            most = params.max_tokens if self._settings.max_tokens else None
+            wanted = read_request(request, self._indexes.door, _tokenizer_of(self._model))
+            matcher = Matcher(self._indexes.of(wanted), stop_ids=stop_ids, max_tokens=most)
         except Exception as error:  # whatever it is, the other requests are not to know
             is_known = isinstance(error, StructgenError)
             _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not is_known)
-        return _Text(matcher, last_resort, where, output)
+        has_rivals = any(getattr(params, name, None) for name in _RIVALS)
+        return _Text(matcher, last_resort, where, output, has_rivals=has_rivals)
 
     def _put(self, slot: int, text: _Text | None) -> None:
         self._texts.pop(slot, None)
@@ -189,6 +206,9 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         else:
             masks = {row: text.moved_to(text.output) for row, text in sorted(self._texts.items())}
         apply_masks(logits, masks)
+        # Before this vLLM has forbidden what min_tokens, bad_words, allowed_token_ids and logit_bias say.
+        if any(text.has_rivals for text in self._texts.values()) and revive(logits, masks):
+            tell_of_precedence()
         return logits
 
 
@@ -205,12 +225,16 @@ class _Text:
         For the log.
     output:
         The tokens it is to have, which the first model runner appends to.
+    has_rivals:
+        Whether the request says what else is forbidden.
     """
 
     def __init__(
-        self, matcher: Matcher | None, last_resort: NDArray[np.int32], where: str, output: Sequence[int]
-    ) -> None:
+        self, matcher: Matcher | None, last_resort: NDArray[np.int32], where: str, output: Sequence[int], *,
+        has_rivals: bool,
+    ) -> None:  # fmt: skip
         self.output = output
+        self.has_rivals = has_rivals
         self._matcher = matcher
         self._last_resort = last_resort
         self._where = where
@@ -241,12 +265,21 @@ class _Text:
         return matcher.row()
 
 
-def settings_of(vllm_config: Foreign) -> JsonMap:
+def settings_of(vllm_config: Foreign) -> Settings:
     """The operator's settings. Raises `DefinitionError` for some that mean nothing."""
     config = getattr(vllm_config, "additional_config", None)
-    settings: JsonMap = config.get(KEY, {}) if isinstance(config, Mapping) else {}
-    Settings.read(settings)
-    return settings
+    given = config.get(KEY, {}) if isinstance(config, Mapping) else {}
+    outputs = getattr(vllm_config, "structured_outputs_config", None)
+    if getattr(outputs, "disable_any_whitespace", False) and isinstance(given, Mapping):
+        given = {**given, "whitespace": "compact"}
+    return settings_for("vllm", given)
+
+
+def _admitting() -> Door:
+    """How requests are read before there is a tokenizer: where its template says the style, another stands for it."""
+    settings = settings_for("vllm")
+    style = _STAND_IN if settings.tool_style == "auto" else settings.tool_style
+    return door("vllm", replace(settings, tool_style=style), _PROCESSOR)
 
 
 def vocabulary_of(model_config: Foreign, tokenizer: Foreign) -> Vocabulary:

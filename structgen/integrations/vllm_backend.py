@@ -13,9 +13,9 @@ Written against vLLM 0.32.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable
+from functools import cache
 
 import torch
 from vllm.v1.structured_output.backend_types import (
@@ -24,13 +24,14 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from ..definitions import Definition, JsonSchema, StructuralTag
-from ..errors import DefinitionError, StructgenError
+from ..errors import StructgenError
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign
 from .engine_names import check_engine
+from .engines import door
 from .matcher import Matcher
-from .requests import check_definition, choice, engine_grammar, indexes_with, read_engine_request
+from .requests import check_definition, indexes_with, read_engine_request
+from .settings import settings_for
 from .vllm import settings_of, vocabulary_of
 
 _log = logging.getLogger(__name__)
@@ -57,34 +58,29 @@ def validate(sampling_params: Foreign) -> None:
 
     if sampling_params.structured_outputs is None:
         return
+    _leave_to_definition(sampling_params)
     try:
-        check_definition(definition_of(*get_structured_output_key(sampling_params.structured_outputs)))
+        kind, text = get_structured_output_key(sampling_params.structured_outputs)
+        settings = settings_for("vllm")
+        check_definition(read_engine_request(kind.name, text, door("vllm", settings)), settings.budget)
     except StructgenError as error:
         raise VLLMValidationError(str(error)) from error
 
 
-def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, compact: bool = False) -> Definition:
-    """What a request asks for. A grammar is one in Lark's syntax or in EBNF, as vLLM tells them apart.
+def _leave_to_definition(params: Foreign) -> None:
+    """Take from a request what vLLM forbids after the masks, which may be all that a definition allows.
 
-    Raises what making the definition raises.
+    Where its text ends, there is no token left then; and after the end vLLM masks nothing, up to ``min_tokens``.
     """
-    from vllm.v1.structured_output.utils import grammar_is_likely_lark
+    for name, nothing in (("min_tokens", 0), ("bad_words", [])):
+        if getattr(params, name, None):
+            setattr(params, name, nothing)
+            _tell(name)
 
-    whitespace = "compact" if compact else "any"
-    if request_type == StructuredOutputOptions.JSON:
-        return JsonSchema(grammar_spec, whitespace=whitespace)
-    if request_type == StructuredOutputOptions.JSON_OBJECT:
-        return JsonSchema({"type": "object"}, whitespace=whitespace)
-    if request_type == StructuredOutputOptions.CHOICE:
-        try:
-            return choice(json.loads(grammar_spec))
-        except ValueError as error:
-            raise DefinitionError(f"the choice is not JSON: {error}") from error
-    if request_type == StructuredOutputOptions.GRAMMAR:
-        return engine_grammar(grammar_spec, is_larks=grammar_is_likely_lark(grammar_spec))
-    if request_type == StructuredOutputOptions.STRUCTURAL_TAG:
-        return StructuralTag(grammar_spec, whitespace=whitespace)
-    return read_engine_request(request_type.name, grammar_spec)
+
+@cache
+def _tell(name: str) -> None:
+    _log.warning("structgen: %s is left out of requests with structured outputs: the definition wins", name)
 
 
 class StructgenBackend(StructuredOutputBackend):
@@ -93,8 +89,8 @@ class StructgenBackend(StructuredOutputBackend):
     def __init__(self, vllm_config: Foreign, tokenizer: Foreign, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
         vocabulary = vocabulary_of(vllm_config.model_config, tokenizer)
-        self._indexes = indexes_with(vocabulary, settings_of(vllm_config))
-        self._compact = bool(vllm_config.structured_outputs_config.disable_any_whitespace)
+        settings = settings_of(vllm_config)
+        self._indexes = indexes_with(vocabulary, settings, door("vllm", settings))
 
     def compile_grammar(
         self,
@@ -103,7 +99,7 @@ class StructgenBackend(StructuredOutputBackend):
         stop_token_ids: Iterable[int] | None = None,
     ) -> StructgenGrammar:
         """The matcher of a request. What it raises fails this request alone."""
-        definition = definition_of(request_type, grammar_spec, compact=self._compact)
+        definition = read_engine_request(request_type.name, grammar_spec, self._indexes.door)
         return StructgenGrammar(Matcher(self._indexes.of(definition), stop_ids=stop_token_ids or ()))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:

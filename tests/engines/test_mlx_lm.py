@@ -231,3 +231,18 @@ def test_refusals(vocabulary: sg.Vocabulary) -> None:
 def test_example(model: Any, tokenizer: Any) -> None:
     example = runpy.run_path(str(EXAMPLES / "with_mlx_lm.py"))
     jsonschema.validate(json.loads(example["main"](model, TokenizerWrapper(tokenizer))), example["PET"])
+
+
+def test_a_definition_that_ends_early_wins() -> None:
+    """A processor before this one has forbidden the EOS ids."""
+    vocabulary = vocabulary_of(TokenizerWrapper(byte_tokenizer()))
+    ends = list(vocabulary.eos_ids)
+    for dtype in (mx.float32, mx.float16, mx.bfloat16):
+        for pattern, expected in (("", set(ends)), ("a", None)):
+            logits = np.zeros((1, WIDTH), np.float32)
+            logits[0, ends] = -np.inf
+            found = LogitsProcessor(sg.compile(sg.Regex(pattern), vocabulary))(
+                mx.array([1, 2]), mx.array(logits).astype(dtype)
+            )
+            left = set(np.flatnonzero(np.array(found.astype(mx.float32))[0] > -np.inf).tolist())
+            assert left == expected if expected else left.isdisjoint(ends)

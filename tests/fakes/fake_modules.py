@@ -31,3 +31,5 @@ def fake_modules(modules: dict[str, dict[str, Any]], *users: str) -> Iterator[No
     finally:
         for name in (*made, *users):
             sys.modules.pop(name, None)
+            parent, _, last = name.rpartition(".")  # which has it still, and `from parent import last` looks there
+            vars(sys.modules.get(parent, made[root])).pop(last, None)

@@ -129,13 +129,13 @@ ROOMS = {
     ),
     "migrate": "compiler.json_schema.read compiler.patterns definitions",
     "doctor": "cache",
-    "cli": (
-        "api cache certificates compiler.grammar.load definitions doctor explanations index_store pages runtime.core"
-        " runtime.graphs runtime.index storage traces vocabulary warming"
-    ),
     "integrations": (
         "api cache definitions explanations index_store replies runtime.batch runtime.core runtime.grammar"
         " runtime.guide runtime.index runtime.logits runtime.rows tools traces vocabulary"
+    ),
+    "cli": (
+        "api cache certificates compiler.grammar.load definitions doctor explanations index_store integrations pages"
+        " runtime.core runtime.graphs runtime.index storage traces vocabulary warming"
     ),
 }
 
@@ -161,7 +161,7 @@ THIRD_PARTY = {
     # each module its own engine, when it is used
     "integrations": {
         "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
-        "tensorrt_llm", "fastapi", "typer",
+        "tensorrt_llm", "fastapi", "typer", "tomli", "tomllib",
     },
 }  # fmt: skip
 

@@ -24,6 +24,7 @@ from structgen.errors import (
     VocabularyError,
     VocabularyMismatchError,
 )
+from structgen.integrations.checks import tell_of_precedence
 from structgen.integrations.llama_cpp import LogitsProcessor
 from structgen.runtime.rows.bitmask import ids_of
 
@@ -123,16 +124,26 @@ def test_an_index_for_other_tokens() -> None:
     tokens = [VOCABULARY.token(i) for i in range(VOCABULARY.size)]
     other = sg.Vocabulary.from_bytes([*tokens[:97], b"~~", *tokens[98:]], [EOS])
     longer = sg.Vocabulary.from_bytes([*tokens, b"more"], [EOS])
-    endless = sg.Vocabulary.from_bytes(tokens, [PAD])
     for vocabulary, error, message in (
         (other, VocabularyMismatchError, r"token b'~~', the model's is b'a' \(token 97\)"),
         (longer, VocabularyMismatchError, "compiled for 271 token ids, the model has 270"),
-        (endless, VocabularyError, rf"ends a text at the ids \[{PAD}\], the model at \[{EOS}\]"),
     ):
         with pytest.raises(error, match=message):
             LogitsProcessor(fake_index("1", vocabulary), llama)
-    fewer = sg.Vocabulary.from_bytes(tokens[:200], [EOS])
+    with pytest.raises(VocabularyError, match=rf"ends a text at the ids \[199\], the model at \[{EOS}\]"):
+        LogitsProcessor(fake_index("1", sg.Vocabulary.from_bytes([*tokens[:199], None], [199])), llama)
+    fewer = sg.Vocabulary.from_bytes(tokens[:200], [EOS], size=VOCABULARY.size)
     assert LogitsProcessor(fake_index("1", fewer), llama).error is None
+
+
+def test_texts_end_where_the_model_ends_them() -> None:
+    """An index is for the tokens, whatever ids ended a text where it was compiled."""
+    tokens = [VOCABULARY.token(i) for i in range(VOCABULARY.size)]
+    index = sg.compile(sg.Regex("1"), sg.Vocabulary.from_bytes(tokens, [PAD]))
+    processor = LogitsProcessor(index, FakeLlama(0))
+    for ids, expected in (([1, 2], [ord("1")]), ([1, 2, ord("1")], [EOS])):
+        scores = processor(np.array(ids, np.intc), np.zeros(WIDTH, np.single))
+        assert np.flatnonzero(scores > -np.inf).tolist() == expected
 
 
 @pytest.mark.parametrize("draft", [0, 2])
@@ -161,3 +172,14 @@ def test_copies_go_on_where_it_is(draft: int) -> None:
     twin.check()
     check(llama.generate([1, 2], processor))
     processor.check()
+
+
+def test_a_definition_that_ends_early_wins(caplog: pytest.LogCaptureFixture) -> None:
+    """A processor before this one, such as llama-cpp-python's for min_tokens, has forbidden the EOS, or a byte."""
+    tell_of_precedence.cache_clear()
+    for pattern, forbidden, expected in (("", [EOS], [EOS]), ("a", [97], [97]), ("a|b", [97], [98])):
+        scores = np.zeros(WIDTH, np.single)
+        scores[forbidden] = -np.inf
+        LogitsProcessor(fake_index(pattern, VOCABULARY), FakeLlama(0))(np.array([1, 2], np.intc), scores)
+        assert np.flatnonzero(scores > -np.inf).tolist() == expected
+    assert len([each for each in caplog.records if "the definition wins" in each.message]) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 import regex
 from fakes.fake_onnxruntime_genai import FakeGenerator
@@ -75,3 +76,22 @@ def test_refusals() -> None:
     lenient = GuidedGenerator(single, index, prompt_length=2, strict=False)
     lenient.generate_next_token()
     assert lenient.is_done()  # its text has ended: the EOS was all that was allowed
+
+
+def test_a_definition_that_ends_early_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime-genai has forbidden the EOS, for min_length, and a byte."""
+    generator = FakeGenerator([[1]])
+    logits = generator.get_logits
+
+    def forbidding() -> object:
+        found = logits()
+        found[..., [EOS, 97]] = -np.inf
+        return found
+
+    monkeypatch.setattr(generator, "get_logits", forbidding)
+    guided = GuidedGenerator(generator, fake_index("ab{2}", VOCABULARY))
+    while not guided.is_done():
+        guided.generate_next_token()
+    ids = generator.get_sequence(0)[1:].tolist()
+    assert generator._ended == [True]
+    check("ab{2}", ids, ended=True)

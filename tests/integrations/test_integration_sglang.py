@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen import errors
+from structgen.integrations.checks import tell_of_precedence
 from structgen.integrations.requests import Indexes
 
 EOS, WIDTH = 256, 320
@@ -289,8 +291,49 @@ def test_a_definition_within_messages(backend: Any) -> None:
 
 def test_settings_that_sglang_tells_nothing_of_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from structgen.integrations import sglang
-    from structgen.integrations.requests import UNTOLD, settings_in
-
     monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"max_tokens": true}')
     with pytest.raises(errors.DefinitionError, match="no effect here"):
-        settings_in(sglang.SETTINGS_VARIABLE, without=UNTOLD)
+        sglang.create_backend(None, None, WIDTH, EOS)
+
+
+def test_a_definition_that_ends_early_wins(backend: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """SGLang has forbidden the EOS, for min_new_tokens, before the masks."""
+    tell_of_precedence.cache_clear()
+    ended, goes_on = backend.dispatch_regex("ab"), backend.dispatch_regex("(ab)*")
+    mask = backend.allocate_vocab_mask(WIDTH, 3, "cpu")
+    for row, grammar in enumerate((ended, goes_on)):
+        for token in b"ab":
+            grammar.accept_token(token)
+        grammar.fill_vocab_mask(mask, row)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        logits = torch.zeros(3, WIDTH, dtype=dtype)
+        logits[:, EOS] = float("-inf")
+        free = logits[2].clone()
+        backend.apply_vocab_mask(logits, mask)
+        chosen = torch.softmax(logits.float() / 0.05, -1)
+        assert chosen[0].argmax() == EOS
+        assert chosen[0, EOS] == 1
+        assert chosen[1, EOS] == 0
+        assert torch.equal(logits[2], free)
+    assert len([each for each in caplog.records if "the definition wins" in each.message]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "right", "wrong"),
+    [
+        ({}, b'{ \n"a":\t1}', b'{"a": 01}'),
+        ({"constrained_json_disable_any_whitespace": True}, b'{"a":1}', b'{"a": 1}'),
+        ({"constrained_json_whitespace_pattern": r"\s{2}"}, b'{  "a":1}', b'{ "a":1}'),
+    ],
+)
+def test_sglangs_own_arguments_say_the_whitespace(
+    monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], right: bytes, wrong: bytes
+) -> None:
+    from structgen.integrations import sglang
+
+    monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"cache": false}')
+    monkeypatch.setattr(sg.Vocabulary, "from_transformers", lambda *_, **__: VOCABULARY)
+    made: Any = sglang.create_backend(SimpleNamespace(**arguments), None, WIDTH, EOS)
+    index = made.dispatch_json('{"type": "object"}')._matcher.index
+    assert index.match(right).accepted
+    assert not index.match(wrong).accepted

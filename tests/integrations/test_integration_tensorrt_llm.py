@@ -55,10 +55,10 @@ GUIDES = [
 
 @pytest.mark.parametrize(("kind", "text"), GUIDES)
 def test_drafts_are_followed_and_rolled_back(factory: Any, kind: str, text: str) -> None:
-    from structgen.integrations.tensorrt_llm import definition_of
+    from structgen.integrations.requests import read_engine_request
 
     rng = random.Random(11)
-    index = sg.compile(definition_of(GuideType[kind], text), VOCABULARY, eager=False)
+    index = sg.compile(read_engine_request(kind, text), VOCABULARY, eager=False)
     for _ in range(12):
         decoder, output, drafts = GuidedDecoder(factory, WIDTH, 4), list[int](), list[int]()
         guided = decoder.begin(guide(kind, text))

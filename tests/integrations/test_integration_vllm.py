@@ -60,7 +60,8 @@ def params(request: Any, stop: tuple[int, ...] = (EOS,), **others: Any) -> Any:
     extra = None if request is None else {"structgen": request}
     return SimpleNamespace(
         extra_args=extra, all_stop_token_ids=set(stop), structured_outputs=others.get("structured_outputs"),
-        max_tokens=others.get("max_tokens"),
+        max_tokens=others.get("max_tokens"), min_tokens=others.get("min_tokens", 0),
+        bad_words=others.get("bad_words", []),
     )  # fmt: skip
 
 
@@ -165,6 +166,49 @@ def test_tokens_that_vanish_are_taken_back(config: Any) -> None:
     for tokens in ([97, 98], [97, 98, 257, 120, EOS], [97, 98, 257], [], [258], [97], [97, 98, 49]):
         request.output[:] = tokens
         request.check(allowed(processor.apply(torch.zeros(1, WIDTH)))[0])
+
+
+def test_a_definition_that_ends_early_wins(config: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """vLLM has forbidden the EOS, for min_tokens, and a word, for bad_words, before the masks."""
+    from vllm.v1.sample.logits_processor.interface import BatchUpdate
+
+    from structgen.integrations.checks import tell_of_precedence
+    from structgen.integrations.vllm import StructgenLogitsProcessor
+
+    tell_of_precedence.cache_clear()
+    processor = StructgenLogitsProcessor(config, torch.device("cpu"), False)
+    outputs: list[list[int]] = [[], [], []]
+    specs = [{"choice": ["ab"]}, {"regex": "(ab)*"}, {"choice": ["ab"]}]
+    rivals: list[dict[str, Any]] = [{"min_tokens": 9}, {"min_tokens": 9}, {"bad_words": ["a"]}]
+    rows = [(i, params(specs[i], **rivals[i]), None, outputs[i]) for i in range(3)]
+    processor.update_state(BatchUpdate(3, [], rows, []))
+    for step in range(6):
+        logits = torch.randn(3, WIDTH)
+        logits[:2, EOS] = logits[2, ord("a")] = logits[2, 257] = float("-inf")
+        processor.apply(logits)
+        assert torch.isfinite(torch.log_softmax(logits, -1)).any(-1).all()
+        for row, output in enumerate(outputs):
+            output.append(int(torch.multinomial(torch.softmax(logits[row] / 0.1, -1), 1)))
+            assert row == 1 or step < 2 or output[-1] == EOS
+    assert EOS not in outputs[1]
+    assert [token for token in outputs[2] if token != EOS] in ([257], list(b"ab"))
+    assert len([each for each in caplog.records if "the definition wins" in each.message]) == 1
+
+
+def test_the_backend_is_left_what_it_masks(caplog: pytest.LogCaptureFixture) -> None:
+    """vLLM forbids after the backend's masks, and masks nothing behind the end, up to min_tokens."""
+    from structgen.integrations.vllm_backend import _tell, validate
+
+    _tell.cache_clear()
+    for _ in range(2):
+        outputs = SimpleNamespace(regex="ab", structural_tag=None)
+        asked = params(None, structured_outputs=outputs, min_tokens=9, bad_words=["a"])
+        validate(asked)
+        assert (asked.min_tokens, asked.bad_words) == (0, [])
+    assert [each.message.split()[1] for each in caplog.records] == ["min_tokens", "bad_words"]
+    free = params(None, min_tokens=9)
+    validate(free)
+    assert free.min_tokens == 9
 
 
 @pytest.mark.parametrize("slots", [3, 5])
@@ -333,7 +377,8 @@ def _bits(row: torch.Tensor) -> torch.Tensor:
 def test_the_backend_honours_each_kind(config: Any) -> None:
     from vllm.v1.structured_output.backend_types import StructuredOutputOptions as Options
 
-    from structgen.integrations.vllm_backend import StructgenBackend, definition_of
+    from structgen.integrations.requests import read_engine_request
+    from structgen.integrations.vllm_backend import StructgenBackend
 
     backend = StructgenBackend(config, "the tokenizer", WIDTH)
     for kind, spec, text in [
@@ -346,7 +391,7 @@ def test_the_backend_honours_each_kind(config: Any) -> None:
         grammar = backend.compile_grammar(kind, spec)
         assert grammar.accept_tokens("r", [*text.encode(), EOS])
         assert grammar.is_terminated()
-    assert definition_of(Options.JSON, "true") == sg.JsonSchema(True, whitespace="any")
+    assert read_engine_request("JSON", "true", backend._indexes.door) == sg.JsonSchema(True, whitespace="compact")
     for kind, spec in [(Options.STRUCTURAL_TAG, "{}"), (Options.CHOICE, "["), (Options.CHOICE, "{}")]:
         with pytest.raises(errors.DefinitionError):
             backend.compile_grammar(kind, spec)
@@ -446,3 +491,34 @@ def test_registering_replaces_two_names(monkeypatch: pytest.MonkeyPatch) -> None
     validate(SimpleNamespace(structured_outputs=SimpleNamespace(**none | {"regex": "a+"})))
     with pytest.raises(VLLMValidationError, match="backreference"):
         validate(SimpleNamespace(structured_outputs=SimpleNamespace(**none | {"regex": r"(a)\1"})))
+
+
+def test_requests_may_reason(config: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is skipped for a logits processor: its definition stands behind the model's reasoning."""
+    from structgen.integrations import vllm
+    from structgen.tools import tool_style
+
+    style = tool_style("qwen_3")
+    template = SimpleNamespace(chat_template="".join(style.template))
+    monkeypatch.setattr(vllm, "vocabulary_of", lambda model, tokenizer: VOCABULARY)
+    monkeypatch.setattr(vllm, "_tokenizer_of", lambda model: template)
+    text = f"<think>So: ab.</think>{style.reasoning_suffix}12".encode()
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    for settings in ({}, {"tool_style": "qwen_3"}):
+        config.additional_config = {"structgen": {"cache": False, **settings}}
+        processor = vllm.StructgenLogitsProcessor(config, torch.device("cpu"), False)
+        for wanted in ({"regex": "12"}, {"json_schema": {"const": 12}}, {"choice": ["12", "ab"]}):
+            request = {**wanted, "reasoning": True}
+            vllm.StructgenLogitsProcessor.validate_params(params(request))
+            assert processor.add_request(0, params(request))
+            for place, token in enumerate(text):
+                row = processor._texts[0].moved_to(list(text[:place]))
+                assert int(row[token // 32]) >> token % 32 & 1, (wanted, place)
+            assert int(processor._texts[0].moved_to(list(text))[EOS // 32]) >> EOS % 32 & 1
+        for tools in ({"tools": [tool]}, {"tools": [tool], "reasoning": "auto"}):
+            vllm.StructgenLogitsProcessor.validate_params(params(tools))
+            assert processor.add_request(1, params(tools))
+            assert int(processor._texts[1].moved_to([])[ord("<") // 32]) >> ord("<") % 32 & 1
+    assert caplog.records == []
+    with pytest.raises(ValueError, match="reasoning is"):
+        vllm.StructgenLogitsProcessor.validate_params(params({"regex": "a", "reasoning": 3}))

@@ -64,9 +64,7 @@ def of_vllm_processor(settings: dict[str, Any], patch: pytest.MonkeyPatch) -> Se
     model = SimpleNamespace(get_vocab_size=lambda: WIDTH)
     config = SimpleNamespace(model_config=model, additional_config={"structgen": settings})
     processor = vllm.StructgenLogitsProcessor(config, torch.device("cpu"))
-    from structgen.integrations.requests import read_request
-
-    return lambda text: processor._indexes.of(read_request({"structural_tag": text, "whitespace": "any"}))
+    return lambda text: processor._indexes.of({"structural_tag": text})
 
 
 def of_sglang(settings: dict[str, Any], patch: pytest.MonkeyPatch) -> Server:
@@ -103,7 +101,7 @@ def of_transformers_serve(settings: dict[str, Any], patch: pytest.MonkeyPatch) -
     model = SimpleNamespace(generation_config=SimpleNamespace(eos_token_id=EOS))
 
     def index(text: str) -> sg.Index:
-        definition = definition_of({"response_format": json.loads(text)}, None, str, "auto")
+        definition = definition_of({"response_format": json.loads(text)}, None, str, formats.door)
         assert definition is not None
         return formats.index(definition, "a model", model, None)
 

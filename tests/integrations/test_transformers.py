@@ -22,6 +22,7 @@ transformers = pytest.importorskip("transformers")
 
 import structgen as sg  # noqa: E402
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError, VocabularyMismatchError  # noqa: E402
+from structgen.integrations.checks import tell_of_precedence  # noqa: E402
 from structgen.runtime import LogitsProcessor, ids_of  # noqa: E402
 from structgen.runtime.guide.guide import Guide  # noqa: E402
 from structgen.runtime.index.index import Index  # noqa: E402
@@ -408,11 +409,26 @@ def test_without_strict_the_row_ends(compile_: Compile) -> None:
     assert allowed_ids(processor(rows, scores)) == [replayed(compile_(DATE), list(b"199")), [EOS]]
 
 
-def test_min_new_tokens_that_the_definition_cannot_give(model: Any, compile_: Compile) -> None:
-    """transformers forbids the EOS, the definition everything else: an error, not a text outside it."""
-    processor = LogitsProcessor(compile_("12"))
-    with pytest.raises(TokenIdError, match="min_new_tokens"):
-        generate(model, ids("a"), processor, do_sample=False, min_new_tokens=10)
+ONES = [token for token in range(VOCABULARY.size) if (VOCABULARY.token(token) or b"").startswith(b"1")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"min_new_tokens": 10}, {"bad_words_ids": [[token] for token in ONES]}, {"suppress_tokens": [*ONES, EOS]}],
+    ids=" ".join,
+)
+def test_what_the_definition_leaves_no_choice_of_is_not_forbidden(
+    model: Any, compile_: Compile, caplog: pytest.LogCaptureFixture, options: dict[str, Any]
+) -> None:
+    tell_of_precedence.cache_clear()
+    for do_sample in (False, True):
+        (row,) = generate(model, ids("a"), LogitsProcessor(compile_("12")), do_sample=do_sample, **options)
+        assert check("12", row)
+    assert [record.message for record in caplog.records if "the definition wins" in record.message] != []
+    assert len(caplog.records) == 1
+    # Where it leaves a choice, what is forbidden is.
+    (row,) = generate(model, ids("a"), LogitsProcessor(compile_("1*")), do_sample=False, min_new_tokens=6)
+    assert EOS not in row[:6]
 
 
 def test_arguments_are_checked(compile_: Compile) -> None:

@@ -9,7 +9,7 @@ from ...errors import ArgumentError
 from ...runtime.guide.guide import Guide
 from ...system.arguments import integer
 from ...system.types import Foreign
-from ..checks import check_vocabulary
+from ..checks import index_of_model
 from ..local.decoding import Chooser, masked, optimistic
 from .reader import LlamaReader
 from .tokens import vocabulary
@@ -61,7 +61,7 @@ def generate(
         For a version of llama-cpp-python that lacks what is relied on.
     """
     remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
-    check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
+    index = index_of_model(index, vocabulary(llama), remedy=remedy)
     ids = llama.tokenize(prompt.encode(), special=True) if isinstance(prompt, str) else list(prompt)
     if not ids:
         raise ArgumentError("the prompt is empty", remedy="Begin with the model's BOS id.")

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError, StructgenError
 from ...runtime.guide.tracker import SequenceTracker
-from ...runtime.logits.array_logits import apply_bitmask
+from ...runtime.logits.array_logits import apply_bitmask, revive
 from ...runtime.logits.temperatures import checked_temperature, temper
 from ...system.arguments import describe
 from ...system.types import Array, Foreign
-from ..checks import check_vocabulary
+from ..checks import index_of_model, tell_of_precedence
 from ..engine_names import check_attributes
 from ..refusals import RefusedTokenError
 from .tokens import vocabulary
@@ -72,8 +72,7 @@ class LogitsProcessor:
         self._temperature = checked_temperature(temperature)
         check_attributes("llama_cpp", llama)
         remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
-        check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
-        self._index = index
+        self._index = index = index_of_model(index, vocabulary(llama), remedy=remedy)
         self._llama = llama
         # A Llama has one sequence.
         self._tracker = SequenceTracker(index, prompt_length=prompt_length, most=2, refuse=RefusedTokenError)
@@ -147,6 +146,8 @@ class LogitsProcessor:
             if row is None or scores.ndim != 1:
                 raise BitmaskError(f"scores are float32[width], got {describe(scores)}")
             apply_bitmask(scores, row)
+            if revive(scores, row):
+                tell_of_precedence()
             if (wanted := text.temperature) is not None:
                 temper(scores, wanted, self._temperature)
         except StructgenError as error:

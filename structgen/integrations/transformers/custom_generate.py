@@ -29,9 +29,10 @@ import torch
 from ...errors import VocabularyError
 from ...runtime.guide.guide import Guide
 from ...runtime.guide.tracker import check_shares, vocabulary_of
-from ...runtime.logits.logits import apply_masks
+from ...runtime.logits.logits import apply_masks, revive
 from ...system.types import Foreign
 from ...vocabulary.token_table import Encode
+from ..checks import tell_of_precedence
 from ..engine_names import check_attributes, check_engine
 from ..refusals import RefusedTokenError
 from . import LogitsProcessor, caches
@@ -244,7 +245,10 @@ class WrittenRows:
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Mask the scores of the rows that choose by them."""
-        apply_masks(scores, {row: guide.bitmask() for row, guide in self._asking()})
+        masks = {row: guide.bitmask() for row, guide in self._asking()}
+        apply_masks(scores, masks)
+        if revive(scores, masks):
+            tell_of_precedence()
         return scores
 
     def _asking(self) -> list[tuple[int, Guide]]:

@@ -22,8 +22,9 @@ from typing import Literal, NamedTuple
 import torch
 
 from ...runtime.guide.guide import Guide
-from ...runtime.logits.logits import apply_masks
+from ...runtime.logits.logits import apply_masks, revive
 from ...system.types import Foreign
+from ..checks import tell_of_precedence
 from ..local.pace import Pace
 from ..refusals import RefusedTokenError
 
@@ -139,7 +140,10 @@ class Optimist:
 
     def _masked(self, ids: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """A step with the mask, which is written into the scores."""
-        apply_masks(scores, {0: self._guide.bitmask()})
+        masks = {0: self._guide.bitmask()}
+        apply_masks(scores, masks)
+        if revive(scores, masks):
+            tell_of_precedence()
         ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
         if not self._allowed(ids[0, -1:].tolist()):
             raise RefusedTokenError(

@@ -23,10 +23,11 @@ import torch
 
 from ...errors import BitmaskError
 from ...runtime.guide.tracker import Ids, Rows, Text
-from ...runtime.logits.logits import apply_masks, masked_copy
+from ...runtime.logits.logits import apply_masks, masked_copy, revive
 from ...runtime.logits.temperatures import checked_temperature, temper
 from ...system.arguments import describe
 from ...system.types import Array
+from ..checks import tell_of_precedence
 from ..engine_names import check_engine
 from ..refusals import RefusedTokenError
 from .loops import LOOPS, Loop, calling_loop
@@ -204,6 +205,8 @@ def _masked(scores: torch.Tensor, texts: list[Text], outside: Collection[int], t
     else:
         masked = scores.clone()
         apply_masks(masked, masks)
+    if revive(masked, masks):
+        tell_of_precedence()
     for row in masks:
         if (wanted := texts[row].temperature) is not None:
             temper(masked[row], wanted, temperature)

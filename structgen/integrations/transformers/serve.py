@@ -8,7 +8,7 @@ the tools. Here the handler of ``/v1/chat/completions`` is replaced by one that 
 ``transformers serve``.
 
 What cannot be honoured is answered with an error, status 400: nothing is ignored in silence. Settings are JSON in
-``STRUCTGEN_TRANSFORMERS``; see `structgen.integrations.requests.SETTINGS`.
+``STRUCTGEN_TRANSFORMERS``, or in the operator's file; see `structgen.integrations.settings`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 
-from ...budget import Budget, Cancel
+from ...budget import Cancel
 from ...definitions import Definition, StructuralTag
 from ...definitions.structural_tag import STRUCTURAL_TAG
 from ...errors import DefinitionError, StructgenError, UnsupportedError
@@ -30,25 +30,30 @@ from ...replies.reader import ToolCallReader
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
 from ...system.types import Foreign, JsonMap
-from ...tools import ToolStyle, behind_reasoning, detect_tool_style, reasoning_after, tool_calls, tool_style
+from ...tools import ToolStyle, behind_reasoning, detect_tool_style, reasoning_after, tool_style
 from ...vocabulary.token_table import eos_ids_of
 from ...vocabulary.vocabulary import Vocabulary
 from ..engine_names import check_engine
-from ..requests import Indexes, Settings, indexes_with, read_response_format, settings_in
+from ..engines import Door, door
+from ..requests import Indexes, Named, indexes_with, read_request, read_response_format
+from ..settings import Settings, settings_for, variable_of
 from . import LogitsProcessor
 from .token_stream import TokenStream
 
 #: The environment variable with the settings, a JSON object.
-SETTINGS_VARIABLE = "STRUCTGEN_TRANSFORMERS"
+SETTINGS_VARIABLE = variable_of("transformers")
 
 #: Models whose indexes are kept, least recently used first to go.
 _MOST_MODELS = 4
+
+#: The number of this server among the doors of transformers.
+_SERVE = 1
 
 #: What of a request is honoured here, and ignored by transformers.
 _FIELDS = {"response_format", "tool_choice", "parallel_tool_calls"}
 
 
-def definition_of(body: JsonMap, processor: Foreign, prompt: Callable[[], str], style: str) -> Definition | None:
+def definition_of(body: JsonMap, processor: Foreign, prompt: Callable[[], str], at: Door) -> Definition | None:
     """What a request asks for; None for free text.
 
     Parameters
@@ -59,15 +64,16 @@ def definition_of(body: JsonMap, processor: Foreign, prompt: Callable[[], str], 
         Of the model: a tokenizer, or what has one, with a chat template.
     prompt:
         Gives the rendered prompt, which may have begun the reasoning.
-    style:
-        How the model writes calls; ``"auto"``: by its chat template.
+    at:
+        That of the server, with the operator's settings.
 
     Raises
     ------
     DefinitionError
         For formats, tools and choices that are malformed, and tools together with a format.
     """
-    wanted = read_response_format(body.get("response_format"))
+    style = at.settings.tool_style
+    wanted = read_response_format(body.get("response_format"), at)
     tools, choice, parallel = body.get("tools"), body.get("tool_choice"), body.get("parallel_tool_calls")
     if tools in (None, []) and choice in (None, "auto", "none"):
         return wanted if wanted is None else _behind_reasoning(wanted, processor, prompt, style)
@@ -76,10 +82,11 @@ def definition_of(body: JsonMap, processor: Foreign, prompt: Callable[[], str], 
     if parallel is not None and not isinstance(parallel, bool):
         raise DefinitionError(f"parallel_tool_calls is true or false, got {parallel!r}")
     found = _style_of(processor, style)
-    return tool_calls(
-        tools, found, tool_choice=choice, parallel=parallel is not False, reasoning=reasoning_after(prompt(), found),
-        whitespace="any",
-    )  # fmt: skip
+    request = {"tools": [] if tools is None else tools, "style": found, "tool_choice": choice}
+    request |= {"parallel": parallel is not False, "reasoning": reasoning_after(prompt(), found)}
+    calls = read_request(request, at)
+    assert not isinstance(calls, Named)
+    return calls
 
 
 def _style_of(processor: Foreign, style: str) -> ToolStyle:
@@ -106,13 +113,12 @@ class Formats:
     Parameters
     ----------
     settings:
-        The operator's; see `structgen.integrations.requests.SETTINGS`. Raises `DefinitionError` for wrong ones.
+        The operator's; see `structgen.integrations.settings`. Raises `DefinitionError` for wrong ones.
     """
 
-    def __init__(self, settings: JsonMap) -> None:
+    def __init__(self, settings: JsonMap | Settings) -> None:
         self.settings = Settings.read(settings)
-        self.budget = replace(Budget.request, seconds=self.settings.seconds)
-        self._given = settings
+        self.door = door("transformers", self.settings, _SERVE)
         self._by_model: OrderedDict[str, Indexes] = OrderedDict()
         self._lock = Lock(Rank.REQUESTS)
 
@@ -130,9 +136,11 @@ class Formats:
             found = self._by_model.get(model_id)
             if found is None:
                 eos_ids = eos_ids_of(model.generation_config.eos_token_id) or None
-                tokenizer = getattr(processor, "tokenizer", processor)
+                # Some tokenizers have one inside, as processors of other inputs have.
+                is_tokenizer = hasattr(processor, "convert_ids_to_tokens")
+                tokenizer = processor if is_tokenizer else getattr(processor, "tokenizer", processor)
                 vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids)
-                found = self._by_model[model_id] = indexes_with(vocabulary, self._given)
+                found = self._by_model[model_id] = indexes_with(vocabulary, self.settings, self.door)
             self._by_model.move_to_end(model_id)
             while len(self._by_model) > _MOST_MODELS:
                 self._by_model.popitem(last=False)
@@ -150,7 +158,7 @@ class _Reply:
 _FREE = _Reply()
 
 
-def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
+def handler_class(settings: JsonMap | Settings | None = None) -> type[Foreign]:
     """``ChatCompletionHandler`` with tools and formats; needs ``transformers[serving]``. See `Formats`."""
     from fastapi import HTTPException
     from fastapi.responses import JSONResponse, StreamingResponse
@@ -196,7 +204,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                 return str(text)
 
             def masked() -> _Reply:
-                definition = definition_of(body, processor, prompt, formats.settings.tool_style)
+                definition = definition_of(body, processor, prompt, formats.door)
                 if definition is None:
                     return _FREE
                 if self.generation_state.use_continuous_batching(model, modality):
@@ -207,7 +215,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                 described = body.get("response_format") or {}
                 if not isinstance(definition, StructuralTag) or described.get("type") == STRUCTURAL_TAG:
                     return _Reply(masks)
-                return _Reply(masks, ToolCallReader(definition, index.vocabulary, budget=formats.budget))
+                return _Reply(masks, ToolCallReader(definition, index.vocabulary, budget=formats.settings.budget))
 
             try:
                 return await asyncio.to_thread(masked)
@@ -386,7 +394,7 @@ def main() -> None:
 
     # Looked up there when the server is made.
     server.build_server = build_server
-    chats.ChatCompletionHandler = handler_class(settings_in(SETTINGS_VARIABLE))
+    chats.ChatCompletionHandler = handler_class(settings_for("transformers"))
     responses.ResponseHandler = responses_class()
     app = typer.Typer()
     app.command()(serve.Serve)

@@ -156,8 +156,8 @@ class Rows:
         refuse: Refuse = refused,
     ) -> None:
         _check_prompt_length(prompt_length)
-        self.vocabulary = vocabulary = vocabulary_of(indexes)
-        self._indexes = tuple(None if each is None or vocabulary is None else each.over(vocabulary) for each in indexes)
+        self.vocabulary = own = vocabulary_of(indexes)
+        self._indexes = tuple(None if each is None or own is None else each.over(own) for each in indexes)
         self._prompt_length, self._strict, self._max_tokens = prompt_length, strict, max_tokens
         self._refuse = refuse
         if max_tokens is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...errors import BitmaskError
 from ...system.arguments import check_distinct, describe
 from ...system.types import Array, DType, Foreign
-from ..rows.bitmask import check_width
+from ..rows.bitmask import BITS, check_width, ids_of
 
 #: For each dtype of logits, the integer dtype of the same size.
 BITS_OF: dict[DType, DType] = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float16): np.dtype(np.int16)}
@@ -51,6 +51,35 @@ def apply_bitmask(logits: Array, bitmask: NDArray[np.int32]) -> None:
         raise BitmaskError(f"{len(bitmask)} rows of bitmask for {len(rows)} rows of logits")
     integers = BITS_OF[logits.dtype]
     mask_bits(rows.view(integers), bitmask, np.array(-np.inf, logits.dtype).view(integers)[()])
+
+
+#: The score of tokens that others forbid and that are all that is allowed: of a beam that is to lose, and finite in
+#: float16 whatever the temperature.
+LAST_RESORT = -1e3
+
+
+def revive(scores: Foreign, words: NDArray[np.int32]) -> bool:
+    """Give the allowed tokens of a row `LAST_RESORT` where somebody else has forbidden all of them.
+
+    Parameters
+    ----------
+    scores:
+        ``[width]``, masked by ``words``; a NumPy array, or a torch tensor.
+    words:
+        ``int32[words]``.
+
+    Returns
+    -------
+    bool
+        Whether that was so. Where a token is left, one look at the scores tells.
+    """
+    place = int(np.argmax(words != 0))
+    word = int(words[place]) & 0xFFFFFFFF
+    first = place * BITS + (word & -word).bit_length() - 1
+    if not word or scores[first] > -np.inf or scores.max() != -np.inf:
+        return False
+    scores[ids_of(words).tolist()] = LAST_RESORT
+    return True
 
 
 def mask_bits(bits: Array, words: NDArray[np.int32], never: Foreign) -> None:

@@ -45,7 +45,8 @@ from ...system.arguments import describe, integers, overlaps, sharing
 from ...system.types import Array, Foreign
 from ..guide.batches import fill_batch
 from ..rows.bitmask import BITS, check_width
-from .array_logits import copy_allowed, mask_bits
+from .array_logits import LAST_RESORT, copy_allowed, mask_bits
+from .array_logits import revive as revive_row
 
 __all__ = ["apply_bitmask", "fill_batch"]
 
@@ -107,6 +108,31 @@ def apply_masks(logits: torch.Tensor, masks: Mapping[int, NDArray[np.int32]]) ->
     if masks:
         rows = None if len(masks) == len(logits) else list(masks)
         apply_bitmask(logits, np.stack(list(masks.values())), rows=rows)
+
+
+def revive(logits: torch.Tensor, masks: Mapping[int, NDArray[np.int32]]) -> bool:
+    """Allow the tokens of masks again in masked rows of which somebody else has forbidden all that is left.
+
+    Returns whether there are such rows. On an accelerator this waits for the device.
+    """
+    rows = list(masks)
+    if logits.device.type != "cpu":
+        rows = [row for row in (logits.amax(-1) == _NEVER).nonzero().flatten().tolist() if row in masks]
+    return bool(sum(revive_row(logits[row], masks[row]) for row in rows))
+
+
+def revive_all(logits: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """`revive` for all rows, by ``int32[batch, words]`` on their device, for which nothing waits.
+
+    Returns whether there are such rows, ``bool[]`` on the device.
+    """
+    dead = logits.amax(-1, keepdim=True) == _NEVER
+    found = dead.any()
+    if logits.device.type != "cpu" or bool(found):
+        again = torch.full_like(logits, LAST_RESORT)
+        _mask(again, words)
+        torch.where(dead, again, logits, out=logits)
+    return found
 
 
 def check_logits(logits: torch.Tensor, dimensions: tuple[int, ...], *, is_written: bool = True) -> None:

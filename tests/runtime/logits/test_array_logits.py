@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from structgen.errors import BitmaskError
-from structgen.runtime.logits.array_logits import apply_bitmask
-from structgen.runtime.rows.bitmask import unpack
+from structgen.runtime.logits.array_logits import LAST_RESORT, apply_bitmask, revive
+from structgen.runtime.rows.bitmask import pack, unpack
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -57,3 +57,22 @@ def test_refusals() -> None:
     frozen.flags.writeable = False
     with pytest.raises(BitmaskError, match="read-only"):
         apply_bitmask(frozen, mask)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_others_forbid_is_allowed_where_nothing_else_is(dtype: Any) -> None:
+    random = np.random.default_rng(3)
+    for case in range(300):
+        width = int(random.integers(1, 300))
+        allowed = random.random(width) < random.choice([0, 0.02, 0.5])
+        forbidden = random.random(width) < random.choice([0.1, 0.9, 1])
+        scores = np.where(forbidden, -np.inf, random.standard_normal(width)).astype(dtype)
+        if case % 7 == 0:
+            scores[0] = np.nan
+        mask = pack(allowed)
+        apply_bitmask(scores, mask)
+        dead = bool(allowed.any()) and bool((scores == -np.inf).all())
+        expected = np.where(allowed, LAST_RESORT, -np.inf).astype(dtype) if dead else scores.copy()
+        assert revive(scores, mask) == dead
+        assert np.array_equal(scores, expected, equal_nan=True)
+    assert np.isfinite(np.array(LAST_RESORT, np.float16) / np.float16(0.02))

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from structgen.errors import BitmaskError  # noqa: E402
 from structgen.runtime.logits import logits as module  # noqa: E402
-from structgen.runtime.logits.logits import apply_bitmask  # noqa: E402
+from structgen.runtime.logits.logits import apply_bitmask, apply_masks, revive, revive_all  # noqa: E402
 from structgen.runtime.rows.bitmask import pack  # noqa: E402
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -231,3 +231,31 @@ def test_refusals(message: str, logits: Any, bitmask: Any, rows: Any) -> None:
     with pytest.raises(BitmaskError, match=message):
         apply_bitmask(logits, bitmask, rows=rows)
     assert (logits == before).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_others_left_nothing_of_are_revived(dtype: Any, device: str) -> None:
+    """Both ways give what the rule for one row gives."""
+    from structgen.runtime.logits.array_logits import LAST_RESORT
+
+    logits, allowed = random_case(6, 300, 270, dtype)
+    logits[1:4] = logits[1:4].nan_to_num(0, 0, 0)
+    for row in (1, 3):
+        logits[row, :270][torch.from_numpy(allowed[row])] = float("-inf")
+    allowed[5] = False
+    words = np.stack([pack(bits) for bits in allowed])
+    expected = naive(logits, allowed, list(range(6)))
+    for row in (1, 3):
+        expected[row, :270][torch.from_numpy(allowed[row])] = LAST_RESORT
+    found = logits.clone().to(device)
+    apply_bitmask(found, words)
+    revive_all(found, torch.from_numpy(words).to(device))
+    assert_same(found, expected)
+    found = logits.clone().to(device)
+    masks = {row: words[row] for row in (0, 1, 2)}
+    apply_masks(found, masks)
+    assert revive(found, masks)
+    assert not revive(found, masks)
+    assert_same(found[:3], expected[:3])
+    assert_same(found[3:], logits[3:])
