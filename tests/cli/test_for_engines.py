@@ -60,6 +60,8 @@ def test_a_server_finds_what_is_warmed_for_it_and_nothing_else(run: Run) -> None
     assert found(run("doctor", *both, "--for", "sglang", "--json", code=1)) == {
         "person, asked for by SGLang": "miss", "date, asked for by SGLang": "hit",
     }  # fmt: skip
+    why = next(each["says"] for each in json.loads(run("doctor", *both, "--for", "sglang", "--json", code=1).stdout))
+    assert "kept with whitespace='single'" in why
     assert found(run("doctor", *both, "--json")) == {"person": "hit", "date": "hit"}
     run("warm", *both, "--for", "sglang")
     shown = run("doctor", *both, "--for", "sglang", "--for", "tensorrt-llm", "--for", "llama-cpp").output
