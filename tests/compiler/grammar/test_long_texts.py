@@ -201,3 +201,17 @@ def test_long_ones_keep_to_the_budget(long_text: str) -> None:
         )
     with pytest.raises(BudgetExceededError):
         suffixes_of([*"ab"], lambda: Meter(Budget(seconds=1e-9)).check_time("here"))
+
+
+@pytest.mark.parametrize(("letters", "characters"), [("abcdefghij", 150_000), ("äöüßéèàâôî", 75_000)])
+def test_texts_that_no_automaton_within_the_budget_has(letters: str, characters: int) -> None:
+    """Bytes count: between what is always within the usual budget of states and what never is, texts are looked up."""
+    drawn = random.Random(9)
+    words = ["".join(drawn.choices(letters, k=drawn.randrange(2, 9))) for _ in range(3_000)]
+    text = " ".join(drawn.choices(words, k=characters // 4))[:characters]
+    index = sg.compile(grammar_of('start: "<" SUB ">"', "substring_words", text), BYTES, eager=False)
+    for _ in range(20):
+        begin = text.index(" ", drawn.randrange(characters // 2))
+        part = text[begin : text.index(" ", begin + drawn.randrange(1, 300))]
+        assert index.match(f"<{part}>".encode()).accepted
+        assert not index.match(f"<{part}zz>".encode()).accepted
