@@ -20,7 +20,7 @@ def equality_key(value: Json) -> Hashable:
     def known(item: Json) -> Hashable:
         return keys[id(item)] if isinstance(item, dict | list) else equality_key(item)
 
-    for node in reversed(_containers(value)):
+    for node in reversed(containers(value)):
         if isinstance(node, list):
             keys[id(node)] = ("array", *map(known, node))
         else:
@@ -28,9 +28,9 @@ def equality_key(value: Json) -> Hashable:
     return keys[id(value)]
 
 
-def _containers(value: dict[str, Json] | list[Json]) -> list[dict[str, Json] | list[Json]]:
-    """Those of a value, each before those within it."""
-    order = [value]
+def containers(value: Json) -> list[dict[str, Json] | list[Json]]:
+    """The arrays and objects of a value, each before those within it."""
+    order = [value] if isinstance(value, dict | list) else []
     for node in order:
         items = node.values() if isinstance(node, dict) else node
         order.extend(item for item in items if isinstance(item, dict | list))
