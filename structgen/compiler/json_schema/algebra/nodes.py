@@ -113,7 +113,7 @@ class Nodes:
 
     def constant(self, value: Json) -> Conjunction:
         """The goal of being equal to a literal."""
-        key = equality_key(value)
+        key = equality_key(value, written=True)
         goal = self._constants.get(key)
         if goal is None:
             goal = self._constants[key] = frozenset((self._add(Schema("", enum=(value,))),))

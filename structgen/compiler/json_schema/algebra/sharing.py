@@ -54,7 +54,7 @@ def _key(schema: Schema, names: Iterable[str], same: list[SchemaId], meter: Mete
         value = getattr(schema, name)
         is_below = name in BELOW
         if name == "enum":
-            value = tuple(map(equality_key, meter.each(value, _DOING)))
+            value = tuple([equality_key(each, written=True) for each in meter.each(value, _DOING)])
         elif isinstance(value, Mapping):  # the order is that of the text
             value = tuple([(key, same[child]) for key, child in value.items()] if is_below else value.items())
         elif is_below:

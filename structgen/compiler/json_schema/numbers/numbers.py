@@ -100,8 +100,9 @@ class NumberSet:
     @classmethod
     def literal(cls, values: Iterable[Decimal]) -> NumberSet:
         """Exactly these. Integers are generated with a fraction only where the schema wrote them with one."""
+        values = list(values)
         members = sorted(set(values))
-        fractional = [value for value in members if not is_plain(value)]
+        fractional = sorted({value for value in values if not is_plain(value)})
         line = _finite(members)
         return cls(line, line, line if len(members) == len(fractional) else _finite(fractional), None, Freedom.LISTED)
 

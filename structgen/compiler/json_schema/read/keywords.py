@@ -19,7 +19,6 @@ from ....budget import Meter
 from ....errors import BudgetExceededError
 from .document import Json, SchemaId
 from .drafts import DRAFT4, DRAFT6, DRAFT7, DRAFT2019, DRAFT2020, UNDECLARED, Dialect
-from .equality import equality_key
 from .references import shown_segment
 from .subschemas import DOING, Subschema
 
@@ -293,8 +292,8 @@ def _enum(sub: Subschema, keyword: str, value: Json) -> None:
     if not isinstance(value, list):
         raise sub.error(keyword, "an array", value)
     _check_constant(value, f"{sub.pointer}/{keyword}", sub.found.meter)
-    if sub.found.all_draft4 and len({equality_key(item) for item in value}) != max(1, len(value)):
-        raise sub.error(keyword, "an array of different values, at least one, in Draft 4", value)
+    if sub.found.all_draft4 and not value:
+        raise sub.error(keyword, "an array of at least one value, in Draft 4", value)
     sub.schema.enum = tuple(value)
 
 
