@@ -56,7 +56,7 @@ def begin_json_schema(
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
     schema = read_schema(definition, meter, special)
     most = most_states(schema.values, schema.layout, meter)
-    if most is None or not _FEW_STATES < most <= meter.budget.states:
+    if most is None or not _FEW_STATES < most <= meter.states:
         program = lower_schema(schema, meter, keeps_sets=keeps_sets)
         return program, tuple(dict.fromkeys(schema.relaxed))
     begin = partial(SchemaLowering, schema.values, schema.layout, meter, lenient=None, whole=False)

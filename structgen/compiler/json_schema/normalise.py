@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ...budget import Meter
-from ...errors import BudgetExceededError, EmptyLanguageError
+from ...errors import EmptyLanguageError
 from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
 from .algebra.expansion import Expansion
@@ -21,7 +21,7 @@ from .normal_form.assembling import assemble
 from .normal_form.inhabited import inhabited
 from .normal_form.shapes import Value, Values
 from .normal_form.shaping import Shaping
-from .read.document import Document
+from .read.document import Document, placed
 from .read.dynamic import without_dynamic_references
 
 
@@ -82,14 +82,10 @@ def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int =
     for goal in islice(shaping.goals, begin, None):  # grows while it is read
         meter.check_states(len(shaping.goals), "normalising the schema")
         pointer = expansion.nodes.pointer(goal)
-        try:
+        with placed(pointer):
             bounds = expansion.bounds.solve(goal)
             splits = expansion.array_clauses.of(goal) if bounds.arrays else []
             arrays = [clause for split in splits for clause in distinct.settled(split)]
             objects = expansion.object_clauses.of(goal) if bounds.objects else []
-            yield shaping.value(bounds, arrays, objects, pointer)
-        except BudgetExceededError as error:
-            if error.where.startswith("/"):
-                raise
-            where = f"{error.where}, at {pointer or 'the root'}"
-            raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
+            draft = shaping.value(bounds, arrays, objects, pointer)
+        yield draft

@@ -56,6 +56,10 @@ def _is_integer(value: Decimal, *, exact: bool) -> bool:
     return exponent >= 0 or not any(digits[exponent:])
 
 
+#: States of each letter of a value or a name that a schema spells out, and of a member beside its name and its value.
+_OF_LETTER, _OF_MEMBER = 6, 12
+
+
 def check_size(number: Decimal, pointer: str) -> None:
     """Refuse a number that would take thousands of digits to write out."""
     exponent = number.as_tuple().exponent
@@ -74,14 +78,18 @@ def _checked_number(sub: Subschema, keyword: str, value: Json) -> Decimal:
 
 
 def _check_constant(value: Json, pointer: str, meter: Meter) -> None:
-    """Check the numbers and the depth of a value that stands for itself."""
+    """Check the numbers and the depth of a value that stands for itself; its letters may take states."""
     level, depth = [value], meter.budget.depth
     while level:
         below: list[Json] = []
         for item in meter.each(level, DOING):
             if isinstance(item, Decimal):
                 check_size(item, pointer)
+                meter.grant(_OF_LETTER * len(item.as_tuple().digits))
+            elif isinstance(item, str):
+                meter.grant(_OF_LETTER * len(item))
             elif isinstance(item, dict):
+                meter.grant(sum([_OF_LETTER * len(name) + _OF_MEMBER for name in item]))
                 below.extend(item.values())
             elif isinstance(item, list):
                 below.extend(item)
@@ -237,7 +245,10 @@ def _schemas(sub: Subschema, keyword: str, value: Json) -> None:
 
 
 def _schema_members(sub: Subschema, keyword: str, value: Json) -> None:
-    sub.say(keyword, {name: sub.add(item, path) for name, path, item in _members(sub, keyword, value)})
+    members = _members(sub, keyword, value)
+    if keyword == "properties":
+        sub.found.meter.grant(sum([_OF_LETTER * len(name) + _OF_MEMBER for name, _, _ in members]))
+    sub.say(keyword, {name: sub.add(item, path) for name, path, item in members})
 
 
 def _beside(other: str, handler: Handler) -> Handler:
