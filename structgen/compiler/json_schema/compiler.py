@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 
 from ...budget import Meter
 from ...definitions import JsonSchema
-from ...errors import UnsupportedError
+from ...errors import SchemaWarning, UnsupportedError
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
 from ..programs.special_tokens import SpecialTokens
@@ -75,6 +76,8 @@ def bring_to_normal_form(
     """The same of a document that was read, whose texts are written as the definition's options have it."""
     layout = layout_of(definition, special)
     values = normalise(document, meter, lenient=definition.lenient, layout=layout)
+    for what in values.impossible:
+        warnings.warn(SchemaWarning(what), stacklevel=8)
     if definition.indent is not None:
         _check_bounded(values)
     return ReadSchema(values, layout, list(values.relaxations), definition.lenient)

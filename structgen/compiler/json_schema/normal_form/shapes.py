@@ -207,3 +207,5 @@ class Values:
     values: tuple[Value, ...]
     root: Ref
     relaxations: tuple[str, ...] = ()
+    #: Members that no value satisfies, so that no text has them: a line each, with the reason and its JSON pointer.
+    impossible: tuple[str, ...] = ()
