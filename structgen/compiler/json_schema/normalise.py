@@ -20,9 +20,9 @@ from .layout.options import TextOptions
 from .layout.writable import writable
 from .normal_form.assembling import assemble
 from .normal_form.inhabited import impossible_members, inhabited
-from .normal_form.shapes import Value, Values
+from .normal_form.shapes import Value, Values, placed
 from .normal_form.shaping import Shaping
-from .read.document import Document, placed
+from .read.document import Document
 from .read.dynamic import without_dynamic_references
 
 #: Members without values that are told of.

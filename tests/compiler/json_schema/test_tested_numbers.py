@@ -66,6 +66,7 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "contains an object": (lambda test: {"items": where_n(NUMBER), "contains": where_n(test)}, '[{{"n":{}}}]'),
     "unevaluated": (lambda test: {"contains": test, "unevaluatedItems": {"minimum": 5}, "items": NUMBER}, "[{}]"),
+    "contained or not": (lambda test: {"contains": test, "unevaluatedItems": {**NUMBER, "minimum": 1}}, "[1,{},5.0]"),
     "then of members": (lambda test: {**where_n(NUMBER), "if": where_n(test), "then": M}, IF_N),
     "else of members": (lambda test: {**where_n(NUMBER), "if": where_n(test), "else": M}, IF_N),
     "if, violated": (lambda test: {**where_n(NUMBER), "not": {"if": where_n(test), "then": M}}, IF_N),

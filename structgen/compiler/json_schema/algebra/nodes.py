@@ -222,7 +222,7 @@ class Nodes:
 
     def _conjunction(self, goal: Conjunction) -> SchemaId:
         literals = in_order(goal)
-        if len(literals) == 1 and literals[0] >= 0:
+        if len(literals) == 1 and 0 <= literals[0] < TESTED:
             return literals[0]
         key = ("all_of", goal)
         if key not in self._made:

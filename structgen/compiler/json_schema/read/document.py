@@ -7,13 +7,10 @@ indexes, so that the algebra never sees a URI. Numbers are `Decimal`, exactly as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeAlias
-
-from ....errors import BudgetExceededError
 
 #: Index of a subschema in `Document.schemas`.
 SchemaId: TypeAlias = int
@@ -150,15 +147,3 @@ class Document:
     root: SchemaId
     draft: str = "2020-12"
     dynamic_anchors: Mapping[int, Mapping[str, SchemaId]] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@contextmanager
-def placed(pointer: str) -> Iterator[None]:
-    """Have errors of the budget say which part of the document they are about."""
-    try:
-        yield
-    except BudgetExceededError as error:
-        if error.where.startswith("/") or ", at " in error.where:
-            raise
-        where = f"{error.where}, at {pointer or 'the root'}"
-        raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
