@@ -66,7 +66,8 @@ def test_a_warning_names_them(name: str, eager: bool) -> None:
     assert message.startswith("no text has the member 'm'")
     assert message.endswith(f"({where})")
     judge = Judge(schema)
-    for value in ("x", "xxxxx", 1, 4.5, None, {}, {"x": 1}, {"x": "1"}, {"m": {}}):
+    values: list[Any] = ["x", "xxxxx", 1, 4.5, None, {}, {"x": 1}, {"x": "1"}, {"m": {}}]
+    for value in values:
         text = json.dumps([{"m": value}] if name == "within" else {"a": 1, "m": value})
         assert not judge.is_valid(text)
         assert not index.match(text.encode()).accepted
