@@ -99,6 +99,8 @@ class Meter:
         self, budget: Budget, clock: Callable[[], float] = time.monotonic, *, cancel: Cancel | None = None
     ) -> None:
         self.budget = budget
+        #: The most states of an automaton: the budget's, and those that `grant` added.
+        self.states = budget.states
         self._clock = clock
         self._is_cancelled = None if cancel is None else cancel.is_set
         self._deadline = clock() + budget.seconds
@@ -149,19 +151,29 @@ class Meter:
                 self.check_time(doing)
             yield item
 
-    def check_states(self, states: int, doing: str) -> None:
+    def grant(self, states: int) -> None:
+        """Allow for states of what a definition spells out letter by letter: the values of an enumeration, names.
+
+        There are no more of them than the definition is long, so memory and time bound them. The budget's states are
+        for what grows faster than the definition.
+        """
+        self.states += states
+
+    def check_states(self, states: int, doing: str, remedy: str = "Shrink its counted repeats") -> None:
         """Raise `BudgetExceededError` when an automaton has, or would have, more states than granted."""
-        if states > self.budget.states:
-            raise self.too_many_states(states, doing)
+        if states > self.states:
+            raise self.too_many_states(states, doing, remedy)
         self.check_memory(0, doing)
 
-    def too_many_states(self, states: int, doing: str) -> BudgetExceededError:
+    def too_many_states(
+        self, states: int, doing: str, remedy: str = "Shrink its counted repeats"
+    ) -> BudgetExceededError:
         """The error for an automaton of more states than granted."""
         return BudgetExceededError(
             f"the definition needs at least {_written(states)} automaton states, "
-            f"the budget is {self.budget.states:,}",
+            f"the budget is {self.states:,}",
             where=doing,
-            remedy="Shrink its counted repeats, or pass a larger budget=Budget(states=...).",
+            remedy=f"{remedy}, or pass a larger budget=Budget(states=...).",
         )
 
     def check_memory(self, nbytes: int, doing: str) -> None:

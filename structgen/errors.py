@@ -168,3 +168,7 @@ class VocabularyWarning(StructgenWarning):
 
 class GrammarWarning(StructgenWarning):
     """What a grammar's author may not expect: a conflict that was shifted, a lexer that takes less than it could."""
+
+
+class SchemaWarning(StructgenWarning):
+    """A keyword or a format of a JSON Schema that checks nothing, and that its author may have misspelt."""

@@ -21,16 +21,23 @@ _KEPT = 4
 # -- values to texts -----------------------------------------------------------------------------------------
 
 
-def accepts(index: sg.Index, value: Any, *, integral: bool = True) -> bool:
+def accepts(
+    index: sg.Index,
+    value: Any,
+    *,
+    integral: bool = True,
+    separators: tuple[str, str] = (", ", ": "),
+    ensure_ascii: bool = False,
+) -> bool:
     """Whether a guide takes a value as `json.dumps` writes it, with its members in some order.
 
     The given order is tried first. Where nothing is found among some thousand attempts, the answer is no. As guides
     write integers without a fraction, 1.0 is tried as 1 too, if ``integral`` (in Draft 4 they are not the same).
     """
-    guide = sg.Guide(index)
-    if all(map(guide.advance, dumps(value))) and guide.is_accepting():
+    guide, writer = sg.Guide(index), _Writer(integral, separators, ensure_ascii)
+    if all(map(guide.advance, writer.dumps(value))) and guide.is_accepting():
         return True
-    return any(guide.is_accepting() for guide in _Writer(integral).after(sg.Guide(index), value))
+    return any(guide.is_accepting() for guide in writer.after(sg.Guide(index), value))
 
 
 def is_text(value: Any) -> bool:
@@ -47,16 +54,21 @@ def dumps(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-def _opening(before: bytes, name: str) -> bytes:
-    return before + dumps(name) + b": "
-
-
 class _Writer:
     """A search for an order, by trying; a guide that refuses a member's name or value ends an attempt early."""
 
-    def __init__(self, integral: bool) -> None:
+    def __init__(self, integral: bool, separators: tuple[str, str], ensure_ascii: bool) -> None:
         self._integral = integral
+        self._separators, self._ensure_ascii = separators, ensure_ascii
+        self._comma, self._colon = (each.encode() for each in separators)
         self._attempts = 0
+
+    def dumps(self, value: Any) -> bytes:
+        """The text of a value, its members in their order."""
+        return json.dumps(value, ensure_ascii=self._ensure_ascii, separators=self._separators).encode()
+
+    def _opening(self, before: bytes, name: str) -> bytes:
+        return before + self.dumps(name) + self._colon
 
     def after(self, guide: sg.Guide, value: Any) -> Iterator[sg.Guide]:
         """Guides that have taken the value after ``guide``, one for each order that works."""
@@ -65,32 +77,34 @@ class _Writer:
         elif isinstance(value, list) and value:
             yield from self._items(guide, value)
         else:
-            yield from self._fed(guide, dumps(value))
+            yield from self._fed(guide, self.dumps(value))
             if self._integral and isinstance(value, float) and value.is_integer():
-                yield from self._fed(guide, dumps(int(value)))
+                yield from self._fed(guide, self.dumps(int(value)))
 
     def _members(self, guide: sg.Guide, members: tuple[tuple[str, Any], ...], before: bytes) -> Iterator[sg.Guide]:
         """What could stand here and could not after a member comes before that member, unless nothing else works."""
         named = {
-            name: [value, *fed] for name, value in members if (fed := list(self._fed(guide, _opening(before, name))))
+            name: [value, *fed]
+            for name, value in members
+            if (fed := list(self._fed(guide, self._opening(before, name))))
         }
-        postponed = []
+        postponed, comma = [], self._comma
         for name, (value, opened) in named.items():
             rest = tuple(member for member in members if member[0] != name)
             for after in self.after(opened, value):
                 if not rest:
                     yield from self._fed(after, b"}")
-                elif all(any(self._fed(after, _opening(b", ", other))) for other in named if other != name):
-                    yield from self._members(after, rest, b", ")
+                elif all(any(self._fed(after, self._opening(comma, other))) for other in named if other != name):
+                    yield from self._members(after, rest, comma)
                 else:
                     postponed.append((after, rest))
         for after, rest in postponed:
-            yield from self._members(after, rest, b", ")
+            yield from self._members(after, rest, comma)
 
     def _items(self, guide: sg.Guide, items: list[Any]) -> Iterator[sg.Guide]:
         guides = [guide]
         for position, item in enumerate(items):
-            opened = [fed for guide in guides for fed in self._fed(guide, b", " if position else b"[")]
+            opened = [fed for guide in guides for fed in self._fed(guide, self._comma if position else b"[")]
             guides = [after for guide in opened for after in islice(self.after(guide, item), _KEPT)][:_KEPT]
         for guide in guides:
             yield from self._fed(guide, b"]")

@@ -144,7 +144,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
     Raises `CounterConflictError`, or `BudgetExceededError`.
     """
     meter.check_time(doing)
-    states = min(meter.budget.states, most or meter.budget.states)
+    states = min(meter.states, most or meter.states)
     width, room = nfa.n_classes, len(nfa.owner) + 1
     at = np.array([0, 0, 0, -1, 0])
     table, accepting, first = np.empty(64 * width, np.int32), np.zeros(64, np.uint8), np.zeros(65, np.int64)
@@ -378,14 +378,14 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
     table, tables = np.empty(64 * width, np.int32), [np.ascontiguousarray(each.table).reshape(-1) for each in (a, b)]
     while True:
         status, slots = kernels.intersect(
-            tables[0], a.accepting, tables[1], b.accepting, width, meter.budget.states, _WORK, at, left, right, table,
+            tables[0], a.accepting, tables[1], b.accepting, width, meter.states, _WORK, at, left, right, table,
             slots,
         )  # fmt: skip
         n, done = at.tolist()
         if status == kernels.OK:
             break
         if status == kernels.TOO_MANY_STATES:
-            raise meter.too_many_states(meter.budget.states + 1, doing)
+            raise meter.too_many_states(meter.states + 1, doing)
         meter.check_time(doing)
         if status == kernels.NO_ROOM:
             all_of = held + table.nbytes + 2 * left.nbytes + 4 * slots.nbytes

@@ -18,6 +18,7 @@ _NO_RECORDS = np.zeros((0, 5), np.int32)
 _NO_LOOPS = np.zeros((0, 2), np.int64)
 _DEAD = -1
 _DOING = "building the automaton of an enumeration"
+_REMEDY = "List fewer or shorter values, or describe them by a pattern"
 
 
 def nothing() -> Dfa:
@@ -36,7 +37,7 @@ def words_dfa(words: Iterable[str], meter: Meter) -> Dfa:
     if not ends:
         return nothing()
     states = _shared_suffixes(tail, byte, ends, meter)
-    meter.check_states(len(states), _DOING)
+    meter.check_states(len(states), _DOING, _REMEDY)
     classes, first = _classes(np.array(byte, np.int64))
     meter.check_memory(4 * len(states) * len(first), _DOING)
     table = np.full((len(states), len(first)), _DEAD, np.int32)
@@ -89,7 +90,7 @@ def trie(words: Iterable[str], meter: Meter) -> tuple[list[int], list[int], list
     before = b""
     for text in texts:
         # A trie's state costs a fraction of what the automaton's does, and many of them will be shared.
-        meter.check_states((len(tail) + len(text)) // 4, _DOING)
+        meter.check_states((len(tail) + len(text)) // 4, _DOING, _REMEDY)
         shared = _shared(before, text)
         del path[shared + 1 :]
         new = range(len(tail) + 1, len(tail) + 1 + len(text) - shared)

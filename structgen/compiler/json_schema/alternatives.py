@@ -18,7 +18,7 @@ from ...definitions import JsonSchema
 from .algebra.assertions import Assertions
 from .algebra.expansion import Expansion
 from .algebra.goal_bounds import GoalBounds
-from .algebra.goals import NOTHING, Conjunction, both
+from .algebra.goals import NOTHING, Conjunction, both, node_of
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .compiler import layout_of
@@ -100,7 +100,7 @@ class _Search:
         """Note the alternatives of all subschemas that apply to the values of a goal."""
         nodes = self._nodes
         seen: set[tuple[SchemaId, Conjunction]] = set()
-        todo = [(literal, goal) for literal in goal if 0 <= literal < len(nodes.schemas)]
+        todo = [(node_of(literal), goal) for literal in goal if literal >= 0 and goal != NOTHING]
         for node, here in todo:  # grows as it goes
             if (node, here) in seen:
                 continue

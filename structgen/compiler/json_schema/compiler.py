@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 
 from ...budget import Meter
 from ...definitions import JsonSchema
-from ...errors import UnsupportedError
+from ...errors import SchemaWarning, UnsupportedError
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
 from ..programs.special_tokens import SpecialTokens
@@ -57,7 +58,7 @@ def begin_json_schema(
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
     schema = read_schema(definition, meter, special)
     most = most_states(schema.values, schema.layout, meter)
-    if most is None or not _FEW_STATES < most <= meter.budget.states:
+    if most is None or not _FEW_STATES < most <= meter.states:
         program = lower_schema(schema, meter, keeps_sets=keeps_sets)
         return program, tuple(dict.fromkeys(schema.relaxed))
     begin = partial(SchemaLowering, schema.values, schema.layout, meter, lenient=None, whole=False)
@@ -84,6 +85,8 @@ def bring_to_normal_form(
     """The same of a document that was read, whose texts are written as the definition's options have it."""
     layout = layout_of(definition, special)
     values = normalise(document, meter, lenient=definition.lenient, layout=layout)
+    for what in values.impossible:
+        warnings.warn(SchemaWarning(what), stacklevel=8)
     if definition.indent is not None:
         _check_bounded(values)
     return ReadSchema(values, layout, list(values.relaxations), definition.lenient)

@@ -7,22 +7,26 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ...budget import Meter
-from ...errors import BudgetExceededError, EmptyLanguageError
+from ...errors import EmptyLanguageError
 from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
 from .algebra.expansion import Expansion
 from .algebra.goal_bounds import GoalBounds
+from .algebra.goals import Conjunction
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .algebra.unsatisfiable import conflict
 from .layout.options import TextOptions
 from .layout.writable import writable
 from .normal_form.assembling import assemble
-from .normal_form.inhabited import inhabited
-from .normal_form.shapes import Value, Values
+from .normal_form.inhabited import impossible_members, inhabited
+from .normal_form.shapes import Value, Values, placed
 from .normal_form.shaping import Shaping
 from .read.document import Document
 from .read.dynamic import without_dynamic_references
+
+#: Members without values that are told of.
+_MOST_TOLD = 3
 
 
 def normalise(
@@ -60,9 +64,19 @@ def normalise(
     shaping.ref(goal)
     drafts = list(drafts_of(shaping, expansion, meter))
     alive = inhabited(drafts, meter)
+
+    def has_values(inner: Conjunction) -> bool | None:
+        return refs[inner] in alive if inner in refs else None
+
+    refs = shaping.refs
     if 0 not in alive:
-        refs = shaping.refs
-        raise conflict(goal, expansion, lambda inner: refs[inner] in alive if inner in refs else None)
+        raise conflict(goal, expansion, has_values)
+    impossible: list[str] = []
+    if len(alive) < len(drafts):
+        for ref, name in islice(impossible_members(drafts, alive, meter).items(), _MOST_TOLD):
+            why = conflict(shaping.goals[ref], expansion, has_values)
+            what = why.what.removeprefix("no value satisfies the schema: ")
+            impossible.append(f"no text has the member {name!r}, as no value satisfies it: {what} ({why.where})")
     if layout is not None and layout.forbidden:
         drafts = list(writable(drafts, layout, meter))
         alive = inhabited(drafts, meter)
@@ -73,7 +87,7 @@ def normalise(
                 remedy="Exclude less, allow the escapes that strings need, and describe an object for a style, whose "
                 "strings do not hold the closing tag.",
             )
-    return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
+    return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations), tuple(impossible))
 
 
 def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int = 0) -> Iterator[Value]:
@@ -82,14 +96,10 @@ def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int =
     for goal in islice(shaping.goals, begin, None):  # grows while it is read
         meter.check_states(len(shaping.goals), "normalising the schema")
         pointer = expansion.nodes.pointer(goal)
-        try:
+        with placed(pointer):
             bounds = expansion.bounds.solve(goal)
             splits = expansion.array_clauses.of(goal) if bounds.arrays else []
             arrays = [clause for split in splits for clause in distinct.settled(split)]
             objects = expansion.object_clauses.of(goal) if bounds.objects else []
-            yield shaping.value(bounds, arrays, objects, pointer)
-        except BudgetExceededError as error:
-            if error.where.startswith("/"):
-                raise
-            where = f"{error.where}, at {pointer or 'the root'}"
-            raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
+            draft = shaping.value(bounds, arrays, objects, pointer)
+        yield draft

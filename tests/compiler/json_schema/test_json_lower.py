@@ -52,14 +52,16 @@ def meter(**budget: Any) -> Meter:
     return Meter(Budget(**budget))
 
 
-def program_of(schema: Any, *, lenient: list[str] | None = None, **layout: Any) -> Program:
+def program_of(
+    schema: Any, *, lenient: list[str] | None = None, keeps_sets: bool = True, **layout: Any
+) -> Program:
     values = normalise(read(JsonSchema(schema).text, meter()), meter())
-    return readable(lower(values, TextOptions(**layout), meter(), lenient=lenient))
+    return readable(lower(values, TextOptions(**layout), meter(), lenient=lenient, keeps_sets=keeps_sets))
 
 
 def lowered(*values: Value, budget: dict[str, Any] | None = None, **layout: Any) -> Program:
     """The program of a system whose root is the first value."""
-    return readable(lower(Values(values, 0), TextOptions(**layout), meter(**(budget or {}))))
+    return readable(lower(Values(values, 0), TextOptions(**layout), meter(**(budget or {})), keeps_sets=True))
 
 
 def dumps(value: Any, **options: Any) -> bytes:
@@ -457,9 +459,9 @@ def refused(build: Callable[[], Program], where: str) -> None:
 
 def test_unique_items_of_many_values() -> None:
     schema = {"properties": {"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}}}
-    refused(lambda: program_of(schema), "/properties/a")
+    refused(lambda: program_of(schema, keeps_sets=False), "/properties/a")
     relaxed: list[str] = []
-    program = program_of(schema, lenient=relaxed)
+    program = program_of(schema, lenient=relaxed, keeps_sets=False)
     assert accepts(program, b'{"a": ["x", "x"]}')
     assert relaxed[0].startswith("/properties/a: uniqueItems")
 
@@ -558,7 +560,7 @@ from structgen.compiler.programs.tables import to_tables
 from structgen.definitions import JsonSchema
 digest = hashlib.sha256()
 for line in sys.stdin:
-    tables = to_tables(compile_json_schema(JsonSchema(line), Meter(Budget(seconds=3600)))[0])
+    tables = to_tables(compile_json_schema(JsonSchema(line), Meter(Budget(seconds=3600)), keeps_sets=True)[0])
     for name, section in sorted(tables.to_sections().items()):
         digest.update(name.encode() + section.tobytes())
 print(digest.hexdigest())

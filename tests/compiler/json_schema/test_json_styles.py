@@ -66,7 +66,8 @@ def random_schema(random: Random) -> dict[str, Any]:
     if random.random() < 0.2:
         schema["patternProperties"] = {"^x": random.choice(MEMBERS)}
     if random.random() < 0.2:
-        schema["minProperties"] = random.randint(0, 2)
+        # More would have to differ in their names, where others come, and no set of them is kept in tags.
+        schema["minProperties"] = random.randint(0, 1 + len(schema["required"]))
     if random.random() < 0.2:
         schema["maxProperties"] = random.randint(1, 3)
     if random.random() < 0.2:
@@ -111,7 +112,8 @@ def _value(schema: dict[str, Any], name: str, random: Random) -> Any:
 
 def program_of(schema: Any, style: str, special: dict[str, int] | None = None, **options: Any) -> Program:
     definition = sg.JsonSchema(schema, style=style, **options)
-    return oracle.readable(compile_json_schema(definition, Meter(Budget()), SpecialTokens(special or {}))[0])
+    meter, tokens = Meter(Budget()), SpecialTokens(special or {})
+    return oracle.readable(compile_json_schema(definition, meter, tokens, keeps_sets=True)[0])
 
 
 def accepts(schema: Any, text: str, style: str = "qwen_xml", **options: Any) -> bool:

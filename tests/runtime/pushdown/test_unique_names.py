@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from judges.finite_texts import check_masks, is_valid
 from judges.guides import allowed, with_bytes
+from judges.json_judge import Judge
 
 import structgen as sg
 from structgen.correction.endings import shortest_ending
@@ -207,6 +208,66 @@ def test_names_of_names_that_run_out() -> None:
     some = {"not": {"patternProperties": {"^[a-j]{2}$": {"type": "integer"}}}}
     with pytest.raises(UnsupportedError, match="unique_names"):
         compiled({**pattern, **some})
+
+
+INTEGER = {"type": "integer"}
+
+#: Schemas in which a name that comes twice can change the verdict, without the option.
+TOLD: dict[str, Any] = {
+    "two members": {"minProperties": 2},
+    "two beside one": {"properties": {"a": {}}, "required": ["a"], "minProperties": 3},
+    "more than one": {"not": {"maxProperties": 1}},
+    "none of some": {"minProperties": 3, "maxProperties": 3},
+    "some other": {"not": {"additionalProperties": INTEGER}},
+    "a name of a class": {"not": {"patternProperties": {"^a": INTEGER}}},
+    "two kinds": {"not": {"anyOf": [{"additionalProperties": each} for each in (INTEGER, {"type": "string"})]}},
+    "else": {"if": {"additionalProperties": INTEGER}, "else": {"minProperties": 2}},
+    "then": {"if": {"additionalProperties": INTEGER}, "then": {"maxProperties": 1}},
+    "one of": {"oneOf": [{"additionalProperties": INTEGER}, {"required": ["a"]}]},
+    "unevaluated": {"not": {"properties": {"a": {}}, "unevaluatedProperties": INTEGER}},
+    "either": {"anyOf": [{"minProperties": 2}, {"required": ["b"]}]},
+    "within": {"additionalProperties": {"minProperties": 2}},
+}
+
+#: Schemas in which it cannot.
+UNTOLD: dict[str, Any] = {
+    "one member": {"minProperties": 1},
+    "one beside one": {"properties": {"a": {}}, "required": ["a"], "minProperties": 2},
+    "at most": {"maxProperties": 2},
+    "all": {"additionalProperties": INTEGER, "properties": {"a": {"type": "null"}}},
+    "names": {"not": {"propertyNames": {"pattern": "^a"}}},
+    "closed": {"properties": {"a": {}, "b": {}, "v": {}}, "additionalProperties": False, "minProperties": 2},
+    "few names": {"patternProperties": {"^[abv]$": {}}, "additionalProperties": False, "minProperties": 2},
+}
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+@pytest.mark.parametrize("name", [*TOLD, *UNTOLD])
+def test_names_are_told_apart_where_they_matter(name: str, order: str) -> None:
+    """Python's ``json`` keeps the last member of a name, and `jsonschema` judges that."""
+    schema = {"type": "object", **{**TOLD, **UNTOLD}[name]}
+    index = compiled(schema, unique_names=False, property_order=order, escapes="any")
+    assert isinstance(index.machine, DistinctMachine) == (name in TOLD)
+    judge, random, seen = Judge(schema), Random(name), [0, 0]
+    for _ in range(400):
+        names = random.sample(["a", "b", "ab", "v"], random.randint(1, 3))
+        text = spelled({name: drawn(random, 1) for name in names}, random).encode()
+        is_accepted = index.match(text).accepted
+        is_twice = has_name_twice(text)
+        if is_accepted:
+            assert judge.is_valid(text, keep_last=True), text
+        elif order == "any" and not is_twice:
+            assert not judge.is_valid(text), text
+        seen[is_twice] += is_accepted
+    assert seen[False] > 3
+    assert seen[True] > 3 or name not in ("one member", "at most", "names")
+
+
+def has_name_twice(text: bytes) -> bool:
+    """Whether an object of a text has a name twice."""
+    found: list[bool] = []
+    json.loads(text, object_pairs_hook=lambda members: found.append(len(dict(members)) < len(members)))
+    return any(found)
 
 
 def test_closed_objects_cost_nothing() -> None:

@@ -123,6 +123,14 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
                 clauses.append(ArrayClause(counts=(Counting(counting.rule, counting.high + 1, None),)))
         return clauses
 
+    def tested(self, clause: ArrayClause) -> ArrayClause:
+        """See `ClauseDomain`."""
+        counts = tuple([count._replace(rule=self._tested(count.rule)) for count in clause.counts])
+        return clause._replace(rules=tuple(map(self._tested, clause.rules)), counts=counts)
+
+    def _tested(self, rule: ItemRule) -> ItemRule:
+        return ItemRule(tuple(map(self.nodes.tested, rule.prefix)), self.nodes.tested(rule.rest))
+
     def equal(self, values: Sequence[Json]) -> Iterator[ArrayClause]:
         """Each array among the values, alone."""
         for value in values:
@@ -151,13 +159,13 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
     def _contains(self, schema: Schema) -> tuple[Counting, ...]:
         if schema.contains is None or (schema.min_contains == 0 and schema.max_contains is None):
             return ()
-        rule = ItemRule((), self.nodes.goal(schema.contains))
+        rule = ItemRule((), self.nodes.tested(self.nodes.goal(schema.contains)))
         return (Counting(rule, schema.min_contains, schema.max_contains),)
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
     def _evaluated(self, schema: Schema) -> tuple[Evaluated, ...]:
-        matching = () if schema.contains is None else (self.nodes.goal(schema.contains),)
+        matching = () if schema.contains is None else (self.nodes.tested(self.nodes.goal(schema.contains)),)
         part = Evaluated(prefix=len(schema.prefix_items), matching=matching, everything=schema.items is not None)
         return (part,) if part != Evaluated() else ()
 

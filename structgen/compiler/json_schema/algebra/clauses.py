@@ -100,6 +100,10 @@ class ClauseDomain(ABC, Generic[Clause]):
         """The union of what violates one of the node's own keywords; not ``enum``."""
 
     @abstractmethod
+    def tested(self, clause: Clause) -> Clause:
+        """The clause of the same values, however their numbers are spelled."""
+
+    @abstractmethod
     def equal(self, values: Sequence[Json]) -> Iterator[Clause]:
         """Each of the values that are of this type, alone."""
 

@@ -11,7 +11,7 @@ from .arrays import ArrayClause, ArrayDomain
 from .clauses import Clause, ClauseDomain, Mode
 from .dnf import Dnf
 from .goal_bounds import IN_PLACE, GoalBounds, Recursion
-from .goals import NOTHING, Conjunction
+from .goals import NOTHING, TESTED, Conjunction, node_of
 from .objects import ObjectClause, ObjectDomain
 from .type_bounds import Kleene
 
@@ -49,7 +49,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             return [self.domain.any]
         if known is None and len(goal) == 1:
             (literal,) = goal
-            if literal >= 0 and self.nodes.said(literal).isdisjoint(self._asking):
+            if 0 <= literal < TESTED and self.nodes.said(literal).isdisjoint(self._asking):
                 factors = self.domain.own(literal, mode)
                 return factors[0] if len(factors) == 1 else None
         return None
@@ -65,6 +65,9 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         if literal < 0:
             at.mode = Mode.PLAIN  # what fails evaluates nothing
             return (yield from self._negative(at, ~literal))
+        if literal >= TESTED:
+            found = yield frozenset((node_of(literal),)), mode, bare, known
+            return [domain.tested(clause) for clause in found]
         return (yield from self._positive(at, literal, bare=bare))
 
     def _positive(self, at: Dnf[Clause], node: SchemaId, *, bare: bool) -> _Definition[Clause]:
@@ -119,11 +122,11 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def _splits(self, goal: Conjunction) -> bool:
         """Whether the clauses of a goal depend on applicators, so that a context may make them fewer."""
-        return goal != NOTHING and any(literal < 0 or bool(self.nodes.said(literal) & IN_PLACE) for literal in goal)
+        return goal != NOTHING and any(
+            literal < 0 or bool(self.nodes.said(node_of(literal)) & IN_PLACE) for literal in goal
+        )
 
-    def _asked(
-        self, at: Dnf[Clause], goal: Conjunction, context: Clause, mode: Mode = Mode.PLAIN
-    ) -> Query[Clause]:
+    def _asked(self, at: Dnf[Clause], goal: Conjunction, context: Clause, mode: Mode = Mode.PLAIN) -> Query[Clause]:
         known = context is not self.domain.any and self._splits(goal)
         return goal, mode, False, context if known else None
 
@@ -191,7 +194,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         """The clauses with ``if``, ``then`` and ``else``."""
         if schema.if_ is None or (schema.then is None and schema.else_ is None and at.mode is Mode.PLAIN):
             return clauses
-        condition, context = self.nodes.goal(schema.if_), at.within(clauses)
+        condition, context = self.nodes.tested(self.nodes.goal(schema.if_)), at.within(clauses)
         yes = at.product(clauses, (yield self._asked(at, condition, context, at.mode)))
         no = at.product(clauses, (yield self._asked(at, self.nodes.negation(condition), context)))
         if schema.then is not None:
@@ -218,7 +221,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def _negative(self, at: Dnf[Clause], node: SchemaId) -> _Definition[Clause]:
         """The clauses of a subschema's negation: the union of what violates each of its keywords."""
-        domain, goal, negation = self.domain, self.nodes.goal, self.nodes.negation
+        domain, goal, negation, tested = self.domain, self.nodes.goal, self.nodes.negation, self.nodes.tested
         schema = self.nodes.schemas[node]
         clauses = at.possible(domain.violations(node))
         if schema.enum is not None:
@@ -234,14 +237,14 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
             clauses = clauses + (yield from self._none_of(at, schema.one_of))
             clauses = clauses + (yield from self._two_of(at, self.nodes.as_written(schema.one_of)))
         if schema.not_ is not None:
-            clauses = clauses + (yield self._asked(at, goal(schema.not_), at.context))
+            clauses = clauses + (yield self._asked(at, tested(goal(schema.not_)), at.context))
         if schema.if_ is not None:
             clauses = clauses + (yield from self._if_violated(at, schema))
         for _, present, dependent in domain.dependents(schema):
             clauses = clauses + at.product(present, (yield (negation(dependent), Mode.PLAIN, False, None)))
         unevaluated = getattr(schema, domain.unevaluated)
         if unevaluated is not None:
-            evaluated = yield frozenset((node,)), Mode.EXACTLY, True, None
+            evaluated = yield tested(frozenset((node,))), Mode.EXACTLY, True, None
             failed = [domain.unclosed(clause, goal(unevaluated)) for clause in evaluated]
             clauses = clauses + [clause for clause in failed if clause is not None]
         return at.simplified(at.possible([clause.bare() if clause.evaluated else clause for clause in clauses]))
@@ -253,7 +256,9 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         return clauses
 
     def _two_of(self, at: Dnf[Clause], children: tuple[SchemaId, ...]) -> _Definition[Clause]:
-        branches = yield from self._each(at, children, at.context, Mode.PLAIN)
+        branches = []
+        for child in children:
+            branches.append((yield self._asked(at, self.nodes.tested(self.nodes.goal(child)), at.context)))
         clauses: list[Clause] = []
         for k, left in enumerate(branches):
             for right in branches[:k]:
@@ -263,7 +268,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def _if_violated(self, at: Dnf[Clause], schema: Schema) -> _Definition[Clause]:
         assert schema.if_ is not None
-        condition = self.nodes.goal(schema.if_)
+        condition = self.nodes.tested(self.nodes.goal(schema.if_))
         clauses: list[Clause] = []
         for when, child in ((condition, schema.then), (self.nodes.negation(condition), schema.else_)):
             if child is not None:

@@ -14,7 +14,7 @@ from ....budget import Meter
 from ....errors import UnsupportedError
 from ..read.document import Schema
 from .assertions import Assertions
-from .goals import ANYTHING, NOTHING, Conjunction, in_order
+from .goals import ANYTHING, NOTHING, TESTED, Conjunction, in_order, node_of
 from .nodes import Nodes
 from .type_bounds import EVERYTHING, TypeBounds, any_of, complement, exactly_one, join, meet
 from .type_bounds import NOTHING as NO_VALUES
@@ -119,9 +119,16 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
     def meets(self, goal: Conjunction, wanted: Conjunction) -> bool:
         """Whether it is plain that whatever reaches one goal reaches another."""
         try:
-            return self.nodes.meets(goal, wanted, self.is_unsatisfiable)
+            return self.nodes.meets(goal, wanted, self.is_unsatisfiable) and self._is_written_so(goal, wanted)
         except UnsupportedError:  # of a negation that nobody wrote
             return False
+
+    def _is_written_so(self, goal: Conjunction, wanted: Conjunction) -> bool:
+        """Whether no number of a goal is written more freely than among those of another one."""
+        numbers = self.solve(goal).numbers
+        if not numbers.is_free or goal >= wanted:
+            return True
+        return numbers.written.meet(self.solve(wanted).numbers.written.invert(), self.meter).is_empty
 
     def _about(self, query: Conjunction) -> tuple[Conjunction, Hashable]:
         return query, ()
@@ -129,7 +136,7 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
     def _plain(self, query: Conjunction) -> TypeBounds | None:
         if len(query) == 1:
             (literal,) = query
-            if literal >= 0 and (names := self.nodes.said(literal)).isdisjoint(IN_PLACE):
+            if 0 <= literal < TESTED and (names := self.nodes.said(literal)).isdisjoint(IN_PLACE):
                 return self.assertions.bounds(self.nodes.schemas[literal], names)
         return None
 
@@ -139,6 +146,9 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
         (literal,) = query
         if literal < 0:
             return complement((yield frozenset((~literal,))), self.meter)
+        if literal >= TESTED:
+            found = yield frozenset((node_of(literal),))
+            return found._replace(numbers=found.numbers.by_value())
         schema = self.nodes.schemas[literal]
         own = self.assertions.bounds(schema, self.nodes.said(literal))
         return self._meet([own, *(yield from self._applied(schema))])
@@ -157,7 +167,7 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
         if schema.not_ is not None:
             parts.append(complement((yield goal(schema.not_)), meter))
         if schema.if_ is not None:
-            condition = yield goal(schema.if_)
+            condition = yield self.nodes.tested(goal(schema.if_))
             yes = yield ANYTHING if schema.then is None else goal(schema.then)
             no = yield ANYTHING if schema.else_ is None else goal(schema.else_)
             parts.append(join(meet(condition, yes, meter), meet(complement(condition, meter), no, meter), meter))

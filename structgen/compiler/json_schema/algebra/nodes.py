@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from decimal import Decimal
 
 from ....budget import Meter
 from ..read.document import Json, Schema, SchemaId
-from ..read.equality import equality_key
-from .goals import ANYTHING, NOTHING, Conjunction, Literal, both, in_order
-from .sharing import representatives, said
+from ..read.equality import containers, equality_key
+from .goals import ANYTHING, NOTHING, TESTED, Conjunction, Literal, both, in_order, node_of
+from .sharing import BELOW, representatives, said
 
 _APPLICATORS = frozenset({"refs", "all_of", "any_of", "one_of"})  # which alone, and of one schema, name that
+_SPELLING = frozenset({"min_digits", "max_digits", "multiple_of"})
 _ENUM = frozenset({"enum"})  # the fields of a node that is a list of values and nothing else
 
 
@@ -42,6 +44,7 @@ class Nodes:
         self._made: dict[Hashable, SchemaId] = {}
         self._orders: dict[Conjunction, tuple[Literal, ...]] = {}
         self._listed: dict[Literal, frozenset[Hashable] | None] = {}
+        self._spelling: list[bool] = []  # by node, see `tested`
 
     def put_in_order(self, goal: Conjunction, parts: Iterable[Conjunction]) -> None:
         """Note the order of the parts of a goal, which is that of the places where they are written."""
@@ -63,8 +66,7 @@ class Nodes:
     def pointer(self, goal: Conjunction) -> str:
         """Where the goal's first literal was written."""
         for literal in in_order(goal):
-            node = literal if literal >= 0 else ~literal
-            if node < len(self.schemas):
+            if (node := node_of(literal)) < len(self.schemas):
                 return self.schemas[node].pointer
         return ""
 
@@ -123,7 +125,7 @@ class Nodes:
 
     def constant(self, value: Json) -> Conjunction:
         """The goal of being equal to a literal."""
-        key = equality_key(value)
+        key = equality_key(value, written=True)
         goal = self._constants.get(key)
         if goal is None:
             goal = self._constants[key] = frozenset((self._add(Schema("", enum=(value,))),))
@@ -143,21 +145,53 @@ class Nodes:
             return ANYTHING
         if len(goal) == 1:
             (literal,) = goal
-            return frozenset((~literal,))
-        return frozenset((~self._conjunction(goal),))
+            return frozenset((~node_of(literal),)) if literal >= 0 else self.tested(frozenset((~literal,)))
+        values = frozenset([literal if literal < 0 else node_of(literal) for literal in goal])
+        return frozenset((~self._conjunction(values),))
+
+    def tested(self, goal: Conjunction) -> Conjunction:
+        """The goal of having the values of another one, however its numbers are spelled."""
+        if goal == NOTHING or not any(0 <= literal < TESTED and self._spells(literal) for literal in goal):
+            return goal
+        return frozenset([each | TESTED if 0 <= each < TESTED and self._spells(each) else each for each in goal])
+
+    def _spells(self, node: SchemaId) -> bool:
+        """Whether a node, or what it leads to, says how numbers are spelled."""
+        begin = len(self._spelling)
+        if node >= begin:
+            parents: dict[SchemaId, list[SchemaId]] = {}
+            found = []
+            for each in self.meter.each(range(begin, len(self.schemas)), "looking for integers"):
+                schema, names = self.schemas[each], self.said(each)
+                below = list(schema.children(names & BELOW))
+                for child in below:
+                    parents.setdefault(child, []).append(each)
+                says = _spells_numbers(schema, names) or any(
+                    child < begin and self._spelling[child] for child in below
+                )
+                self._spelling.append(says)
+                if says:
+                    found.append(each)
+            for each in found:  # grows as it goes
+                for parent in parents.get(each, ()):
+                    if not self._spelling[parent]:
+                        self._spelling[parent] = True
+                        found.append(parent)
+        return self._spelling[node]
 
     def listed(self, literal: Literal) -> frozenset[Hashable] | None:
         """The values of a node's ``enum``, as `equality_key` has them; None for other literals."""
         if literal not in self._listed:
-            enum = self.schemas[literal].enum if 0 <= literal < len(self.schemas) else None
+            node = node_of(literal)
+            enum = self.schemas[node].enum if literal >= 0 and node < len(self.schemas) else None
             self._listed[literal] = None if enum is None else frozenset(map(equality_key, enum))
         return self._listed[literal]
 
     def constants(self, literal: Literal) -> list[Json] | None:
         """The values of a node that is a list of values and nothing else, each once; None for other literals."""
-        if literal < 0 or self.said(literal) != _ENUM:
+        if literal < 0 or self.said(node_of(literal)) != _ENUM:
             return None
-        return list({equality_key(value): value for value in self.schemas[literal].enum or ()}.values())
+        return list({equality_key(value): value for value in self.schemas[node_of(literal)].enum or ()}.values())
 
     def listed_values(self, goal: Conjunction) -> frozenset[Hashable] | None:
         """Values that include all of the goal's: what its lists have in common; None if it has no list."""
@@ -182,9 +216,11 @@ class Nodes:
             return True
         if wanted == NOTHING:
             return unsatisfiable(goal)
+        if any(literal | TESTED in goal for literal in wanted if 0 <= literal < TESTED):
+            return False  # the same values, but not each in the same spellings
         if len(goal) == 1 and len(wanted) == 1:
             mine, other = self.listed(*goal), self.listed(*wanted)
-            if mine is not None and other is not None and self.said(*wanted) <= _ENUM:
+            if mine is not None and other is not None and self.said(node_of(*wanted)) <= _ENUM:
                 return mine <= other
         return unsatisfiable(both(goal, self.negation(wanted)))
 
@@ -205,7 +241,7 @@ class Nodes:
 
     def _conjunction(self, goal: Conjunction) -> SchemaId:
         literals = in_order(goal)
-        if len(literals) == 1 and literals[0] >= 0:
+        if len(literals) == 1 and 0 <= literals[0] < TESTED:
             return literals[0]
         key = ("all_of", goal)
         if key not in self._made:
@@ -213,8 +249,10 @@ class Nodes:
         return self._made[key]
 
     def _positive(self, literal: Literal) -> SchemaId:
-        if literal >= 0:
+        if 0 <= literal < TESTED:
             return literal
+        if literal >= TESTED:  # two negations leave the values
+            literal = ~self._positive(~node_of(literal))
         key = ("not", literal)
         if key not in self._made:
             self._made[key] = self._add(Schema(self.schemas[~literal].pointer, not_=~literal))
@@ -226,3 +264,19 @@ class Nodes:
         self._said.append(None)
         self._goals.append(None)
         return len(self.schemas) - 1
+
+
+def _spells_numbers(schema: Schema, names: frozenset[str]) -> bool:
+    """Whether a subschema's own keywords say how numbers are spelled."""
+    if schema.types is not None and "integer" in schema.types and "number" not in schema.types:
+        return True
+    if not _SPELLING.isdisjoint(names):
+        return True
+    return schema.enum is not None and any(
+        isinstance(value, Decimal)
+        for each in schema.enum
+        for value in [
+            each,
+            *(item for node in containers(each) for item in (node.values() if isinstance(node, dict) else node)),
+        ]
+    )

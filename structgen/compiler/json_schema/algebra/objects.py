@@ -154,15 +154,14 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             wrong = MemberRule({**right, name: negation(rule.goal(name))})
             clauses.append(ObjectClause((wrong,), tuple(right)))
             if len(right) < _MOST_SUPPOSED:
-                right[name] = rule.goal(name)
+                right[name] = self.nodes.tested(rule.goal(name))
         supposed = ObjectClause((MemberRule(right),) if any(right.values()) else (), tuple(right))
         others = self._member_violations(schema, rule) + self._counting_violations(schema)
         return clauses + [clause for other in others if (clause := self.merge(supposed, other)) is not None]
 
     def _tells_apart(self, goal: Conjunction) -> bool:
         """Whether the goal lists its values."""
-        schemas = self.nodes.schemas
-        return goal != NOTHING and any(literal >= 0 and schemas[literal].enum is not None for literal in goal)
+        return goal != NOTHING and any(self.nodes.listed(literal) is not None for literal in goal)
 
     def _member_violations(self, schema: Schema, rule: MemberRule) -> list[ObjectClause]:
         negation = self.nodes.negation
@@ -189,6 +188,20 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         for name, others in schema.dependent_required.items():
             clauses += [ObjectClause((MemberRule({other: NOTHING}),), (name,)) for other in dict.fromkeys(others)]
         return clauses
+
+    def tested(self, clause: ObjectClause) -> ObjectClause:
+        """See `ClauseDomain`."""
+        rules, exists = (tuple(map(self._tested, rules)) for rules in (clause.rules, clause.exists))
+        if rules == clause.rules and exists == clause.exists:
+            return clause
+        return ObjectClause(rules, clause.required, clause.low, clause.high, exists, clause.evaluated)
+
+    @remembered
+    def _tested(self, rule: MemberRule) -> MemberRule:
+        tested = self.nodes.tested
+        names = {name: tested(goal) for name, goal in rule.names.items()}
+        found = MemberRule(names, tuple([(keys, tested(goal)) for keys, goal in rule.classes]), tested(rule.rest))
+        return rule if (found.names, found.classes, found.rest) == (rule.names, rule.classes, rule.rest) else found
 
     def unequal(self, values: Sequence[Json]) -> Iterator[list[ObjectClause]]:
         """For each object among the values: all others."""
@@ -375,8 +388,7 @@ def _weakest_dropped(rules: list[MemberRule]) -> tuple[MemberRule, ...]:
     kept: list[MemberRule] = []
     for rule in sorted(rules, key=lambda rule: (not rule.lists_names(), len(rule.names))):
         if not any(
-            other.lists_names()
-            and all(rule.goal(name) == goal for name, goal in other.names.items())
+            other.lists_names() and all(rule.goal(name) == goal for name, goal in other.names.items())
             for other in kept
         ):
             kept.append(rule)

@@ -12,7 +12,8 @@ from ..read.equality import equality_key
 _UNSAID = vars(Schema)
 _DOING = "comparing subschemas"
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"})
-_BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
+#: The fields of subschemas.
+BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
 
 
 def said(schema: Schema) -> list[str]:
@@ -39,7 +40,7 @@ def representatives(
         meter.check_time(_DOING)
         names = said(schemas[node])
         fields[node] = frozenset(names)
-        return schemas[node].children(["written", *(name for name in names if name in _BELOW)])
+        return schemas[node].children(["written", *(name for name in names if name in BELOW)])
 
     for node in post_order([root], children):
         same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
@@ -51,9 +52,9 @@ def _key(schema: Schema, names: Iterable[str], same: list[SchemaId], meter: Mete
     parts: list[Hashable] = [schema.integer_is_exact, schema.order()]
     for name in sorted(names):
         value = getattr(schema, name)
-        is_below = name in _BELOW
+        is_below = name in BELOW
         if name == "enum":
-            value = tuple(map(equality_key, meter.each(value, _DOING)))
+            value = tuple([equality_key(each, written=True) for each in meter.each(value, _DOING)])
         elif isinstance(value, Mapping):  # the order is that of the text
             value = tuple([(key, same[child]) for key, child in value.items()] if is_below else value.items())
         elif is_below:

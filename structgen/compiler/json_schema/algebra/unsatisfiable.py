@@ -9,7 +9,7 @@ from ....errors import EmptyLanguageError
 from ..read.document import Schema, SchemaId
 from .assertions import NUMBER_FIELDS, STRING_FIELDS, camel_case
 from .expansion import Expansion
-from .goals import ANYTHING, NOTHING, Conjunction, all_of, in_order
+from .goals import ANYTHING, NOTHING, Conjunction, all_of, in_order, node_of
 from .type_bounds import Kleene
 
 _KEYWORDS = {"types": "type", "not_": "not", "if_": "if", "else_": "else", "refs": "$ref"}
@@ -53,7 +53,7 @@ def _error(why: str, goal: Conjunction, expansion: Expansion) -> EmptyLanguageEr
 def _conjuncts(goal: Conjunction, expansion: Expansion) -> list[SchemaId]:
     """The subschemas that a value has to satisfy: the goal's, and those that they refer to or are made of."""
     nodes = expansion.nodes
-    found = dict.fromkeys(literal for literal in in_order(goal) if 0 <= literal < len(nodes.schemas))
+    found = dict.fromkeys(node_of(literal) for literal in in_order(goal) if literal >= 0 and goal != NOTHING)
     queue = list(found)
     for node in queue:
         schema = nodes.schemas[node]

@@ -15,6 +15,7 @@ from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Values
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 from .items import COUNT_FROM
+from .members import tells_names
 
 #: States beside names and values: of a place or an item with the brackets, commas, colons and spaces around it; and
 #: of each letter of a name, which stands in the tries of places before the name and, if others may come, after it.
@@ -78,6 +79,8 @@ def _of_array(shape: ArrayShape) -> int | None:
 
 def _of_object(shape: ObjectShape, layout: TextOptions, meter: Meter) -> int | None:
     if shape.exists or (shape.others and layout.unique_names) or not all(map(_is_plain, shape.choices())):
+        return None
+    if tells_names(shape):
         return None
     bodies = [key_class.keys.body(layout.escapes, meter) for key_class in shape.others]
     product = prod(1 + body.states for body in bodies)

@@ -13,7 +13,7 @@ from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Edge, First, State, TokenSet
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
+from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values, placed
 from ..strings.strings import StringSet
 from .embed import QUOTE, Body, Embedding
 from .keys import KeyStates, Others
@@ -197,10 +197,12 @@ class Builder(MemberText):
 
     def first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
         """The first edges of a value, for use above other frames; of strings only if asked for."""
-        if value.strings is not None and strings:
-            yield Edge(QUOTE, QUOTE, (self.embedding.body(value.strings).start,))
-        if value.numbers is not None:
-            yield from self.embedding.number(value.numbers)
+        with placed(value.pointer):
+            body = self.embedding.body(value.strings) if value.strings is not None and strings else None
+            digits = self.embedding.number(value.numbers) if value.numbers is not None else []
+        if body is not None:
+            yield Edge(QUOTE, QUOTE, (body.start,))
+        yield from digits
         for array in value.arrays:
             yield Edge(OPEN_BRACKET, OPEN_BRACKET, (self.start(array, value, level),))
         for object_ in value.objects:

@@ -26,6 +26,7 @@ from .embed import Body, Classes, Move
 from .trie import NONE, Node, Tries
 
 _DOING = "lowering property names"
+_REMEDY = "Declare fewer members, or group them in objects of their own"
 
 #: What the kernel takes for each place that it has room for, and a state of other names in its table.
 _BYTES_OF_PLACE, _BYTES_OF_ROW = 200, 1 << 10
@@ -172,7 +173,7 @@ class KeyStates:
                 len(self._program.edges), *_hash_table(slots), *_hash_table(slots), classes,
                 np.full(slots, -1, np.int32), made, edges, ends, counted, stack,
             )  # fmt: skip
-            self._meter.check_states(len(self._program.edges) + n_made, _DOING)
+            self._meter.check_states(len(self._program.edges) + n_made, _DOING, _REMEDY)
             room *= 2
         if code != kernels.OK:
             raise InternalError("an object without names reached the lowering")
@@ -219,7 +220,7 @@ class KeyStates:
                 reached = [self._base(classes, others) if classes else -1 for classes in after]
                 edges.append(Edge(low, high, (), CountedEdge(*counted, *reached)))
         self._program.give(others.bases[classes], First(edges, tokens))
-        self._meter.check_states(len(self._program.edges), _DOING)
+        self._meter.check_states(len(self._program.edges), _DOING, _REMEDY)
 
 
 def _hash_table(slots: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -20,7 +20,7 @@ from ...patterns.parser import parse
 from ...programs.program import Program, State
 from ...programs.tables import Flattener
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, ObjectShape, Values
+from ..normal_form.shapes import ArrayShape, ObjectShape, Values, placed
 from .any_order import AnyOrder, in_any_order
 from .builder import Builder
 from .items import ArrayStates
@@ -73,6 +73,7 @@ class SchemaLowering:
         builder = self._builder = Builder(values, layout, meter, lenient, whole=whole, keeps_sets=keeps_sets)
         builder.whitespace = _whitespace(builder)
         program = self.program = builder.program
+        self._widest: tuple[int, str] = (0, "")
         if layout.style is not None:
             tags = builder.tags = Tags(builder, layout.style, _gap(builder, layout.tag_gap))
             program.start = tags.root(builder.values[values.root])
@@ -113,7 +114,10 @@ class SchemaLowering:
         while builder.todo:
             builder.meter.check_states(len(self.program.edges), "lowering the schema")
             shape, start, value, level = builder.todo.pop()
-            _states_of(builder, shape, value.pointer, level).run(start)
+            with placed(value.pointer):
+                _states_of(builder, shape, value.pointer, level).run(start)
+            if isinstance(shape, ObjectShape) and len(shape.properties) > self._widest[0]:
+                self._widest = len(shape.properties), value.pointer
 
     def _lower(self) -> None:
         """Give all states but open ones their edges."""
@@ -121,7 +125,9 @@ class SchemaLowering:
         self._drain()
         if OPENS_OBJECT in self.program.distinct.values():
             self.program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
-        builder.keys.finish()
+        with placed(self._widest[1]):  # the names of all objects together; these are the most
+            builder.keys.finish()
+        self._widest = 0, ""
         builder.meter.let_go(builder.tries.held)
         builder.begin_part()
 

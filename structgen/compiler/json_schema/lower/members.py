@@ -8,8 +8,9 @@ rest. In the plain case there is one tally, and nothing but the names costs anyt
 
 Members with other names may come twice, which no finite memory can exclude. That is harmless (all of them are valid)
 unless several of them are counted, or must earn marks. Then the names of small classes are *listed*, and those that
-have been there are part of the tally. Where `unique_names` is asked for, who follows a text keeps the set of names
-(`structgen.runtime.pushdown.distinct`), if enough of them are seen to be left for what members are needed.
+have been there are part of the tally. Of larger classes, and wherever `unique_names` is asked for, who follows a text
+keeps the set of names (`structgen.runtime.pushdown.distinct`), if enough of them are seen to be left for what members
+are needed.
 """
 
 from __future__ import annotations
@@ -37,6 +38,18 @@ def _bounds(shape: ObjectShape) -> tuple[int, bool]:
     required = sum(1 for p in shape.properties if p.required)
     least = shape.min_properties if shape.min_properties > required else 0
     return least, shape.exists > 0 or least > required + 1
+
+
+def tells_names(shape: ObjectShape) -> bool:
+    """Whether it can matter that a name comes twice that is not among the shape's properties.
+
+    Readers keep the last member of a name: the others count for nothing, and earn no mark that they alone could.
+    """
+    required = sum(1 for p in shape.properties if p.required)
+    return bool(shape.others) and (
+        shape.min_properties > required + 1
+        or any(len({option.marks for option in choice}) > 1 for _, choice in shape.others)
+    )
 
 
 def _tallying(shape: ObjectShape, listed: int) -> Tallying:
@@ -88,7 +101,8 @@ class Members:
         self.tally = _tallying(self.shape, len(self.listed))
         self.spellings = [self.spelling(p) for p in self.shape.properties]
         #: Whether it is left to who follows a text that other names differ.
-        self.is_distinct = builder.layout.unique_names and bool(self.shape.others) and self._has_names()
+        asked = builder.layout.unique_names and bool(self.shape.others)
+        self.is_distinct = (asked or tells_names(self.shape)) and self._has_names()
 
     def spelling(self, declared: Property) -> bytes | EdgeLists | None:
         """How a property's name is written."""
@@ -103,8 +117,14 @@ class Members:
         elif is_exact and not self._has_several(least):
             why = "it is not seen that the members that must be there can have different names"
         if why:
-            remedy = "Bound the names by an enum or by additionalProperties: false, or leave unique_names out."
-            builder.relax("unique_names", self.pointer, why, remedy)
+            asked = builder.layout.unique_names
+            remedy = "leave unique_names out." if asked else "pass lenient=True, and look for names that come twice."
+            builder.relax(
+                "unique_names" if asked else "names must differ where members are counted",
+                self.pointer,
+                why,
+                f"Bound the names by an enum or by additionalProperties: false, or {remedy}",
+            )
         return not why
 
     def _has_several(self, least: int) -> bool:

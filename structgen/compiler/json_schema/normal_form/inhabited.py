@@ -50,6 +50,22 @@ def _has_members(draft: Value, alive: set[Ref], meter: Meter) -> bool:
     )
 
 
+def impossible_members(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, str]:
+    """The names of members without values, where others of their object have some, by the draft of the member."""
+    found: dict[Ref, str] = {}
+    for ref in post_order([0], lambda ref: filter(alive.__contains__, drafts[ref].children())):
+        lives: dict[str, bool] = {}
+        dead: dict[str, Ref] = {}
+        for shape in meter.each(drafts[ref].objects, _DOING):
+            if object_has_members(shape, alive, meter):
+                for name, choice, _ in shape.properties:
+                    lives[name] = lives.get(name, False) or _lives(choice, alive)
+                    if choice:
+                        dead.setdefault(name, choice[0].value)
+        found |= {below: name for name, below in dead.items() if not lives[name]}
+    return found
+
+
 def _lives(choice: Choice, alive: set[Ref]) -> bool:
     return any(ref in alive for ref, _ in choice)
 

@@ -39,14 +39,16 @@ _MANY_BITS = 10
 _MAX_LISTED = 2_000
 
 
-def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter) -> Dfa:
+def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter, *, free: bool) -> Dfa:
     """The minimal automaton: ``plain`` spelled as integers, ``written`` with fractions and exponents.
+
+    ``free``: ``written`` in all spellings that the rest of the line has.
 
     Raises `BudgetExceededError`.
     """
     if plain is EVERYTHING and written is EVERYTHING:
         return language(parse(_ANY_NUMBER), meter, count=False)
-    if plain.is_finite and written.is_finite:
+    if not free and plain.is_finite and written.is_finite:
         return _listed(_members(plain, meter), _members(written, meter), meter)
     if plain.modulus_bits > _MANY_BITS or written.modulus_bits > _MANY_BITS:
         integers, floats = (
@@ -55,7 +57,7 @@ def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter) -> Dfa:
         )
         if integers is not None and floats is not None:
             return _listed(integers, floats, meter)
-    spelling = _Spelling(plain, written, meter)
+    spelling = _Spelling(plain, written, meter, free=free)
     return explored(("start",), spelling.moves, spelling.accepts, meter)
 
 
@@ -77,8 +79,8 @@ class _Spelling:
     entry, is None once scientific notation is out of the question.
     """
 
-    def __init__(self, plain: IntervalSet, written: IntervalSet, meter: Meter) -> None:
-        positive, negative = Side(plain, written, False, meter), Side(plain, written, True, meter)
+    def __init__(self, plain: IntervalSet, written: IntervalSet, meter: Meter, *, free: bool) -> None:
+        positive, negative = (Side(plain, written, is_negative, meter, free=free) for is_negative in (False, True))
         # Where the two are alike, the sign can be forgotten.
         self.sides = (positive,) if positive.is_like(negative) else (positive, negative)
         self._after: dict[str, Callable[..., Moves]] = {

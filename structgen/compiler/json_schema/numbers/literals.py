@@ -29,7 +29,7 @@ def spellings(integers: Iterable[Decimal], floats: Iterable[Decimal], meter: Met
     size = 0
     for number, write in [(v, _integer) for v in integers] + [(v, _float) for v in floats]:
         size += plain_digits(number)
-        meter.check_states(size, "spelling numbers")
+        meter.check_states(size, "spelling numbers", "List fewer or shorter numbers, or use bounds and multipleOf")
         texts += write(number)
     return texts
 

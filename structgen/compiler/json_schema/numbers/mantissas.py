@@ -6,6 +6,7 @@ digits, the exponents that lead into a stretch of the line are a range.
 
 In a stretch where only multiples are allowed, a number with j digits after the point and exponent e is a multiple of
 10^(e - j). That is used for small fractions only, since JSON writers give them an exponent; for them it suffices.
+Where numbers are written freely, integers and fractions are told apart by the last digit that is not 0.
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ _MAX_POINTS = 64
 
 
 class Mantissa(NamedTuple):
-    """What was read: the place among the points' digits, and the digits after the point where they matter."""
+    """What was read: the place among the points' digits, and the digits after the point where they matter.
+
+    Where numbers are written freely, ``places`` are those to the last digit that is not 0, ``zeros`` those behind it.
+    """
 
     place: Open | int
     places: int
+    zeros: int = 0
 
 
 class Mantissas:
@@ -45,18 +50,21 @@ class Mantissas:
         Of all points but the first, without zeros at either end.
     conditions, at:
         What is allowed beyond each point, and whether the point is.
+    free:
+        Whether numbers are written freely.
     """
 
     def __init__(
-        self, points: list[Decimal], digits: list[str], conditions: list[IndicatorSum], at: list[bool]
+        self, points: list[Decimal], digits: list[str], conditions: list[IndicatorSum], at: list[bool], *, free: bool
     ) -> None:
         self._tail = Tail(sorted(set(digits)))
         powers = (point.adjusted() for point in points[1:])
         self._points = [(bisect_left(self._tail.landmarks, d), p) for d, p in zip(digits, powers, strict=True)]
         self._at = at
-        self._bounds = [_exponent_bounds(condition) for condition in conditions]
+        self._free = free
+        self._bounds = [(free and _exact_bounds(c)) or _exponent_bounds(c) for c in conditions]
         self._counts = any(bounds is not None and bounds[2] for bounds in self._bounds)
-        needed = any(inside and has_exponent(p) for inside, p in zip(at[1:], points[1:], strict=True))
+        needed = any(inside and (free or has_exponent(p)) for inside, p in zip(at[1:], points[1:], strict=True))
         possible = needed or any(bounds is not None for bounds in self._bounds)
         self._any = possible and len(points) <= _MAX_POINTS
         self._ranges: dict[tuple[int, bool, int], tuple[Range, ...]] = {}
@@ -68,8 +76,13 @@ class Mantissas:
 
     def step(self, mantissa: Mantissa, digit: int) -> Mantissa:
         """One more digit."""
-        places = min(mantissa.places + 1, _FLOAT_PLACES + 1) if self._counts else 0
-        return Mantissa(self._tail.step(mantissa.place, digit), places)
+        place = self._tail.step(mantissa.place, digit)
+        if not self._counts:
+            return Mantissa(place, 0)
+        places = min(mantissa.places + mantissa.zeros + 1, _FLOAT_PLACES + 1)
+        if self._free and not digit and mantissa.places <= _FLOAT_PLACES:
+            return Mantissa(place, mantissa.places, places - mantissa.places)
+        return Mantissa(place, places)
 
     def ranges(self, mantissa: Mantissa) -> tuple[Range, ...]:
         """The exponents that the mantissa may have, ascending."""
@@ -89,9 +102,12 @@ class Mantissas:
                 following = power if digits < before else power + 1
                 hit = power if equal and digits == before else None
                 high = following - 1 if hit is None else power - 1
-            if bounds is not None and not (bounds[2] and places > _FLOAT_PLACES):
+            if bounds is not None and not (bounds[2] and bounds[0] is not None and places > _FLOAT_PLACES):
                 least, most, scaled = bounds
-                least = least + places if scaled and least is not None else least
+                if scaled and least is not None:
+                    least += places
+                elif scaled and most is not None and places <= _FLOAT_PLACES:
+                    most += places
                 yield (
                     least if low is None else low if least is None else max(low, least),
                     most if high is None else high if most is None else min(high, most),
@@ -104,7 +120,8 @@ class Mantissas:
 def _exponent_bounds(condition: IndicatorSum) -> tuple[int | None, int | None, bool] | None:
     """The exponents with which a number surely satisfies a condition, as least and most; None: not known.
 
-    The third: the least one holds for a mantissa without digits after the point, and grows by 1 with each.
+    The third: the least one, or else the most, holds for a mantissa without digits after the point, and grows by 1
+    with each.
     """
     if condition is NEVER:
         return None
@@ -117,6 +134,16 @@ def _exponent_bounds(condition: IndicatorSum) -> tuple[int | None, int | None, b
     if others or factor != 1 or lattice.rest != 1 or least > SMALL:
         return None
     return least, -1, True
+
+
+def _exact_bounds(condition: IndicatorSum) -> tuple[int | None, int | None, bool] | None:
+    """The exponents with which a number satisfies a condition, and no others, as of `_exponent_bounds`."""
+    if len(condition.terms) != 1:
+        return None
+    ((lattice, _),) = condition.terms
+    if lattice.rest != 1 or lattice.twos != lattice.fives:
+        return None
+    return (None, lattice.twos - 1, True) if condition.base else (lattice.twos, None, True)
 
 
 def _joined(ranges: Iterator[Range]) -> Iterator[Range]:

@@ -12,7 +12,11 @@ three sets of values:
 ``written``
     those of ``other`` that are in fact generated so.
 
-And and or go piece by piece; the complement generates all that it allows. Nearly always the three are one object.
+And and or go piece by piece; the complement generates all that it allows. So does a union with a set of endlessly
+many numbers that are generated in all of their spellings: whoever began to write one of those may end with 5.0.
+Nearly always the three are one object.
+
+``freedom`` says whether ``other`` is written as an author would (`Freedom`).
 
 ``digits`` bounds how these values are written. That is no set of values, so it has no complement, and a union only
 where both sides have the same bounds.
@@ -22,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from enum import IntEnum
 from typing import ClassVar, TypeAlias
 
 from ....budget import Budget, Meter
@@ -47,6 +52,23 @@ from .interval_set import (
 _Combine: TypeAlias = Callable[[IntervalSet, IntervalSet, Meter], IntervalSet]
 
 
+class Freedom(IntEnum):
+    """How freely numbers with a fraction or an exponent are written.
+
+    ``LISTED``: by an author, value by value; each has one spelling. ``USUAL``: as JSON writers do. ``FREE``: as the
+    other numbers of the place are, from which a test has cut them off. What begins like one of those can then end
+    like one of these.
+    """
+
+    LISTED = 0
+    USUAL = 1
+    FREE = 2
+
+    def meet(self, other: Freedom) -> Freedom:
+        """The freedom of what is in both of two sets."""
+        return Freedom.LISTED if Freedom.LISTED in (self, other) else max(self, other)
+
+
 class NumberSet:
     """A set of JSON numbers. Immutable; equal sets of the same representation are equal and hash alike."""
 
@@ -57,25 +79,32 @@ class NumberSet:
     PLAIN_INTEGERS: ClassVar[NumberSet]
     EMPTY: ClassVar[NumberSet]
 
-    __slots__ = ("__dict__", "digits", "other", "plain", "written")
+    __slots__ = ("__dict__", "digits", "freedom", "other", "plain", "written")
 
     def __init__(
-        self, plain: IntervalSet, other: IntervalSet, written: IntervalSet, digits: Digits | None = None
+        self,
+        plain: IntervalSet,
+        other: IntervalSet,
+        written: IntervalSet,
+        digits: Digits | None = None,
+        freedom: Freedom = Freedom.USUAL,
     ) -> None:
         self.plain = plain
         self.other = other
         self.written = written
         self.digits = digits
+        self.freedom = freedom
 
     # -- what a schema can say -----------------------------------------------------------------------------
 
     @classmethod
     def literal(cls, values: Iterable[Decimal]) -> NumberSet:
         """Exactly these. Integers are generated with a fraction only where the schema wrote them with one."""
+        values = list(values)
         members = sorted(set(values))
-        fractional = [value for value in members if not is_plain(value)]
+        fractional = sorted({value for value in values if not is_plain(value)})
         line = _finite(members)
-        return cls(line, line, line if len(members) == len(fractional) else _finite(fractional))
+        return cls(line, line, line if len(members) == len(fractional) else _finite(fractional), None, Freedom.LISTED)
 
     @classmethod
     def interval(
@@ -122,7 +151,7 @@ class NumberSet:
 
     def intersect(self, other: NumberSet, meter: Meter) -> NumberSet:
         """What is in both sets, within the bounds of digits of both."""
-        found = self._pieced(other, IntervalSet.meet, meter)
+        found = self._pieced(other, IntervalSet.meet, meter, self.freedom.meet(other.freedom))
         if self.digits is None and other.digits is None:
             return found
         bounds = [each for each in (self.digits, other.digits) if each is not None]
@@ -132,7 +161,7 @@ class NumberSet:
         """Those of the set that can be written with so many digits, written so; it has no bounds yet."""
         if self.is_empty():
             return self
-        found = NumberSet(self.plain, self.other, self.written, digits)
+        found = NumberSet(self.plain, self.other, self.written, digits, self.freedom)
         return found if found.dfa(meter).states else NumberSet.EMPTY
 
     def union(self, other: NumberSet, meter: Meter) -> NumberSet:
@@ -143,26 +172,40 @@ class NumberSet:
             if other.is_empty() or self.is_any():
                 return self
             raise _digits_error("beside numbers without the same ones")
-        found = self._pieced(other, IntervalSet.join, meter)
-        return found if self.digits is None else NumberSet(found.plain, found.other, found.written, self.digits)
+        found = self._pieced(other, IntervalSet.join, meter, max(self.freedom, other.freedom))
+        is_canonical = found.written is not found.other
+        if is_canonical and any(each.written is each.other and not each.other.is_finite for each in (self, other)):
+            found = found.by_value()
+        if self.digits is None:
+            return found
+        return NumberSet(found.plain, found.other, found.written, self.digits, found.freedom)
 
-    def _pieced(self, other: NumberSet, combine: _Combine, meter: Meter) -> NumberSet:
+    def by_value(self) -> NumberSet:
+        """The same numbers, in all of their spellings."""
+        return NumberSet(self.plain, self.other, self.other, self.digits, Freedom.FREE)
+
+    def _pieced(self, other: NumberSet, combine: _Combine, meter: Meter, freedom: Freedom) -> NumberSet:
         whole = combine(self.other, other.other, meter)
         plain = written = whole
         if not (self.plain is self.other and other.plain is other.other):
             plain = combine(self.plain, other.plain, meter)
         if not (self.written is self.other and other.written is other.other):
             written = combine(self.written, other.written, meter)
-        return _shared(plain, whole, written, meter)
+        return _shared(plain, whole, written, freedom, meter)
 
     def complement(self, meter: Meter) -> NumberSet:
         """All other numbers. Raises `UnsupportedError` where there are bounds of digits."""
         if self.digits is not None:
             raise _digits_error("below not, if and the like, nor in oneOf beside other numbers")
         whole = self.other.invert()
-        return _shared(whole if self.plain is self.other else self.plain.invert(), whole, whole, meter)
+        return _shared(whole if self.plain is self.other else self.plain.invert(), whole, whole, Freedom.FREE, meter)
 
     # -- questions -----------------------------------------------------------------------------------------
+
+    @property
+    def is_free(self) -> bool:
+        """Whether some number is written in all of its spellings."""
+        return self.freedom is Freedom.FREE and not self.written.is_empty
 
     def __contains__(self, value: object) -> bool:
         """Whether a number is in the set; exponent 0 (``Decimal("1")``, not ``Decimal("1.0")``) is plain spelling."""
@@ -191,6 +234,8 @@ class NumberSet:
         """The canonical identity, hashable."""
         if self.digits is not None:
             return (self.other, self.written, self._plain_integers, self.digits)
+        if self.is_free and self.other is not EVERYTHING:
+            return (self.other, self.written, self._plain_integers, EVERYTHING)
         if self.plain is self.other:
             return (self.other,) if self.written is self.other else (self.other, self.written)
         return (self.other, self.written, self._plain_integers)
@@ -231,7 +276,7 @@ class NumberSet:
         written = self.written
         if written is not self.other and self.plain is not self.other:  # never leave a value without any spelling
             written = written.join(self.other.meet(self.plain.invert(), meter), meter)
-        found = number_dfa(self.plain, written, meter)
+        found = number_dfa(self.plain, written, meter, free=self.is_free)
         return found if self.digits is None else intersect(found, self.digits.dfa(meter), meter)
 
 
@@ -262,11 +307,14 @@ def _everywhere(line: IntervalSet) -> NumberSet:
     return NumberSet(line, line, line)
 
 
-def _shared(plain: IntervalSet, other: IntervalSet, written: IntervalSet, meter: Meter) -> NumberSet:
+def _shared(
+    plain: IntervalSet, other: IntervalSet, written: IntervalSet, freedom: Freedom, meter: Meter
+) -> NumberSet:
     """A set whose pieces are one object where they say the same."""
     if plain is not other and (plain == other or plain.meet(INTEGERS, meter) == other.meet(INTEGERS, meter)):
         plain = other
-    return NumberSet(plain, other, other if written is not other and written == other else written)
+    written = other if written is not other and written == other else written
+    return NumberSet(plain, other, written, None, freedom)
 
 
 NumberSet.ANY = _everywhere(EVERYTHING)

@@ -37,7 +37,7 @@ class Side:
     ``cells[i]`` what is allowed between it and the next.
     """
 
-    def __init__(self, plain: IntervalSet, written: IntervalSet, negative: bool, meter: Meter) -> None:
+    def __init__(self, plain: IntervalSet, written: IntervalSet, negative: bool, meter: Meter, *, free: bool) -> None:
         inside = {p.copy_abs() for line in (plain, written) for p in line.points if (p < 0 if negative else p > 0)}
         self.points = [Decimal(0), *sorted(inside)]
         values = [p.copy_negate() for p in self.points] if negative else self.points
@@ -64,7 +64,7 @@ class Side:
         self.has_fractions = any(c.written is not NEVER for c in self.cells) or any(w for _, w in self.at)
         texts_beyond = [(whole + fraction).strip("0") for whole, _, fraction in texts[1:]]
         self.mantissas = Mantissas(
-            self.points, texts_beyond, [c.written for c in self.cells], [w for _, w in self.at]
+            self.points, texts_beyond, [c.written for c in self.cells], [w for _, w in self.at], free=free
         )
 
     def is_like(self, other: Side) -> bool:

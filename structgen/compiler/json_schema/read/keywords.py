@@ -19,7 +19,6 @@ from ....budget import Meter
 from ....errors import BudgetExceededError
 from .document import Json, SchemaId
 from .drafts import DRAFT4, DRAFT6, DRAFT7, DRAFT2019, DRAFT2020, UNDECLARED, Dialect
-from .equality import equality_key
 from .references import shown_segment
 from .subschemas import DOING, Subschema
 
@@ -57,6 +56,10 @@ def _is_integer(value: Decimal, *, exact: bool) -> bool:
     return exponent >= 0 or not any(digits[exponent:])
 
 
+#: States of each letter of a value or a name that a schema spells out, and of a member beside its name and its value.
+_OF_LETTER, _OF_MEMBER = 6, 12
+
+
 def check_size(number: Decimal, pointer: str) -> None:
     """Refuse a number that would take thousands of digits to write out."""
     exponent = number.as_tuple().exponent
@@ -75,14 +78,18 @@ def _checked_number(sub: Subschema, keyword: str, value: Json) -> Decimal:
 
 
 def _check_constant(value: Json, pointer: str, meter: Meter) -> None:
-    """Check the numbers and the depth of a value that stands for itself."""
+    """Check the numbers and the depth of a value that stands for itself; its letters may take states."""
     level, depth = [value], meter.budget.depth
     while level:
         below: list[Json] = []
         for item in meter.each(level, DOING):
             if isinstance(item, Decimal):
                 check_size(item, pointer)
+                meter.grant(_OF_LETTER * len(item.as_tuple().digits))
+            elif isinstance(item, str):
+                meter.grant(_OF_LETTER * len(item))
             elif isinstance(item, dict):
+                meter.grant(sum([_OF_LETTER * len(name) + _OF_MEMBER for name in item]))
                 below.extend(item.values())
             elif isinstance(item, list):
                 below.extend(item)
@@ -238,7 +245,10 @@ def _schemas(sub: Subschema, keyword: str, value: Json) -> None:
 
 
 def _schema_members(sub: Subschema, keyword: str, value: Json) -> None:
-    sub.say(keyword, {name: sub.add(item, path) for name, path, item in _members(sub, keyword, value)})
+    members = _members(sub, keyword, value)
+    if keyword == "properties":
+        sub.found.meter.grant(sum([_OF_LETTER * len(name) + _OF_MEMBER for name, _, _ in members]))
+    sub.say(keyword, {name: sub.add(item, path) for name, path, item in members})
 
 
 def _beside(other: str, handler: Handler) -> Handler:
@@ -293,8 +303,8 @@ def _enum(sub: Subschema, keyword: str, value: Json) -> None:
     if not isinstance(value, list):
         raise sub.error(keyword, "an array", value)
     _check_constant(value, f"{sub.pointer}/{keyword}", sub.found.meter)
-    if sub.found.all_draft4 and len({equality_key(item) for item in value}) != max(1, len(value)):
-        raise sub.error(keyword, "an array of different values, at least one, in Draft 4", value)
+    if sub.found.all_draft4 and not value:
+        raise sub.error(keyword, "an array of at least one value, in Draft 4", value)
     sub.schema.enum = tuple(value)
 
 
