@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from .runtime.grammar.tables import GrammarTables
 from .runtime.pushdown.machine import PushdownMachine
 from .runtime.pushdown.tables import PushdownTables
 from .runtime.rows.row_pool import RowPool
+from .system.warning import warn
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _tell(notes: tuple[str, ...]) -> None:
     more = len(notes) - _MOST_NOTES
     for note in (*notes[:_MOST_NOTES], *([f"and {more} more"] if more > 0 else [])):
         # past `_grammar_machine` or `stack_machine`, `build` and `compile`
-        warnings.warn(GrammarWarning(note), stacklevel=5)
+        warn(GrammarWarning(note))
 
 
 def _within(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
 from ...budget import Meter
 from ...definitions import JsonSchema
 from ...errors import SchemaWarning, UnsupportedError
+from ...system.warning import warn
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
 from ..programs.special_tokens import SpecialTokens
@@ -86,7 +86,7 @@ def bring_to_normal_form(
     layout = layout_of(definition, special)
     values = normalise(document, meter, lenient=definition.lenient, layout=layout)
     for what in values.impossible:
-        warnings.warn(SchemaWarning(what), stacklevel=8)
+        warn(SchemaWarning(what))
     if definition.indent is not None:
         _check_bounded(values)
     return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
