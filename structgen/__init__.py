@@ -31,6 +31,8 @@ _HOMES = {
     "one_of": "definitions",
     "text": "definitions",
     "Definition": "definitions",
+    "load_definitions": "definitions.loading",
+    "NamedDefinition": "definitions.loading",
     "Budget": "budget",
     "ToolStyle": "tools",
     "register_tool_style": "tools",
@@ -98,6 +100,8 @@ if TYPE_CHECKING:
     from .definitions import sequence as sequence
     from .definitions import tag as tag
     from .definitions import text as text
+    from .definitions.loading import NamedDefinition as NamedDefinition
+    from .definitions.loading import load_definitions as load_definitions
     from .errors import Error as Error
     from .explanations.explain import explain as explain
     from .explanations.values import Explanation as Explanation

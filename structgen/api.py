@@ -87,6 +87,8 @@ def compile(
     GrammarWarning
         Of conflicts that were shifted and of matches that are not the longest; not where the index, or the tables of
         the grammar, come from the cache.
+    SchemaWarning
+        Of keywords and formats that check nothing and are likely misspelt; not where the index comes from the cache.
     """
     definition = as_definition(definition)
     check_vocabulary(vocabulary)

@@ -23,7 +23,8 @@ from .values import Finding
 
 
 def unused(definition: JsonSchema, meter: Meter) -> tuple[list[Finding], int]:
-    """Branches, enum values, types, members, items that no text can use; of nested ones the outermost."""
+    """Branches, enum values, types, members, items that no text can use, of nested ones the outermost; and keywords
+    and formats that check nothing."""
     found, looked = unused_alternatives(definition, meter)
     whole = {each.pointer for each in found if not _is_within(each.what)}
     findings = []
@@ -31,7 +32,14 @@ def unused(definition: JsonSchema, meter: Meter) -> tuple[list[Finding], int]:
         places = [*_above(each.pointer), *([each.pointer] if _is_within(each.what) else [])]
         if whole.isdisjoint(places):
             findings.append(Finding("warning", f"the {each.what} is used by no text", each.pointer or "#"))
-    return findings, looked
+    said = silent(definition, meter)
+    findings += [Finding("warning", f"{what}. {remedy}", where) for what, where, remedy in said]
+    return findings, looked + len(said)
+
+
+def silent(definition: JsonSchema, meter: Meter) -> list[tuple[str, str, str]]:
+    """Keywords and formats that check nothing: what, where, and the remedy."""
+    return [(each.what, each.where, each.remedy) for each in read_schema(definition, meter).findings]
 
 
 def _is_within(what: str) -> bool:

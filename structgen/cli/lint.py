@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -18,7 +19,7 @@ from ..definitions.grammar_marks import REGEX, STRING
 from ..definitions.json_text import loads
 from ..definitions.loading import READERS
 from ..definitions.values import DIALECT_FLAGS, EBNF_DIALECTS
-from ..errors import DefinitionError, StructgenError, VocabularyError
+from ..errors import DefinitionError, SchemaWarning, StructgenError, VocabularyError
 from ..explanations.schemas.json_places import place_at
 from ..system.types import Foreign
 from . import options
@@ -191,12 +192,17 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
     from ..vocabulary.vocabulary import Vocabulary
 
     try:
-        compile(notation.make(text), Vocabulary.bytewise(), eager=False, budget=budget, base_rows=False)
+        definition = notation.make(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SchemaWarning)  # they are told below, all of them
+            compile(definition, Vocabulary.bytewise(), eager=False, budget=budget, base_rows=False)
     except VocabularyError:
         return  # a special token, which the model may have
     except StructgenError as error:
         first = _problem(error, text)
     else:
+        if isinstance(definition, JsonSchema):
+            yield from _silent(definition, text, budget)
         return
     yield first
     rest = text
@@ -211,6 +217,15 @@ def _problems(notation: WrittenAs, text: str, budget: Budget) -> Iterator[LintFi
         lines = rest.splitlines(keepends=True)
         read = sum(map(len, lines[: problem.line - 1])) + problem.column
         rest = re.sub(r"[^\r\n]", ".", rest[:read]) + rest[read:]
+
+
+def _silent(definition: JsonSchema, text: str, budget: Budget) -> Iterator[LintFinding]:
+    """The keywords and formats of a schema that check nothing."""
+    from ..budget import Meter
+    from ..certificates.schema_parts import silent
+
+    for what, where, remedy in silent(definition, Meter(budget)):
+        yield LintFinding(*_of_pointer(where, text), printable(f"{what} ({where})"), printable(remedy))
 
 
 def _problem(error: StructgenError, text: str = "") -> LintFinding:
@@ -264,9 +279,15 @@ def _of_pointer(where: str, text: str) -> tuple[int, int]:
     pointer = _POINTER.split(where)[0] if where.startswith("/") else ""
     data = text.encode()
     root = place_at(data, "")
-    # Structural tags are wrapped, and pointers are into the format.
-    is_wrapped = root is not None and "format" in root.names and pointer[1:].split("/")[0] not in root.names
-    found = place_at(data, "/format" + pointer if is_wrapped else pointer)
+    # Structural tags and schemas of requests are wrapped, and pointers are into what is in them.
+    wrapper = ""
+    while root is not None and pointer[1:].split("/")[0] not in root.names:
+        inner = next((name for name in ("format", "schema", "json_schema") if name in root.names), None)
+        if inner is None:
+            break
+        wrapper += f"/{inner}"
+        root = place_at(data, wrapper)
+    found = place_at(data, wrapper + pointer)
     before = data[: found.start if found is not None else 0].decode()
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 

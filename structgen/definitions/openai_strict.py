@@ -180,8 +180,10 @@ def made_strict(schema: Foreign) -> Foreign:
         root = {**root["$defs"][reference.removeprefix("#/$defs/")], **root}
     todo = [root]
     for node in todo:  # grows
-        for keyword in ("default", "examples"):
+        for keyword in ("default", "examples", "x-unchecked"):
             node.pop(keyword, None)
+        if "$ref" in node:
+            node.pop("required", None)  # as are all members of what it leads to
         if "discriminator" in node:
             del node["discriminator"]
             node["anyOf"] = node.pop("oneOf")

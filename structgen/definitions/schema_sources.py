@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_origin
 
@@ -13,16 +12,10 @@ from ..errors import DefinitionError
 from .json_text import dumps, loads
 
 if TYPE_CHECKING:
-    from pydantic.json_schema import GenerateJsonSchema
-    from pydantic_core.core_schema import DateSchema, DatetimeSchema, TimeSchema
-
     from ..system.types import Foreign
 
 #: A schema as a JSON value.
 Schema: TypeAlias = "bool | Mapping[str, object]"
-
-#: Patterns, of strings that are dates or times: from the year 0001 on, and to the second 59.
-_YEAR, _SECOND = "^0{0,3}[1-9]", ":..:[0-5]"
 
 
 def schema_text(source: object) -> str:
@@ -36,7 +29,7 @@ def read_schema(source: object) -> Schema:
     Raises `DefinitionError` (with line and column for text, the path for a file) and `BudgetExceededError`.
     """
     if isinstance(source, bool | Mapping):
-        return source
+        return unwrapped(source)
     if isinstance(source, str):
         return _checked(_parse(source))
     if isinstance(source, os.PathLike):
@@ -72,8 +65,25 @@ def _read_file(path: Path) -> Schema:
 
 def _checked(value: object) -> Schema:
     if isinstance(value, bool | Mapping):
-        return value
+        return unwrapped(value)
     raise _not_a_schema(value)
+
+
+#: The members of what requests wrap a schema in.
+_WRAPPER = frozenset({"type", "name", "description", "strict", "schema"})
+
+
+def unwrapped(value: Schema) -> Schema:
+    """The schema in a response format, such as OpenAI's ``{"name": ..., "strict": ..., "schema": ...}``."""
+    if not isinstance(value, Mapping):
+        return value
+    is_response = value.get("type") in ("json_schema", "json_object")
+    inner = value.get("json_schema") if is_response else None
+    outer: Mapping[str, object] = inner if isinstance(inner, Mapping) else value
+    is_typed = "type" in outer and not (outer is value and is_response)
+    is_wrapper = outer.keys() <= _WRAPPER and not is_typed
+    found = outer.get("schema", outer) if is_wrapper else outer
+    return found if isinstance(found, bool | Mapping) else value
 
 
 def _not_a_schema(value: object) -> DefinitionError:
@@ -90,14 +100,15 @@ def describe(annotation: Foreign) -> Schema:
     """The schema of a type or of a function's parameters, as Pydantic's `TypeAdapter` gives it.
 
     It is the schema of what Pydantic *validates*, so whatever a guide lets through can be parsed by
-    ``TypeAdapter(annotation).validate_json``: dates and times have a pattern besides, without the second 60 and the
-    year 0000, which RFC 3339 has and Python has not.
+    ``TypeAdapter(annotation).validate_json``; see `pydantic_types` for what is added to Pydantic's own.
 
     Raises `DefinitionError` where Pydantic is missing, or has no JSON schema for it.
     """
     try:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
+
+        from .pydantic_types import describe as described
     except ImportError as error:
         raise DefinitionError(
             f"the schema of {_shown(annotation)} takes Pydantic, which is not installed",
@@ -107,31 +118,13 @@ def describe(annotation: Foreign) -> Schema:
         _check_parameters(annotation)
     try:
         adapter = annotation if isinstance(annotation, TypeAdapter) else TypeAdapter(annotation)
-        return adapter.json_schema(schema_generator=_generator())
-    except (PydanticUserError, NameError, TypeError) as error:  # a forward reference; what is no type at all
+        return described(adapter)
+    except (PydanticUserError, ImportError, NameError, TypeError) as error:  # a forward reference; what is no type
         what = str(error).split("\n")[0].rstrip(".")
         raise DefinitionError(
             f"Pydantic has no JSON schema for {_shown(annotation)}: {what}",
             remedy="Pass a model, dataclass, TypedDict, annotation or function, or the schema itself.",
         ) from error
-
-
-@cache
-def _generator() -> type[GenerateJsonSchema]:
-    """Pydantic's own, but for the pattern of Python's dates and times."""
-    from pydantic.json_schema import GenerateJsonSchema
-
-    class Generator(GenerateJsonSchema):
-        def date_schema(self, schema: DateSchema) -> dict[str, Foreign]:
-            return super().date_schema(schema) | {"pattern": _YEAR}
-
-        def time_schema(self, schema: TimeSchema) -> dict[str, Foreign]:
-            return super().time_schema(schema) | {"pattern": _SECOND}
-
-        def datetime_schema(self, schema: DatetimeSchema) -> dict[str, Foreign]:
-            return super().datetime_schema(schema) | {"pattern": f"{_YEAR}.*{_SECOND}"}
-
-    return Generator
 
 
 def _check_parameters(function: Callable[..., object]) -> None:

@@ -13,14 +13,21 @@ _NO_END = "No space stands behind the whole text."
 
 
 def from_llama_cpp(grammar: object) -> Migrated:
-    """What llama-cpp-python takes: the text of a grammar, also in UTF-8, a ``LlamaGrammar``, a ``response_format``.
+    """What llama.cpp and llama-cpp-python take: the text of a grammar, also in UTF-8, a ``LlamaGrammar``, and a
+    ``response_format`` of type ``json_object`` or ``json_schema``.
 
     Raises `DefinitionError` for anything else.
     """
     if isinstance(grammar, Mapping):
-        if grammar.get("type") != "json_object":
-            raise DefinitionError("the response_format is none of llama.cpp's", remedy='Its type is "json_object".')
-        schema = grammar.get("schema") or {"type": "object"}  # {} is any object, too
+        if grammar.get("type") not in ("json_object", "json_schema"):
+            remedy = 'Its type is "json_object" or "json_schema".'
+            raise DefinitionError("the response_format is none of llama.cpp's", remedy=remedy)
+        inner = grammar.get("json_schema", grammar)
+        schema = inner.get("schema") if isinstance(inner, Mapping) else None
+        if schema is None and grammar["type"] == "json_schema":
+            remedy = 'Put it under "json_schema" and "schema".'
+            raise DefinitionError("the response_format has no schema", remedy=remedy)
+        schema = schema or {"type": "object"}  # {} is any object, too
         schema, changes = corrected(schema, _same_items, "A prefixItems that is no array is items.")
         closed = JsonSchema(schema, escapes="any", additional_properties=False)
         return Migrated(closed, (ANY_ESCAPE, "Objects that list properties have no others.", _NO_END, *changes))

@@ -347,4 +347,11 @@ def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | N
             config = None
         if found := getattr(config, "eos_token_id", None):
             eos_ids = eos_ids_of(tokenizer.eos_token_id, found)
-    return read_transformers(tokenizer, eos_ids=eos_ids, size=size)
+    table = read_transformers(tokenizer, eos_ids=eos_ids, size=size)
+    if not any(data.strip() for data in table.tokens.values()):  # transformers makes one of the settings alone
+        raise VocabularyError(
+            "no token has letters: the tokenizer itself is missing, and only its settings are there",
+            where=name,
+            remedy="Pass the folder that holds the model's tokenizer.json, tokenizer.model or tekken.json.",
+        )
+    return table

@@ -66,7 +66,7 @@ def warm(
     Parameters
     ----------
     definitions:
-        What `structgen.compile` takes, or `structgen.definitions.loading.NamedDefinition`.
+        What `structgen.compile` takes, or what `structgen.load_definitions` returns: a `NamedDefinition`.
     vocabularies:
         Each definition is compiled for each of them.
     cache:

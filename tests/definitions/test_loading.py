@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import structgen as sg
 from structgen.definitions import Definition, Ebnf, JsonSchema, Regex
 from structgen.definitions.loading import load_definitions, read_definitions
 from structgen.errors import BudgetExceededError, DefinitionError, StructgenError
@@ -326,3 +327,16 @@ class TestNamedDirectly:
     def test_a_missing_path_is_an_error(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(DefinitionError, match="No such file"):
             load_definitions([str(tmp_path / name)])
+
+
+def test_what_warm_reads_is_public(tmp_path: Path) -> None:
+    (tmp_path / "colour.words").write_text("red\nblue\n")
+    (tmp_path / "many.toml").write_text('[definitions.zip]\nregex = "[0-9]{5}"\n')
+    loaded = sg.load_definitions([tmp_path])
+    assert all(isinstance(each, sg.NamedDefinition) for each in loaded)
+    assert [each.name for each in loaded] == ["colour", "zip"]
+    cache = sg.Cache(tmp_path / "cache")
+    report = sg.warm(loaded, sg.Vocabulary.bytewise(), cache=cache, executor=None)
+    assert len(report.kept) == 2
+    for each in loaded:
+        sg.compile(each.definition, sg.Vocabulary.bytewise(), cache=cache, compile_missing=False)

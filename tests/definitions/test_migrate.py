@@ -430,6 +430,29 @@ def test_llama_cpps_grammars_in_utf_8() -> None:
         migrate.from_llama_cpp(b'root ::= "\xff"')
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "json_object", "schema": PERSON},
+        {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": PERSON}},
+        {"type": "json_schema", "json_schema": {"schema": PERSON}},
+        {"type": "json_schema", "schema": PERSON},
+    ],
+)
+def test_response_formats_of_llama_cpp(given: dict[str, Any]) -> None:
+    found = migrate.from_llama_cpp(given)
+    assert found == migrate.from_llama_cpp({"type": "json_object", "schema": PERSON})
+    assert isinstance(found.definition, sg.JsonSchema)
+    assert json.loads(found.definition.text) == PERSON
+
+
+def test_response_formats_without_a_schema() -> None:
+    assert accepted(migrate.from_llama_cpp({"type": "json_object"}), ["{}", "[]"]) == [True, False]
+    for given in ({"type": "json_schema"}, {"type": "json_schema", "json_schema": {"name": "a"}}):
+        with pytest.raises(DefinitionError, match="has no schema"):
+            migrate.from_llama_cpp(given)
+
+
 def test_llama_cpp() -> None:
     llama_cpp = pytest.importorskip("llama_cpp")
     text = 'root ::= "a" [0-9]{2}'

@@ -52,9 +52,9 @@ ROOMS = {
         "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"
         " runtime.pushdown vocabulary"
     ),
-    "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
     "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",
+    "compiler.json_schema.read": "compiler.json_schema.strings",  # the names of formats
     "compiler.json_schema.algebra": (
         "compiler.json_schema.numbers compiler.json_schema.read compiler.json_schema.strings definitions"
     ),

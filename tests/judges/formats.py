@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import ipaddress
 import re
+import uuid
+from collections.abc import Callable
 
 import pytest
 
@@ -64,6 +67,20 @@ class _Formats(jsonschema.FormatChecker):  # type: ignore[misc, name-defined]
         super().check(as_judged(format, instance) if isinstance(instance, str) else instance, format)
 
 
-#: The formats of the latest draft.
+def _of_python(read: Callable[[str], object]) -> tuple[Callable[[object], bool], type[Exception]]:
+    return lambda text: not isinstance(text, str) or read(text) is not None, ValueError
+
+
+def _of_version(version: int) -> Callable[[str], object]:
+    return lambda text: True if uuid.UUID(text).version == version else uuid.UUID("")
+
+
+#: The formats of the latest draft, and Pydantic's, as the standard library reads them.
 FORMATS = _Formats()
-FORMATS.checkers = jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers
+FORMATS.checkers = {
+    **jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers,
+    **{f"uuid{version}": _of_python(_of_version(version)) for version in (1, *range(3, 9))},
+    **{f"ipv4{kind.lower()}": _of_python(getattr(ipaddress, f"IPv4{kind}")) for kind in ("Network", "Interface")},
+    **{f"ipv6{kind.lower()}": _of_python(getattr(ipaddress, f"IPv6{kind}")) for kind in ("Network", "Interface")},
+    **{f"ipvany{kind}": _of_python(getattr(ipaddress, f"ip_{kind}")) for kind in ("address", "network", "interface")},
+}

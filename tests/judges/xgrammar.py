@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ def explained(page: str) -> dict[str, str]:
     """What a page of the guide says of each difference, by its name: the rows of the table under its heading."""
     section = (_GUIDE / page).read_text("utf-8").split("\n## Beside XGrammar\n")[1].split("\n## ")[0]
     return dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.MULTILINE))
+
+
+def is_at_least(version: str) -> bool:
+    """Whether XGrammar is of a version that has a difference, or a later one."""
+    return [int(part) for part in metadata.version("xgrammar").split(".")[:3]] >= [*map(int, version.split("."))]
 
 
 class XGrammar:

@@ -330,6 +330,25 @@ def test_options_go_to_transformers_for_folders_too(tmp_path: Path) -> None:
     assert vocabulary.fingerprint == Vocabulary.from_pretrained(tmp_path).fingerprint
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"tokenizer_class": "GPT2Tokenizer", "eos_token": "<|endoftext|>"},
+        {"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|endoftext|>", "added_tokens_decoder": {
+            str(number): {"content": f"<|{number}|>", "special": True} for number in range(22)
+        }},
+    ],
+)  # fmt: skip
+def test_a_folder_of_settings_alone_is_named(config: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
+    with pytest.raises(VocabularyError) as caught:
+        Vocabulary.from_pretrained(tmp_path)
+    assert caught.value.where == str(tmp_path)
+    assert "tokenizer.json" in caught.value.remedy
+
+
 class TestCodeOfTheirOwn:
     """A folder that asks for code is read without it, or refused. Nobody is asked on standard input."""
 

@@ -19,12 +19,15 @@ from .lower.lower import SchemaLowering, lower
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
-from .read.document import Document
+from .read.document import Document, SchemaFinding
 from .read.reader import read
 from .repair import read_leniently
 
 #: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
 _FEW_STATES = 100_000
+
+#: Findings that are told while compiling.
+_MOST_WARNINGS = 3
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,16 @@ class ReadSchema:
     layout: TextOptions
     relaxed: list[str]
     lenient: bool
+    findings: tuple[SchemaFinding, ...] = ()
+
+    def warn(self) -> None:
+        """Warn of the keywords and formats that check nothing, and are likely others that do."""
+        likely = [each for each in self.findings if each.is_likely]
+        for what, where, remedy, _ in likely[:_MOST_WARNINGS]:
+            warnings.warn(SchemaWarning(f"{what} ({where}). {remedy}"), stacklevel=7)
+        if len(likely) > _MOST_WARNINGS:
+            more = f"{len(likely) - _MOST_WARNINGS:,} more keywords and formats check nothing. See structgen lint."
+            warnings.warn(SchemaWarning(more), stacklevel=7)
 
 
 def compile_json_schema(
@@ -48,6 +61,7 @@ def compile_json_schema(
     the errors of `read`, `normalise` and `lower`, and `UnsupportedError` for an indentation without a deepest level.
     """
     schema = read_schema(definition, meter, special)
+    schema.warn()
     program = lower_schema(schema, meter, keeps_sets=keeps_sets)
     return program, tuple(dict.fromkeys(schema.relaxed))
 
@@ -57,6 +71,7 @@ def begin_json_schema(
 ) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
     schema = read_schema(definition, meter, special)
+    schema.warn()
     most = most_states(schema.values, schema.layout, meter)
     if most is None or not _FEW_STATES < most <= meter.states:
         program = lower_schema(schema, meter, keeps_sets=keeps_sets)
@@ -89,7 +104,8 @@ def bring_to_normal_form(
         warn(SchemaWarning(what))
     if definition.indent is not None:
         _check_bounded(values)
-    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
+    relaxed = [*document.unchecked, *values.relaxations]
+    return ReadSchema(values, layout, relaxed, definition.lenient, document.findings)
 
 
 def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOptions:

@@ -379,6 +379,7 @@ class _SchemaInner:
             definition = self._definition.schema({"type": "object"}, **options)
             schema = read_schema(definition, linker.meter, linker.names)
             schema.relaxed.append(f"any object is taken, since {error}")
+        schema.warn()
         linker.note(self._format, schema.relaxed)
         return schema
 

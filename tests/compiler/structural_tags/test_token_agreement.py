@@ -66,7 +66,10 @@ def texts(format_: Any) -> Iterator[str]:
 
 #: Differences for which formats are not drawn, and those in what masks have.
 DRAWN_NOT = ("tokens-in-repeat", "excluded-behind-trigger", "minimax-m3-empty")
-IN_MASKS = ("text-of-tokens", "bound-of-tokens", "special-tokens-in-text", "token-begun-before")
+IN_MASKS = (
+    "text-of-tokens", "bound-of-tokens", "special-tokens-in-text", "token-begun-before", "token-runs-into",
+    "end-as-a-token",
+)  # fmt: skip
 
 
 def test_the_guide_explains_each_difference() -> None:
@@ -102,6 +105,8 @@ def differs(name: str, format_: Format) -> bool:
             found = kind == "any_tokens" and "max_tokens" in part and not alone
         elif name == "special-tokens-in-text":
             found = kind in _TEXTS
+        elif name in ("token-runs-into", "end-as-a-token"):
+            found = kind in _TOKEN_FORMATS
         elif name == "token-begun-before":
             found = kind == "any_text" and part.get("max_tokens") is not None
         else:
@@ -123,8 +128,10 @@ class World:
         self.known = np.zeros(vocabulary.size, bool)  # tokens of whole characters, and all that have no bytes
         self.special = np.ones(vocabulary.size, bool)
         self.special[[*vocabulary.eos_ids]] = False
+        self.long = np.zeros(vocabulary.size, bool)
         for token in range(vocabulary.size):
             data = vocabulary.token(token)
+            self.long[token] = len(data or b"") > 1
             self.known[token] = data is None or is_text(data)
             if data is not None:
                 self.special[token] = False
@@ -207,6 +214,7 @@ class Comparison:
         self.ends = [end for part, _ in parts(format_) for end in _text_ends(part) if end]
         self.is_bounded = differs("token-begun-before", format_)
         self.is_loose = differs("bound-of-tokens", format_)
+        self.has_tokens = differs("token-runs-into", format_)
         spelled = "\n".join(texts(format_))
         self.both = differs("text-of-tokens", format_) or any(name in spelled for name in world.spellings(format_))
         self.is_loose |= self.both and any("max_tokens" in part for part, _ in parts(format_))
@@ -235,6 +243,9 @@ class Comparison:
             fewer[:] = False
         if self.is_loose:
             more[:] = False
+        if self.has_tokens:
+            more[[*world.vocabulary.eos_ids]] = False
+            more &= ~(world.long | world.special)  # which XGrammar spells by their names
         found = {token: world.vocabulary.token(int(token)) for token in np.flatnonzero(fewer | more)[:9]}
         assert not found, (row, found, int(fewer.sum()), int(more.sum()))
 

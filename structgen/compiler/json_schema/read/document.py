@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+
+class SchemaFinding(NamedTuple):
+    """A keyword or a format that checks nothing: what it is, its JSON pointer, what to write."""
+
+    what: str
+    where: str
+    remedy: str
+    is_likely: bool  # to be another one, or to be meant to check something
+
 
 #: Index of a subschema in `Document.schemas`.
 SchemaId: TypeAlias = int
@@ -158,9 +168,15 @@ class Document:
         For each resource that has any: its ``$dynamicAnchor`` names and where they lead.
     draft:
         ``"draft4"``, ``"draft6"``, ``"draft7"``, ``"2019-09"`` or ``"2020-12"``.
+    unchecked:
+        What validators check besides, by ``x-unchecked``.
+    findings:
+        The keywords and formats that check nothing, and that their author may have misspelt.
     """
 
     schemas: tuple[Schema, ...]
     root: SchemaId
     draft: str = "2020-12"
     dynamic_anchors: Mapping[int, Mapping[str, SchemaId]] = field(default_factory=lambda: MappingProxyType({}))
+    unchecked: tuple[str, ...] = ()
+    findings: tuple[SchemaFinding, ...] = ()

@@ -326,6 +326,20 @@ def _guidance(sub: Subschema, keyword: str, value: Json) -> None:
         raise sub.error(keyword, "at the root of the schema", value)
 
 
+def _unchecked(sub: Subschema, keyword: str, value: Json) -> None:
+    """What a validator checks that no schema says; see `structgen.definitions.pydantic_types`."""
+    _string(sub, keyword, value)
+    if sub.applied:
+        where = sub.pointer or "the root"
+        sub.found.unchecked.append(f"{where}: Pydantic checks more than its schema says: {value}")
+
+
+def _format(sub: Subschema, keyword: str, value: Json) -> None:
+    _text(sub, keyword, value)
+    if isinstance(value, str):
+        sub.found.unknown.format(value, sub.pointer, sub.node.get("type", "string"))
+
+
 def _required(sub: Subschema, keyword: str, value: Json) -> None:
     sub.schema.required = _names(sub, keyword, value)
 
@@ -370,7 +384,8 @@ def _dependencies(sub: Subschema, keyword: str, value: Json) -> None:
 
 _DRAFT4: dict[str, Handler] = {
     **dict.fromkeys(("id", "title", "description"), _string),
-    **dict.fromkeys(("pattern", "format"), _text),
+    "pattern": _text,
+    "format": _format,
     **dict.fromkeys(("maximum", "minimum"), _bound),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _exclusive_flag),
     **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), _count),
@@ -390,6 +405,7 @@ _DRAFT4: dict[str, Handler] = {
     "allOf": _all_of,
     "not": _schema,
     "x-guidance": _guidance,
+    "x-unchecked": _unchecked,
 }
 _DRAFT6: dict[str, Handler] = {
     **{keyword: handler for keyword, handler in _DRAFT4.items() if keyword != "id"},
@@ -449,3 +465,6 @@ KEYWORDS: Mapping[Dialect, Mapping[str, Handler]] = {
     DRAFT2020: _DRAFT2020,
     UNDECLARED: _UNDECLARED,
 }
+
+#: Those that some draft has.
+KNOWN = frozenset(keyword for handlers in KEYWORDS.values() for keyword in handlers)

@@ -19,9 +19,10 @@ from ....errors import BudgetExceededError
 from .closing import close_objects
 from .document import Document, Schema, SchemaId
 from .json_values import parse_json
-from .keywords import KEYWORDS
+from .keywords import KEYWORDS, KNOWN
 from .references import Location, References
 from .subschemas import DOING, Pending, Subschema, Subschemas
+from .unknown import ANNOTATIONS
 
 
 def read(text: str, meter: Meter, *, additional_properties: bool | str = True) -> Document:
@@ -64,7 +65,10 @@ class _Reader:
         for subschema in self._draining(found.stored):
             if found.ids.setdefault(id(subschema.node), -1) == -1:  # no reference leads to it
                 self._read(subschema)
-        return Document(tuple(found.schemas), root, self._references.root.draft.name, MappingProxyType(anchors))
+        return Document(
+            tuple(found.schemas), root, self._references.root.draft.name, MappingProxyType(anchors),
+            tuple(found.unchecked), found.unknown.findings(),
+        )  # fmt: skip
 
     def _draining(self, todo: list[Subschema]) -> Iterator[Subschema]:
         """The entries of a list that grows meanwhile, first in first out."""
@@ -100,6 +104,8 @@ class _Reader:
             handler = handlers.get(keyword)
             if handler is not None:
                 handler(sub, keyword, value)
+            elif keyword not in ANNOTATIONS:
+                self._found.unknown.keyword(keyword, value, sub.pointer, sub.draft, KNOWN)
 
     # References
 

@@ -13,6 +13,7 @@ from .document import Json, Schema, SchemaId
 from .drafts import DRAFT4, Dialect
 from .json_values import describe
 from .references import Location
+from .unknown import Unknown
 
 DOING = "reading the schema"
 
@@ -41,6 +42,8 @@ class Subschemas:
         self.applied: list[Subschema] = []  # to be read
         self.stored: list[Subschema] = []  # to be checked, unless a reference leads there
         self.pending: list[Pending] = []
+        self.unchecked: list[str] = []
+        self.unknown = Unknown()
         self._subschemas = 0
         self._characters = 0  # of all pointers
 

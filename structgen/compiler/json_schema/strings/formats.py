@@ -14,8 +14,8 @@ are narrower than that: ``idn-hostname``, ``idn-email`` and ``regex``. What is a
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from functools import cache, reduce
+from collections.abc import Callable, Iterable
+from functools import cache
 
 from ....budget import Budget, Meter
 from ...automata.dfa import Dfa, intersect
@@ -44,13 +44,11 @@ def format_dfa(name: str, meter: Meter) -> Dfa | None:
 def _built(name: str) -> Dfa:
     """Once for the process, under a budget of its own, so that it does not depend on who asks first."""
     meter = Meter(Budget())
-    if name == _IDN_HOSTNAME:
-        together = "|".join(map(_labels, bidi_labels(_DOTS)))
-        patterns = _labels(_idn_label()), _labels(_SHORT), together
-        return reduce(
-            lambda a, b: intersect(a, b, meter), [language(parse(each), meter, count=False) for each in patterns]
-        )
-    return language(parse(_PATTERNS[name]), meter, count=False)
+    patterns = _MADE[name]() if name in _MADE else (_PATTERNS[name],)
+    found, *others = (language(parse(pattern), meter, count=False) for pattern in patterns)
+    for other in others:
+        found = intersect(found, other, meter)
+    return found
 
 
 # -- dates and times: RFC 3339 ----------------------------------------------------------------------------------
@@ -134,6 +132,49 @@ def _ipv6(room: int, ipv4: str) -> str:
     return f"(?:{group}:){{6}}(?:{group}:{group}|{ipv4})|{short}"
 
 
+_OF_32, _OF_128 = "(?:3[0-2]|[12]?[0-9])", "(?:12[0-8]|1[01][0-9]|[1-9]?[0-9])"
+
+
+def _multiples(power: int, most: int, form: str) -> str:
+    """The numbers up to ``most`` whose last ``power`` bits are 0."""
+    return "|".join(form.format(number) for number in range(0, most, 1 << power))
+
+
+def _ipv4_network() -> tuple[str]:
+    """An address and the length of its prefix, behind which its bits are 0."""
+    networks = []
+    for length in range(32):
+        whole, bits = divmod(length, 8)
+        rest = r"\.0" * (3 - whole)
+        networks.append(rf"(?:{_OCTET}\.){{{whole}}}(?:{_multiples(8 - bits, 256, '{}')}){rest}/{length}")
+    return ("|".join((*networks, f"{_IPV4}(?:/32)?")),)
+
+
+def _ipv6_network() -> tuple[str, str]:
+    """The same with ``::`` behind the prefix, or at most three groups of zeros; and what is an address at all."""
+    group, zero = f"{_HEX}{{1,4}}", "0{1,4}"
+    digit = [_multiples(bits, 16, "{:x}") for bits in range(4)]
+    networks = ["[^/]*(?:/128)?"]
+    for length in range(128):
+        whole, bits = divmod(length, 16)
+        free = f"(?:{group}(?::{group}){{0,{whole - 1}}})?" if whole else ""
+        last = zero
+        if bits:
+            nibbles, bit = divmod(16 - bits, 4)
+            ends = f"(?:{digit[bit]})" + "0" * nibbles
+            last = f"(?:{_HEX}{{0,{3 - nibbles}}}{ends}|{zero})"
+            networks.append(f"(?:{group}:){{{whole}}}{last}::/{length}")
+        networks.append(f"{free}::/{length}")
+        if whole > 3:  # zeros are written out where others before them are as many
+            networks.append(f"[^/]*:{last}{f':{zero}' * (7 - whole)}/{length}")
+    return "|".join(networks), f"(?:{_ipv6(7, _IPV4)})(?:/{_OF_128})?"
+
+
+def _any_network() -> tuple[str, str]:
+    (networks,), (prefixes, addresses) = _ipv4_network(), _ipv6_network()
+    return f"{networks}|{prefixes}", f"{_IPV4}(?:/{_OF_32})?|{addresses}"
+
+
 # RFC 1123, 2.1, on RFC 952: labels of at most 63 characters, any number of them; no dot at the end. Punycode
 # (``xn--``) is one more label, as it is to DNS and to validators, whether it decodes or not.
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -169,7 +210,6 @@ _U_LABEL = f"[a-z0-9{_U_LETTERS}]{{1,11}}"
 # no labels with ``--`` in third place, A-labels (``xn--``) among them, since no automaton can tell those that decode.
 # No dot at the end. Labels, how long they may be, and which may stand together are an automaton each, which are
 # intersected: eleven characters fit into a label as they do in `_U_LABEL`.
-_IDN_HOSTNAME = "idn-hostname"
 _ALNUM, _LDH, _DOTS = "[A-Za-z0-9]", "[A-Za-z0-9-]", ".\u3002\uff0e\uff61"
 _LONGER = f"{_LDH}(?:{_ALNUM}{_LDH}|-{_ALNUM}){_LDH}{{0,57}}{_ALNUM}"
 _SHORT = f"{_LDH}{{1,62}}|[^{_DOTS}]{{1,11}}"
@@ -177,6 +217,11 @@ _SHORT = f"{_LDH}{{1,62}}|[^{_DOTS}]{{1,11}}"
 
 def _idn_label() -> str:
     return f"{_ALNUM}(?:{_ALNUM}|{_LDH}{_ALNUM}|{_LDH}{{2}}{_ALNUM}|{_LONGER})?|{u_label()}"
+
+
+def _idn_hostname() -> tuple[str, str, str]:
+    allowed, short = (_labels(label) for label in (_idn_label(), _SHORT))
+    return allowed, short, "|".join(map(_labels, bidi_labels(_DOTS)))
 
 
 def _labels(label: str) -> str:
@@ -315,6 +360,20 @@ def _regex_repeat() -> str:
 
 _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 
+_UUID = "{hex}{{8}}-{hex}{{4}}-{version}{hex}{{3}}-{variant}{hex}{{3}}-{hex}{{12}}"
+_IP = f"{_IPV4}|{_ipv6(7, _IPV4)}"
+
+#: Those of Pydantic, whose names no other one has.
+_OF_PYDANTIC = {
+    # RFC 9562, 4.1 and 4.2.
+    **{f"uuid{each}": _UUID.format(hex=_HEX, version=each, variant="[89ABab]") for each in (1, *range(3, 9))},
+    # The addresses of `ipaddress`, without zones.
+    "ipvanyaddress": _IP,
+    "ipv4interface": f"{_IPV4}(?:/{_OF_32})?",
+    "ipv6interface": f"(?:{_ipv6(7, _IPV4)})(?:/{_OF_128})?",
+    "ipvanyinterface": f"{_IPV4}(?:/{_OF_32})?|(?:{_ipv6(7, _IPV4)})(?:/{_OF_128})?",
+}
+
 _PATTERNS = {
     "date": _DATE,
     "time": _time(),
@@ -338,10 +397,19 @@ _PATTERNS = {
     # draft-handrews-relative-json-pointer-01, 3; the number has a zero at its end only, as validators want it.
     "relative-json-pointer": f"(?:0|[1-9]+0?)(?:#|{_POINTER})",
     "regex": _regex(),
+    **_OF_PYDANTIC,
+}
+
+#: Those whose patterns are long, or several that say it together.
+_MADE: dict[str, Callable[[], tuple[str, ...]]] = {
+    "idn-hostname": _idn_hostname,
+    "ipv4network": _ipv4_network,
+    "ipv6network": _ipv6_network,
+    "ipvanynetwork": _any_network,
 }
 
 #: The names of all formats; any other is an annotation.
-FORMATS = frozenset({*_PATTERNS, _IDN_HOSTNAME})
+FORMATS = frozenset({*_PATTERNS, *_MADE})
 
 #: Those whose automata are small enough for their rows to be shared by all schemas.
-SHAREABLE_FORMATS = FORMATS - {"idn-email", "idn-hostname", "regex"}
+SHAREABLE_FORMATS = FORMATS - {"idn-email", "regex", *_MADE, *_OF_PYDANTIC}
