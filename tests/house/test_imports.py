@@ -146,7 +146,9 @@ THIRD_PARTY = {
     "kernels": {"numpy", "numba"},
     # the latter where an object store, keys, and instruments are asked for
     "cache": {"diskcache", "obstore", "cryptography", "opentelemetry"},
-    "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
+    "vocabulary": {
+        "huggingface_hub", "mistral_common", "numpy", "sentencepiece", "tiktoken", "tokenizers", "transformers",
+    },
     "definitions": {"numpy", "pydantic", "pydantic_core", "lark", "tomli", "tomllib"},
     "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
     "compiler": {"numpy", "interegular", "lark"},

@@ -72,7 +72,9 @@ class _Search:
         self._nodes, self._meter = nodes, meter
         self._layout = layout_of(definition)
         self._expansion = Expansion(GoalBounds(nodes, Assertions(meter, lenient=definition.lenient), meter), meter)
-        self._shaping = Shaping(nodes, NamePartitions(meter), self._layout)
+        self._shaping = Shaping(
+            nodes, NamePartitions(meter), self._layout.max_items, self._layout.max_string_length
+        )
         self._found: dict[tuple[str, str], SchemaPart] = {}
 
     def unused(self, root: SchemaId) -> tuple[list[SchemaPart], int]:

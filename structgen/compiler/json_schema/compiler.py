@@ -44,10 +44,10 @@ class ReadSchema:
         """Warn of the keywords and formats that check nothing, and are likely others that do."""
         likely = [each for each in self.findings if each.is_likely]
         for what, where, remedy, _ in likely[:_MOST_WARNINGS]:
-            warnings.warn(SchemaWarning(f"{what} ({where}). {remedy}"), stacklevel=7)
+            warn(SchemaWarning(f"{what} ({where}). {remedy}"))
         if len(likely) > _MOST_WARNINGS:
             more = f"{len(likely) - _MOST_WARNINGS:,} more keywords and formats check nothing. See structgen lint."
-            warnings.warn(SchemaWarning(more), stacklevel=7)
+            warn(SchemaWarning(more))
 
 
 def compile_json_schema(

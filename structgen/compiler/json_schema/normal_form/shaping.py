@@ -16,7 +16,6 @@ from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
 from ..algebra.objects import ObjectClause
 from ..algebra.type_bounds import TypeBounds
-from ..layout.options import TextOptions
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
@@ -30,8 +29,10 @@ class Shaping:
     Of the options, ``max_items`` and ``max_string_length`` bound what no keyword bounds.
     """
 
-    def __init__(self, nodes: Nodes, partitions: NamePartitions, layout: TextOptions) -> None:
-        self.max_items, self.max_string_length = layout.max_items, layout.max_string_length
+    def __init__(
+        self, nodes: Nodes, partitions: NamePartitions, max_items: int | None, max_string_length: int | None
+    ) -> None:
+        self.max_items, self.max_string_length = max_items, max_string_length
         self.nodes = nodes
         self.partitions = partitions
         self.goals: list[Conjunction] = []
