@@ -306,11 +306,11 @@ class TestFork:
 
         begun, go_on, find, parent = threading.Event(), threading.Event(), Indexes._find, os.getpid()
 
-        def wait(indexes: Indexes, definition: object) -> sg.Index:
+        def wait(indexes: Indexes, *wanted: Any) -> sg.Index:
             if os.getpid() == parent:
                 begun.set()
                 go_on.wait(120)
-            return find(indexes, definition)  # type: ignore[arg-type]
+            return find(indexes, *wanted)
 
         monkeypatch.setattr(Indexes, "_find", wait)
         indexes = Indexes(vocabulary())
