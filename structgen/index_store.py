@@ -9,7 +9,7 @@ import sqlite3
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -124,7 +124,9 @@ def _option_words(definition: Definition, canonical: str) -> str:
     if definition.canonical() == canonical:
         return ""
     other = definition_of(definition.kind, canonical)
-    names = [each.name for each in fields(other) if each.init] if type(other) is type(definition) else []
+    names: list[str] = []
+    if is_dataclass(other) and type(other) is type(definition):
+        names = [each.name for each in fields(other) if each.init]
     differ = [name for name in names if getattr(other, name) != getattr(definition, name)]
     return f"with {', '.join(f'{name}={getattr(other, name)!r}' for name in differ) or 'other options'}"
 

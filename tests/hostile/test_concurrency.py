@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pytest
@@ -306,11 +307,11 @@ class TestFork:
 
         begun, go_on, find, parent = threading.Event(), threading.Event(), Indexes._find, os.getpid()
 
-        def wait(indexes: Indexes, definition: object) -> sg.Index:
+        def wait(indexes: Indexes, *wanted: Any) -> sg.Index:
             if os.getpid() == parent:
                 begun.set()
                 go_on.wait(120)
-            return find(indexes, definition)  # type: ignore[arg-type]
+            return find(indexes, *wanted)
 
         monkeypatch.setattr(Indexes, "_find", wait)
         indexes = Indexes(vocabulary())

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -47,7 +46,7 @@ class Counted:
 
 
 def interrupt_in(seconds: float) -> None:
-    threading.Thread(target=lambda: (time.sleep(seconds), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
 needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")

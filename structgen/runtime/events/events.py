@@ -99,7 +99,7 @@ class JsonEvents:
             return self._append((bytes(text),))
         if isinstance(text, Iterable) and not is_scalar(text):
             return self._append([self._bytes(token) for token in text])
-        return self._append((self._bytes(text),))
+        return self._append((self._bytes(integer(text, "a token id", TokenIdError)),))
 
     def _append(self, pieces: Iterable[bytes | None]) -> list[JsonEvent]:
         """Append pieces of text, None for its end."""
