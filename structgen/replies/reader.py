@@ -27,7 +27,7 @@ class ToolCallReader:
     It takes the texts of its definition, by the automaton that enforces it; what the parts of them are say the labels
     of formats, which `tool_calls` gives them. Each piece of text is given as soon as it is certain what it is.
 
-    White space between calls, and behind the last one, is no content.
+    White space before and between calls, behind the last one and around reasoning is layout, and no part of them.
 
     A reader is small, and forks share what is compiled. It is not meant for several threads at once.
 
@@ -73,7 +73,6 @@ class ToolCallReader:
         self._id_before = ""  # of the call that comes next
         self._calls: list[Call] = []
         self._texts: dict[str, list[str]] = {CONTENT: [], REASONING: []}
-        self._blank = ""  # white space behind a call, which is content where text follows
         self._closed = False
 
     # -- moves -----------------------------------------------------------------------------------------
@@ -221,11 +220,6 @@ class ToolCallReader:
         call = self._call
         if not text:
             return []
-        if name == CONTENT and self._calls:
-            text, self._blank = self._blank + text, ""
-            if text.isspace():
-                self._blank = text
-                return []
         if name in (CONTENT, REASONING):
             self._texts[name].append(text)
             return [ReplyEvent("content" if name == CONTENT else "reasoning", text)]
@@ -243,7 +237,6 @@ class ToolCallReader:
     def _began(self, label: Label) -> list[ReplyEvent]:
         if label.name.startswith(CALL):
             name = label.name.removeprefix(CALL)
-            self._blank = ""
             is_written = self._id_before or self._compiled.writes_id(name)
             self._call = Call(
                 len(self._calls), name, None if is_written else self._new_id(), self._compiled.arguments(name)
