@@ -397,8 +397,8 @@ def test_the_backend_honours_each_kind(config: Any) -> None:
             backend.compile_grammar(kind, spec)
 
 
-TOOL = {"type": "function", "function": {"name": "f", "parameters": {"enum": [12]}}}
-CALL = b'<tool_call>\n{"name": "f", "arguments": 12}\n</tool_call>'
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"enum": [{"a": 12}]}}}
+CALL = b'<tool_call>\n{"name": "f", "arguments": {"a":12}}\n</tool_call>'
 
 
 @pytest.mark.parametrize("ends", [[], list(b"</think>")], ids=["no_reasoning", "reasoning"])
