@@ -410,7 +410,8 @@ def test_definitions_hold_behind_the_reasoning(config: Any, ends: list[int]) -> 
     from structgen.integrations.vllm_backend import StructgenBackend
 
     backend = StructgenBackend(config, "the tokenizer", WIDTH)
-    definition = sg.tool_calls([TOOL], "hermes", tool_choice={"type": "function", "function": {"name": "f"}})
+    chosen = {"type": "function", "function": {"name": "f"}}
+    definition = sg.tool_calls([TOOL], "hermes", tool_choice=chosen, whitespace="compact")
     grammar = backend.compile_grammar(Options.STRUCTURAL_TAG, definition.text)
     manager = StructuredOutputManager(backend, grammar, ends)
     thoughts = list(b"Is it <tool_call> {" if ends else b"")
