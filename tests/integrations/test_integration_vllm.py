@@ -397,8 +397,8 @@ def test_the_backend_honours_each_kind(config: Any) -> None:
             backend.compile_grammar(kind, spec)
 
 
-TOOL = {"type": "function", "function": {"name": "f", "parameters": {"enum": [12]}}}
-CALL = b'<tool_call>\n{"name": "f", "arguments": 12}\n</tool_call>'
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"enum": [{"a": 12}]}}}
+CALL = b'<tool_call>\n{"name": "f", "arguments": {"a":12}}\n</tool_call>'
 
 
 @pytest.mark.parametrize("ends", [[], list(b"</think>")], ids=["no_reasoning", "reasoning"])
@@ -410,7 +410,8 @@ def test_definitions_hold_behind_the_reasoning(config: Any, ends: list[int]) -> 
     from structgen.integrations.vllm_backend import StructgenBackend
 
     backend = StructgenBackend(config, "the tokenizer", WIDTH)
-    definition = sg.tool_calls([TOOL], "hermes", tool_choice={"type": "function", "function": {"name": "f"}})
+    chosen = {"type": "function", "function": {"name": "f"}}
+    definition = sg.tool_calls([TOOL], "hermes", tool_choice=chosen, whitespace="compact")
     grammar = backend.compile_grammar(Options.STRUCTURAL_TAG, definition.text)
     manager = StructuredOutputManager(backend, grammar, ends)
     thoughts = list(b"Is it <tool_call> {" if ends else b"")
