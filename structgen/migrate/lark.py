@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ..compiler.patterns.respelled import as_python
 from ..definitions import Definition, Grammar, Regex
 from ..definitions.grammar_marks import REGEX, STRING, in_groups, read_marks, with_names
-from ..errors import UnsupportedError
+from ..errors import BudgetExceededError, UnsupportedError
 from .migrated import Migrated
 
 _EARLEY = (
@@ -26,6 +26,9 @@ _IMPORT = re.compile(
     r"^([ \t]*)%import[ \t]+common(?:\.(ESCAPED_STRING)(?:[ \t]*->[ \t]*(\w+))?|[ \t]*\(([^()]*)\))", re.M
 )
 _QUOTED = r'/"(?:[^"\\]|\\.)*"/'
+
+#: Characters of regexes that are written for a grammar: some fifteen hundred ``\\w`` of Rust's.
+_MOST_CHARACTERS = 1 << 24
 
 #: Grammars within a grammar, those within these counted each time; one holds fewer levels than may recur.
 _MOST_GRAMMARS = 100
@@ -82,6 +85,8 @@ def _plain(text: str, regex: Callable[[str, int], Migrated], changes: dict[str, 
     taken = set(re.findall(r"\w+", text))
     names: dict[str, str] = {}
     captured: str | None = None  # the name of the rule whose attributes these are
+    written = 0
+    plains: dict[str, str | None] = {}
 
     def name_of(name: str) -> str:
         if name not in names:
@@ -93,7 +98,7 @@ def _plain(text: str, regex: Callable[[str, int], Migrated], changes: dict[str, 
         return names[name]
 
     def piece(found: re.Match[str]) -> str:
-        nonlocal captured
+        nonlocal captured, written
         if found["end"] is not None:
             captured = None
         if found["string"] is not None:
@@ -104,9 +109,17 @@ def _plain(text: str, regex: Callable[[str, int], Migrated], changes: dict[str, 
             pattern, _, flags = found[0][1:].rpartition("/")
             if not set(flags) <= FLAGS.keys():  # which the grammar is told with its place
                 return found[0]
-            meant = regex(pattern, sum(FLAGS[flag] for flag in set(flags)))
-            changes.update(dict.fromkeys(meant.changes))
-            plain = as_python(meant.definition, pattern) if isinstance(meant.definition, Regex) else None
+            if found[0] not in plains:
+                meant = regex(pattern, sum(FLAGS[flag] for flag in set(flags)))
+                changes.update(dict.fromkeys(meant.changes))
+                assert isinstance(meant.definition, Regex)
+                plains[found[0]] = as_python(meant.definition, pattern)
+            plain = plains[found[0]]
+            written += len(plain or "")
+            if written > _MOST_CHARACTERS:
+                what = f"the regexes take more than {_MOST_CHARACTERS:,} characters in the spelling of re"
+                remedy = "Give classes such as \\w that come again a terminal of their own."
+                raise BudgetExceededError(what, remedy=remedy)
             return found[0] if plain is None else f"/{plain}/"
         if found["name"] is not None:
             head, opening = found["head"], found["opening"] or ""

@@ -13,6 +13,7 @@ from ..system.types import Foreign, with_article
 from .migrated import DEEPEST_TERM, Migrated, kept_to, whole_patterns
 
 _ANY_CHARACTER = "Any character of Unicode may stand where those of an alphabet may there."
+_EXPONENTS = "Integers have no exponent."
 
 
 def from_lm_format_enforcer(parser: object) -> Migrated:
@@ -61,7 +62,7 @@ _LESS = frozenset(
 
 
 def _enforced_schema(schema: object, config: object = None) -> Migrated:
-    changes = [_ANY_CHARACTER, "No space stands around the whole text."]
+    changes = [_ANY_CHARACTER, _EXPONENTS, "No space stands around the whole text."]
     in_order = getattr(config, "force_json_field_order", False)
     if in_order:
         changes.append("Members come in the schema's order, not in that of its required ones.")

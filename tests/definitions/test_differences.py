@@ -254,7 +254,7 @@ WITHOUT = {
         '`lexer="dynamic"`',
     ),
     "sizes": (
-        "more than 200,000 characters",
+        "more than 100,000 bytes",
         "`max_chars` in Lark counts",
         "Rules with `max_chars` that follow",
     ),

@@ -14,6 +14,7 @@ import pytest
 
 import structgen as sg
 from structgen import migrate
+from structgen.errors import BudgetExceededError
 
 BYTES = sg.Vocabulary.bytewise()
 
@@ -210,5 +211,18 @@ def test_what_is_not_kept_of_a_grammar_is_said() -> None:
     assert not any("İ" in change for change in migrate.from_llguidance('start: "us"i').changes)
     assert any("ASCII" in change for change in migrate.from_xgrammar("start: /k/i", "lark").changes)
     assert any("0.2.9" in change for change in migrate.from_xgrammar(r"start: /[\S]/", "lark").changes)
-    long = migrate.from_llguidance("start: /" + r"\w" * 200 + '/ "x"?').definition
-    assert isinstance(long, sg.Grammar)
+    ignored = 'start: "a" "b"\n%ignore " "'
+    for found in (migrate.from_llguidance(ignored), migrate.from_xgrammar(ignored, "lark")):
+        assert any("What is ignored" in change for change in found.changes)
+    ended = migrate.from_xgrammar('start: x\nx[suffix=";"]: /(?s:.*)/', "lark")
+    assert any("suffix" in change for change in ended.changes)
+    number = '{"type": "number", "minimum": 1, "not": {"const": 2}}'
+    assert len(migrate.from_llguidance(number, "json_schema").changes) == 2
+    assert migrate.from_llguidance('{"type": "integer", "minimum": 1}', "json_schema").changes == ()
+
+
+def test_regexes_that_take_too_much_to_spell_out_are_refused() -> None:
+    with pytest.raises(BudgetExceededError, match="in the spelling of re"):
+        migrate.from_llguidance("start: " + r"/\w+/ " * 2_000)
+    unclosed = migrate.from_xgrammar("start: /" + "[" * 100_000 + "/", "lark")
+    assert isinstance(unclosed.definition, sg.Grammar)
