@@ -203,9 +203,9 @@ def test_long_ones_keep_to_the_budget(long_text: str) -> None:
         suffixes_of([*"ab"], lambda: Meter(Budget(seconds=1e-9)).check_time("here"))
 
 
-@pytest.mark.parametrize(("letters", "characters"), [("abcdefghij", 150_000), ("äöüßéèàâôî", 75_000)])
+@pytest.mark.parametrize(("letters", "characters"), [("abcdefghij", 150_000), ("éèàâôîûëïç", 75_000)])
 def test_texts_that_no_automaton_within_the_budget_has(letters: str, characters: int) -> None:
-    """Bytes count: between what is always within the usual budget of states and what never is, look-ups do."""
+    """Bytes count: past what is always within the usual budget of states, texts are looked up."""
     drawn = random.Random(9)
     words = ["".join(drawn.choices(letters, k=drawn.randrange(2, 9))) for _ in range(3_000)]
     text = " ".join(drawn.choices(words, k=characters // 4))[:characters]
