@@ -181,9 +181,10 @@ class _Generator(GenerateJsonSchema):
             flags = getattr(schema.get("pattern"), "flags", 0) & ~re.UNICODE
             if unsure or flags:
                 _note(found, unsure or "the flags of its pattern")
+        config: Json = {**self._config.config_dict}
         for keyword, option in (("minLength", "str_min_length"), ("maxLength", "str_max_length")):
-            if keyword not in found and self._config.config_dict.get(option):
-                found[keyword] = self._config.config_dict[option]  # which earlier versions leave out
+            if keyword not in found and config.get(option):
+                found[keyword] = config[option]  # which earlier versions leave out
         is_stripped = schema.get("strip_whitespace", self._config.config_dict.get("str_strip_whitespace"))
         if is_stripped and not found.keys().isdisjoint({"minLength", "pattern"}):
             found["allOf"] = [{"pattern": patterns.STRIPPED}]
