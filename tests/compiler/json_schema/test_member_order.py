@@ -78,7 +78,7 @@ def test_names_come_in_the_order_of_the_text(schema: Any, expected: list[str]) -
 )
 @pytest.mark.parametrize("keyword", ["anyOf", "if"])
 def test_the_order_of_names_belongs_to_a_branch(branches: list[Any], expected: list[str], keyword: str) -> None:
-    schema = {"anyOf": branches}
+    schema: dict[str, Any] = {"anyOf": branches}
     if keyword == "if":  # the same number of z, or none
         schema = {"if": {"required": ["z"]}, "then": branches[0], "else": branches[1]}
         expected = orders({"type": "object", **branches[1]}, "xy")
