@@ -31,6 +31,10 @@ import structgen as sg
 from structgen.errors import DefinitionError
 
 
+#: Fixed, so that each process collects the same tests.
+RANDOM_ID = uuid.UUID("3442a02c-85c4-445b-9e96-c60b5f2cf60a")
+TIME_ID = uuid.UUID("d89a4d16-eb8b-11f1-a6dd-02fc00000001")
+
 class Colour(Enum):
     RED = "red"
     TWO = 2
@@ -133,9 +137,9 @@ EXACT: list[tuple[Any, list[Any]]] = [
     (pydantic.NaiveDatetime, [dt.datetime(2020, 2, 29, 1, 2, 3, 5), dt.datetime(1, 1, 1)]),
     (dt.timedelta, [dt.timedelta.max, dt.timedelta.min, dt.timedelta(400, 5, 6), dt.timedelta(-1, 5)]),
     (Annotated[dt.timedelta, Field(ge=dt.timedelta(0))], [dt.timedelta.max, dt.timedelta(0)]),
-    (uuid.UUID, [uuid.uuid4(), uuid.uuid1()]),
-    (pydantic.UUID1, [uuid.uuid1()]),
-    (pydantic.UUID4, [uuid.uuid4()]),
+    (uuid.UUID, [RANDOM_ID, TIME_ID]),
+    (pydantic.UUID1, [TIME_ID]),
+    (pydantic.UUID4, [RANDOM_ID]),
     (pydantic.UUID5, [uuid.uuid5(uuid.NAMESPACE_DNS, "a")]),
     (ipaddress.IPv4Address, [ipaddress.IPv4Address("1.2.3.4")]),
     (ipaddress.IPv6Address, [ipaddress.IPv6Address("::1")]),
@@ -191,8 +195,8 @@ EXACT: list[tuple[Any, list[Any]]] = [
     (dict[tuple[int, int], int], [{}]),
     (dict[dt.date, float], [{dt.date(2020, 1, 1): 1.5}]),
     (dict[dt.timedelta, int], [{dt.timedelta(5): 1}]),
-    (dict[uuid.UUID, int], [{uuid.uuid4(): 1}]),
-    (dict[pydantic.UUID4, int], [{uuid.uuid4(): 1}]),
+    (dict[uuid.UUID, int], [{RANDOM_ID: 1}]),
+    (dict[pydantic.UUID4, int], [{RANDOM_ID: 1}]),
     (dict[ipaddress.IPv4Address, int], [{ipaddress.IPv4Address("1.2.3.4"): 1}]),
     (dict[Some, int], [{"a": 1, "aa": 2}]),
     (dict[Short, int], [{"ab": 1}]),
@@ -206,7 +210,7 @@ EXACT: list[tuple[Any, list[Any]]] = [
     (list[Annotated[Dog | Cat, Field(discriminator="kind")]], [[Cat(), Dog(name="a", barks=1)]]),
     (Invoice, [
         Invoice(
-            number=uuid.uuid4(), day=dt.date(2026, 11, 28), due=dt.datetime(2026, 12, 28, 12), total=Decimal("19.98"),
+            number=RANDOM_ID, day=dt.date(2026, 11, 28), due=dt.datetime(2026, 12, 28, 12), total=Decimal("19.98"),
             site=pydantic.HttpUrl("https://example.com/"),
             lines=[Line(sku="ab-1", price=Decimal("9.99"), per_month={1: Decimal("1.5")})],
         ),
