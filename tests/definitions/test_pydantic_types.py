@@ -30,7 +30,6 @@ from pydantic import Field
 import structgen as sg
 from structgen.errors import DefinitionError
 
-
 #: Fixed, so that each process collects the same tests.
 RANDOM_ID = uuid.UUID("3442a02c-85c4-445b-9e96-c60b5f2cf60a")
 TIME_ID = uuid.UUID("d89a4d16-eb8b-11f1-a6dd-02fc00000001")
