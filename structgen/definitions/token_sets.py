@@ -66,6 +66,7 @@ def tokens_of(mark: str, vocabulary: Vocabulary) -> Tokens:
         )
     if _ONE.fullmatch(mark):
         return Tokens(ids, False, False)
+    ids = _between(_between(ids, size), size) if ids else ids  # which may overlap
     tokens = Tokens(ids, negated != mark.removeprefix("!").startswith(("<[^", "<[*")), True)
     ends = {*vocabulary.eos_ids}
     if all(i in ends for first, last in tokens.among(vocabulary.known) for i in range(first, last + 1)):

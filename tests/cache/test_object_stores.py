@@ -27,6 +27,7 @@ from fakes.object_server import (
     error,
     serving_objects,
 )
+from fakes.vocabularies import in_another_process
 from fakes.word_lists import VOCABULARY, check_masks, definition_of, random_words
 
 import structgen as sg
@@ -163,7 +164,7 @@ def test_rows_that_indexes_share_come_along(opened: Open) -> None:
     with opened("builder") as builder:
         expected = sg.compile(schema, VOCABULARY, cache=builder)
     assert "shared" in {entry.kind for entry in builder.entries()}
-    twin = sg.Vocabulary.from_bytes([VOCABULARY.token(i) for i in range(256)] + [None], eos_ids=[256])  # type: ignore[list-item]
+    twin = in_another_process(VOCABULARY)
     with opened("server", write="never") as cache:
         index = sg.compile(schema, twin, cache=cache, compile_missing=False)
         assert {entry.key for entry in cache.entries()} == {entry.key for entry in builder.entries()}

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,14 @@ def interrupt_in(seconds: float) -> None:
 
 
 needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """A shell's background jobs ignore Ctrl-C, and so do their children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @needs_signals
@@ -148,7 +158,8 @@ def test_an_interrupted_warm_keeps_what_is_done(tmp_path: Path) -> None:
         sys.executable, "-m", "structgen.cli", "warm", str(schemas), "-t", str(tmp_path),
         "--cache", str(tmp_path / "kept"), "--max-seconds", "600", "--max-states", "100000000", "-j", "2",
     ]  # fmt: skip
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=hears) as process:
         assert process.stderr is not None
         before = next(line for line in process.stderr if line.startswith("a: compiled"))
         process.send_signal(signal.SIGINT)

@@ -112,7 +112,7 @@ def test_vocabularies_travel_to_those_who_lack_them_alone(
             assert 1 <= counting.vocabularies.count(each) <= 1 + counting.lacking.count(each)
     else:
         assert counting.vocabularies == counting.lacking == []
-        assert all(vocabulary_key(each) in cache for each in fingerprints)
+        assert all(vocabulary_key(each.identity) in cache for each in LARGE)
         # All that travels is smaller than one vocabulary.
         assert sum(len(pickle.dumps(each)) for each in counting.requests) < len(LARGE[0].to_bytes())
     assert sum(len(each.items) for each in counting.requests) - len(counting.lacking) >= len(report)

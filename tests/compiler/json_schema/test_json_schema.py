@@ -204,7 +204,7 @@ class TestLayout:
         assert self.accepted('{"a":\n  1}', whitespace=r"(\n *)?")
         assert not self.accepted('{"a": 1}', whitespace=r"(\n *)?")
 
-    @pytest.mark.parametrize("pattern", ["x*", r"\s*", ".?", "[ \u00a0]"])
+    @pytest.mark.parametrize("pattern", ["x*", ".?", "[ \u00a0]"])
     def test_a_pattern_of_more_than_whitespace(self, pattern: str) -> None:
         with pytest.raises(sg.errors.DefinitionError, match="more than whitespace") as caught:
             sg.compile(sg.JsonSchema(True, whitespace=pattern), VOCABULARY, eager=False)

@@ -238,7 +238,7 @@ def test_temperatures_of_definitions() -> None:
     for byte in b"x[1]ynu":
         assert guide.advance(byte)
         found.append(guide.temperature)
-    assert found == [None, 0.5, 0.5, 0.5, 0.5, None, None, None]
+    assert found == [None, 0.5, 0.5, 0.5, None, None, None, None]  # nothing can follow the bracket
     assert captured(guide) == [("j", 1, 4)]
     with pytest.raises(UnsupportedError, match="several rules have JSON"):
         compile_text('start: j %json {"type": "null"}\nj[temperature=0.5]: %json {"type": "null"}')
