@@ -102,6 +102,7 @@ def _rust(pattern: str, name: str) -> str:
 
     C's look-ahead is left out: what files have is read without.
     """
+    pattern = pattern.removeprefix("(?!0[xX][0-9a-fA-F]*[eE][-+])")
     pattern = _STAR_OF_COMMENT.sub(r"\\*+[^*\/]", _SLASH.sub(r"\/", pattern))
     bare = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "x", pattern, flags=re.DOTALL)
     if _LOOK_AROUND.search(bare) or _LAZY.search(bare) or re.search(r"\\[bBAZ0-9]", re.sub(r"\[.*?\]", "", pattern)):
