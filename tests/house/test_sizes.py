@@ -12,6 +12,7 @@ import io
 import json
 import tokenize
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "structgen"
@@ -29,6 +30,7 @@ _NO_CODE = {
 }  # fmt: skip
 
 
+@cache
 def code_lines(text: str) -> int:
     """Lines that hold code: no blank ones, no comments, no docstrings."""
     documented: set[int] = set()
