@@ -68,9 +68,6 @@ class Structgen:
     precomputes = True
 
     def __init__(self, vocabulary: sg.Vocabulary, *, threads: int | None = None, eager: bool = True) -> None:
-        from structgen.api import compile_kernels
-
-        compile_kernels()
         _ = vocabulary.trie  # built once for each vocabulary, as the peers' tries are
         self._vocabulary, self._threads, self._eager = vocabulary, threads, eager
 

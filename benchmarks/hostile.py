@@ -95,8 +95,6 @@ def main() -> None:
     sys.path.append(str(ROOT / "tests"))
     from hostile.hostile_definitions import DEFINITIONS
 
-    from structgen.api import compile_kernels
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--eager", action="store_true", help="work out all rows, too")
     parser.add_argument("--own", action="store_true", help="under the default budget, not that of requests")
@@ -109,7 +107,6 @@ def main() -> None:
     vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[256])
     if options.vocab:
         vocabulary = sg.Vocabulary.from_pretrained(options.vocab)
-    compile_kernels()
     wrong = 0
     for name, make in DEFINITIONS.items():
         if options.only and not any(text in name for text in options.only):

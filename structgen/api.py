@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import index_store
 from .budget import Budget, Cancel, Meter
-from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
-from .errors import ArgumentError, MissingIndexError, UnsupportedError
+from .definitions import as_definition
+from .errors import ArgumentError, MissingIndexError
 from .progress import Progress, silent
-from .runtime.core.machine import CompiledMachine
 from .runtime.index.index import Index
 from .system.arguments import check_type
 from .system.garbage import paused
-from .system.locks import Lock, Rank
 from .vocabulary.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
@@ -113,7 +108,6 @@ def compile(
         from .base_rows import has_strings, provide
         from .building import build  # with all engines and front ends, which an index in the cache needs one of
 
-        ready_kernels(definition, report)
         if has_strings(definition):
             provide(vocabulary, cache, base_rows)
         meter = Meter(budget, cancel=cancel)
@@ -151,66 +145,6 @@ def check_cache(cache: object) -> None:
         raise ArgumentError(f"a Cache was expected, got {type(cache).__name__}", remedy="Pass sg.Cache(folder).")
 
 
-def compile_kernels(progress: Progress | None = None) -> float:
-    """Compile the kernels, or load them where this machine has compiled them before. Returns the seconds.
-
-    Happens by itself on first use, outside any definition's budget; a build step or a server's start calls it to
-    have it behind them.
-    """
-    began = time.perf_counter()
-    with paused(settles=True):
-        _call_kernels(progress or silent)
-    return time.perf_counter() - began
-
-
-def _call_kernels(report: Progress) -> None:
-    from .runtime.logits import array_logits
-
-    machines = _exercise([sample for samples in _kernel_samples().values() for sample in samples], report)
-    for machine in machines:
-        with suppress(UnsupportedError):  # some grammars have none
-            distances = machine.distances()  # what guides with max_tokens need
-            distances.row(machine.start, distances.farthest(machine.start) - 1)
-    _exercise_batch()
-    array_logits.exercise()
-
-
-def _exercise(samples: Sequence[Definition], report: Progress) -> list[CompiledMachine]:
-    """Compile some definitions for a vocabulary of bytes, so that every kernel they need is called."""
-    from .building import build
-
-    machines: list[CompiledMachine] = []
-    vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
-    for done, sample in enumerate(samples):
-        report("compiling kernels", done, len(samples))
-        meter = Meter(Budget(seconds=3600))
-        machine, _ = build(sample, vocabulary, meter)
-        machine.exercise_kernels()
-        machine.fill(meter=meter)
-        machine.row(machine.start)
-        machine.advance(machine.start, ord("a"))
-        machines.append(machine)
-    report("compiling kernels", len(samples), len(samples))
-    return machines
-
-
-def _exercise_batch() -> None:
-    """Call every kernel that a batch needs."""
-    from .runtime.batch.batch import GuideBatch  # which loads Numba
-    from .runtime.rows.bitmask import allocate
-
-    others = [bytes([i]) for i in range(128, 256)]  # without them no mask has few tokens
-    vocabulary = Vocabulary.from_bytes([b'"', b"a", None, *others], eos_ids=[2])
-    index = compile(JsonSchema({"const": "a"}), vocabulary, eager=False, base_rows=False)
-    batch = GuideBatch(vocabulary, [None, index], max_rollback=1)
-    batch.bitmask()
-    batch.fill_bitmask(allocate(2, vocabulary.size))
-    batch.advance([0, 0])
-    batch.draft([1], [-1], [0])
-    batch.rollback(1)
-    batch.sweep()
-
-
 def compile_base_rows(
     vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> float:
@@ -226,41 +160,5 @@ def compile_base_rows(
     if cache is not None:
         check_cache(cache)
     began = time.perf_counter()
-    ready_kernels(JsonSchema({}), progress or silent)
     make_now(vocabulary, cache, progress or silent)
     return time.perf_counter() - began
-
-
-@functools.cache
-def _kernel_samples() -> dict[str, tuple[Definition, ...]]:
-    """Definitions that between them reach every kernel.
-
-    That is narrow and wide rows, differences, counters, look-around, stacks; and those of grammars, which are their
-    own: loading Lark takes a fifth of a second.
-    """
-    return {
-        "automata": (
-            *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
-            JsonSchema('{"type": "object", "properties": {"a": {"type": "string", "maxLength": 40}}}'),
-        ),
-        "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
-        "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
-    }
-
-
-_kernels_ready: set[str] = set()  # keys of the samples
-_kernels_lock = Lock(Rank.KERNELS)
-
-
-def ready_kernels(definition: Definition, report: Progress = silent) -> None:
-    """Have the kernels compiled that a definition needs, before the clock of its budget starts."""
-    needed = {"automata"}
-    if isinstance(definition, Grammar):
-        marked = definition.marked
-        holds_others = definition.definitions or marked.schemas or marked.grammars
-        needed = {"grammars", "automata"} if holds_others else {"grammars"}
-    if not needed <= _kernels_ready:
-        with _kernels_lock:
-            for each in sorted(needed - _kernels_ready):
-                _exercise(_kernel_samples()[each], report)
-                _kernels_ready.add(each)

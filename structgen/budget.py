@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, ParamSpec, Protocol, TypeVar
 
 from .errors import ArgumentError, BudgetExceededError, CancelledError
 from .system import garbage
+from .system.clock import seconds as _seconds
 
 _Item = TypeVar("_Item")
 _Arguments = ParamSpec("_Arguments")
@@ -96,7 +96,7 @@ class Meter:
     """
 
     def __init__(
-        self, budget: Budget, clock: Callable[[], float] = time.monotonic, *, cancel: Cancel | None = None
+        self, budget: Budget, clock: Callable[[], float] = _seconds, *, cancel: Cancel | None = None
     ) -> None:
         self.budget = budget
         #: The most states of an automaton: the budget's, and those that `grant` added.

@@ -125,6 +125,10 @@ class ReplyTextError(StructgenError, ValueError):
     """A text that is no reply under a definition, or a part of one that can't be read."""
 
 
+class InstallationError(StructgenError):
+    """The compiled kernels are missing, damaged, or of another machine, and there is no Numba to compile them."""
+
+
 class InternalError(StructgenError):
     """A mistake of structgen's own: a step of the compiler left what the next one can't use. Please report it."""
 

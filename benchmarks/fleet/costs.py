@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 import structgen as sg
-from structgen.api import ready_kernels
 from structgen.warming import lanes, plan, warm
 from structgen.warming.options import WarmOptions
 from structgen.warming.values import Outcome
@@ -30,9 +29,7 @@ _SAMPLE = 512
 _BEGIN = """
 import time
 import structgen.warming.worker
-from structgen.api import ready_kernels
 from structgen.definitions import JsonSchema
-ready_kernels(JsonSchema({}))
 print(time.process_time())
 """
 
@@ -107,7 +104,6 @@ def _making_base_rows(paths: Sequence[Path], folder: Path) -> float:
 
 
 def _make_base_rows(paths: Sequence[Path], folder: Path) -> float:
-    ready_kernels(sg.JsonSchema({}))
     cache = sg.Cache(folder)
     many = [vocabularies.read(path) for path in paths]
     began = time.process_time()
@@ -124,7 +120,6 @@ def _beginning(paths: Sequence[Path], folder: Path) -> tuple[float, float]:
         with mock.patch.dict(os.environ, kept):
             begin = float(subprocess.run(begun, check=True, capture_output=True, text=True).stdout)
         with mock.patch.dict(os.environ, kept), _process() as process:
-            process.submit(ready_kernels, sg.JsonSchema({})).result()
             unpack = process.submit(_unpack, [*paths], folder / "cache").result()
     return begin, unpack
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import structgen as sg
-from structgen.api import compile_kernels
 
 from .. import engines as peers
 from .. import vocabularies, worker
@@ -80,7 +79,6 @@ class Costs:
     def compile(self, cache: str) -> dict[str, Any]:
         """Eager compiles, kernels loaded and trie built; one goes to the cache."""
         task, vocabulary = self._task, self._vocabulary
-        compile_kernels()
         _ = vocabulary.trie
         times, budget = [], sg.Budget(seconds=600)
         for _ in range(min(task.repeats, 3)):
@@ -114,7 +112,6 @@ class Costs:
     def new(self) -> dict[str, Any]:
         """From a grammar that was never seen to the first mask, kernels loaded and trie built; and the peer's."""
         task, vocabulary = self._task, self._vocabulary
-        compile_kernels()
         _ = vocabulary.trie
         bitmask = np.zeros(vocabulary.words, np.int32)
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import structgen as sg
-from structgen.api import compile_kernels
 
 from .. import engines as peers
 from . import llguidance
@@ -41,7 +40,6 @@ class Structgen:
     """structgen."""
 
     def __init__(self, vocabulary: sg.Vocabulary, grammar: sg.Grammar) -> None:
-        compile_kernels()
         _ = vocabulary.trie
         self._vocabulary, self._grammar = vocabulary, grammar
         self._stored: bytes | None = None

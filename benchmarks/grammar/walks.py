@@ -29,7 +29,6 @@ import typer
 from rich.table import Table
 
 import structgen as sg
-from structgen import api
 from structgen.runtime import ids_of
 from structgen.system import garbage
 from structgen.system.visible import visible
@@ -73,7 +72,6 @@ def main(
         vocabulary = vocabularies.read(named.path)
     for note in notes:
         console.print(f"note: {note}")
-    api.compile_kernels()
     _timed(sg.Grammar(_OTHER), vocabulary, sg.Budget(), complete, 1, 20)
     columns = "grammar", "lexer", "compile, s", "first mask, s", "slowest step, ms", "slow", "behind"
     table = Table(*columns, title=named.name)

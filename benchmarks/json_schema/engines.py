@@ -78,9 +78,6 @@ class Structgen:
         cached: bool = False,
         base_rows: bool = False,
     ) -> None:
-        from structgen.api import compile_kernels
-
-        compile_kernels()
         self._vocabulary, self._setting, self._eager = vocabulary, setting, eager
         self._cache = sg.Cache(setting.cache) if cached else None
         if base_rows:

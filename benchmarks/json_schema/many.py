@@ -42,10 +42,7 @@ def main() -> None:
 
 def measure(tokenizer: Path, cases: Sequence[instances.Case], cache: Path | None) -> None:
     """Print what a process takes after each stage, beyond what it took before the first schema."""
-    from structgen.api import compile_kernels
-
     vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
-    compile_kernels()
     sg.compile_base_rows(vocabulary)
     _report("vocabulary and kernels", 0, [])
     before = resident()

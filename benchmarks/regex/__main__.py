@@ -18,7 +18,7 @@ from . import opening, startup, tables, trial
 from .regexes import REGEXES
 
 TRIALS = ("compile", "size", "step")
-MEASURES = (*TRIALS, "open", "import", "kernels")
+MEASURES = (*TRIALS, "open", "import")
 
 #: Runs of a few regexes that compile quickly in every engine, for `--quick`.
 QUICK = ("email", "date", "ip", "uuid", "choice_500")
@@ -45,8 +45,6 @@ def main() -> None:
                 found["open"] = _opening(console, options, vocabulary, patterns, figures)
     if "import" in options.only:
         kept["import"] = _imports(console, options, figures)
-    if "kernels" in options.only:
-        kept["kernels"] = _kernels(console, options, figures)
     report.show_figures(console, figures)
     kept["figures"] = [figure.as_json() for figure in figures]
     run.end(console, kept, run.results(kept, "regex", options.output, complete=options.complete))
@@ -170,15 +168,6 @@ def _imports(console: Console, options: argparse.Namespace, figures: list[report
     median = 1e3 * float(np.median(times["structgen"]))
     figures.append(report.Figure("import structgen", median, 30, False, "ms", len(times["structgen"])))
     return times
-
-
-def _kernels(console: Console, options: argparse.Namespace, figures: list[report.Figure]) -> dict[str, list[float]]:
-    """The kernels' first compile on a machine, and loading them."""
-    first, again = startup.kernel_seconds(1 if options.quick else 2)
-    rows = [[name, f"{np.median(found):.2f}"] for name, found in (("compiled", first), ("loaded again", again))]
-    report.show_rows(console, "Kernels ready, Numba's import included: s", ["", "median"], rows)
-    figures.append(report.Figure("first compile of the kernels", float(np.median(first)), 20, False, "s", len(first)))
-    return {"compiled": first, "loaded": again}
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structgen as sg
-from structgen.api import compile_kernels
 
 from .. import vocabularies
 from .recorder import Lane, Recorder, resident
@@ -80,7 +79,6 @@ class Traffic:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._vocabulary = vocabularies.read(setup.vocabulary)
-        compile_kernels()
         self._cache = sg.Cache(setup.cache)
         self._open: dict[int, sg.Index] = {}
         self._refused: set[int] = set()

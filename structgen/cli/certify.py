@@ -76,7 +76,6 @@ def certify(
     vocabulary = None if tokenizer is None else options.load_vocabulary(tokenizer)
     budget = options.make_budget(max_states, max_memory, max_seconds)
     with Display() as display:
-        display.compile_kernels()
         found = list(_certified(paths, dialect, vocabulary, budget, item))
     if not found:
         raise DefinitionError("no definitions found", where=", ".join(map(str, paths)))

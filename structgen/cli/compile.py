@@ -44,17 +44,15 @@ def compile(
 
     definition = _read(file, regex, dialect)
     vocabulary = options.load_vocabulary(tokenizer)
-    with Display() as display:
-        display.compile_kernels()
-        with display.track(output.name) as progress:
-            index = compile_definition(
-                definition,
-                vocabulary,
-                eager=not lazy,
-                budget=options.make_budget(max_states, max_memory, max_seconds),
-                progress=progress,
-                threads=core_count(),
-            )
+    with Display() as display, display.track(output.name) as progress:
+        index = compile_definition(
+            definition,
+            vocabulary,
+            eager=not lazy,
+            budget=options.make_budget(max_states, max_memory, max_seconds),
+            progress=progress,
+            threads=core_count(),
+        )
     index.save(output)
     for relaxed in index.relaxations:
         typer.echo(f"relaxed: {relaxed}", err=True)

@@ -95,13 +95,6 @@ class Display:
     ) -> None:
         self._bars.stop()
 
-    def compile_kernels(self) -> None:
-        """Compile or load the kernels under a bar of their own: seconds the first time, so say what for."""
-        from ..api import compile_kernels
-
-        with self.track("kernels") as show:
-            compile_kernels(lambda _, done, total: show("compiling", done, total))
-
     def compile_base_rows(self, vocabulary: Vocabulary, cache: Cache) -> None:
         """Work out the rows that schemas share, under a bar of their own."""
         from ..api import compile_base_rows

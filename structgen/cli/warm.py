@@ -178,7 +178,6 @@ def warm(
     report = Report((), 0.0)
     if reading.definitions:
         with Display() as display:
-            display.compile_kernels()
             for vocabulary in vocabularies if base else ():
                 display.compile_base_rows(vocabulary, store)
             with workers.open(jobs) as (made, many), display.count("all definitions") as progress:
@@ -268,7 +267,6 @@ def _bundled(opened: Cache, reading: LoadedDefinitions, tokenizers: Sequence[str
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
     with Display() as display:
-        display.compile_kernels()
         with Workers("threads").open(core_count()) as (made, many), display.count("all definitions") as progress:
             report = warming.warm(
                 reading.definitions, vocabularies, opened, executor=made, progress=progress,

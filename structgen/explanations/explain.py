@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..api import ready_kernels
 from ..correction.candidates import following
 from ..correction.endings import near_ending, shortest_ending
 from ..definitions import Definition, as_definition
@@ -244,7 +243,6 @@ def _findings(refused: _Refused) -> Findings:
             raise
         except StructgenError as error:
             return Findings((_UNKNOWN,), "", (str(error),))
-        ready_kernels(known)  # of a process that has not compiled: its first question has a second, too
         data = refused.data[: refused.consumed + 1]
         found = _reader(index.kind)(index, known, data, refused.died_at is None, refused.config)
     return found._replace(reasons=found.reasons or (_UNKNOWN,))

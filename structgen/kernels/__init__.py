@@ -1,4 +1,9 @@
-"""Every Numba kernel of structgen, a file for each data structure.
+"""Every kernel of structgen, a file for each data structure.
+
+Numba translates them when a wheel is built, into one module, `structgen._kernels` (see `structgen.kernels.aot`); at
+run time there is no Numba. Whoever changes a kernel has no module of it: then Numba compiles each kernel when it is
+first called (`structgen.kernels.fallback`), which takes seconds, and a log entry says so. ``STRUCTGEN_KERNELS=jit``
+asks for that; with ``NUMBA_BOUNDSCHECK=1`` kernels look at every index then.
 
 Kernels take scalars and arrays only, never slice inside a hot loop (a slice costs two atomic reference counts),
 and check no bounds: their callers hand them arrays that were validated or built by structgen itself. Where a
@@ -27,24 +32,71 @@ below -1 is ``-2 - r``, counter record ``r`` (see `structgen.compiler.automata.d
 
 from __future__ import annotations
 
-from .automaton_walks import *
-from .batches import *
-from .distances import *
-from .grammar import *
-from .interrupts import interruptible
-from .key_tries import *
-from .products import *
-from .pushdown import *
-from .rows import *
-from .subset_construction import *
-from .substrings import *
-from .values import *
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-#: The kernels that return arrays.
-_MAKE_ARRAYS = {
-    "co_accessible", "determinize", "heights_of", "intersect", "kinds_below", "looping_kinds", "set_bits",
-    "walk_narrow",
-}  # fmt: skip
+from ..errors import InstallationError
 
-for _name, _each in list(globals().items()):
-    interruptible(_each, makes_arrays=_name in _MAKE_ARRAYS)
+if TYPE_CHECKING:
+    from .automaton_walks import *
+    from .batches import *
+    from .distances import *
+    from .grammar import *
+    from .key_tries import *
+    from .products import *
+    from .pushdown import *
+    from .rows import *
+    from .subset_construction import *
+    from .substrings import *
+    from .values import *
+
+
+def _compiled() -> dict[str, object]:
+    """What the compiled module has. Raises `ImportError` where there is none of these sources."""
+    if os.environ.get("STRUCTGEN_KERNELS") == "jit":
+        raise ImportError("STRUCTGEN_KERNELS=jit asks for them")
+    module = import_module("structgen._kernels")
+    if (Path(__file__).parents[2] / "pyproject.toml").exists():  # a checkout, whose files change
+        from .sources import digest
+
+        if digest() != module.DIGEST:
+            raise ImportError("they have changed since structgen._kernels was built")
+    return vars(module)
+
+
+def _load() -> dict[str, object]:
+    try:
+        return _compiled()
+    except ImportError as error:
+        reason = str(error)
+    try:
+        from .fallback import NAMESPACE
+    except ImportError:
+        raise InstallationError(
+            f"the compiled kernels can't be loaded: {reason}",
+            remedy="Install structgen anew; from a checkout, `make kernels` builds them. With Numba"
+            " (pip install 'structgen[jit]') they are compiled when they are called.",
+        ) from None
+    import logging
+
+    logging.getLogger("structgen").warning(
+        "Numba compiles structgen's kernels as they are needed, which takes seconds each: %s", reason
+    )
+    return NAMESPACE
+
+
+_is_loaded = False
+
+
+def __getattr__(name: str) -> object:
+    global _is_loaded
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if not _is_loaded:
+        globals().update({each: value for each, value in _load().items() if not each.startswith("_")})
+        _is_loaded = True
+    if name not in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]

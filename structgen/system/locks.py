@@ -33,7 +33,6 @@ class Rank(IntEnum):
     """The order of locks: what is held comes before what is taken."""
 
     REQUESTS = 0  # indexes that are being compiled for an engine
-    KERNELS = 10  # samples that compile the kernels
     BASE_ROWS = 15  # which vocabularies have theirs
     TABLES = 20  # tables of grammars by content
     DISTANCES = 30  # of one index's configurations

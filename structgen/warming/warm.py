@@ -19,10 +19,10 @@ from itertools import chain, islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..api import check_cache, ready_kernels
+from ..api import check_cache
 from ..base_rows import are_worthwhile, has_strings, make_now
 from ..cache.audit import check_value
-from ..definitions import Definition, JsonSchema
+from ..definitions import Definition
 from ..errors import ArgumentError, FormatError, StructgenError, StructgenWarning
 from ..index_store import cache_key, read
 from ..progress import Progress, silent
@@ -252,7 +252,6 @@ class _Run:
                 self._take(self._ended.get())
                 self._hand_out()
 
-        ready_kernels(JsonSchema({}))
         make_now(vocabulary, self._cache, serve)
 
     def _hand_out(self) -> None:

@@ -22,7 +22,6 @@ from random import Random
 from typing import Any
 
 import structgen as sg
-from structgen import api
 from structgen.budget import Budget
 from structgen.runtime import ids_of
 
@@ -75,7 +74,6 @@ def attack(
 
 def warm_up(known: sg.Vocabulary) -> None:
     """What the first of all compiles pays for: kernels, the trie."""
-    api.compile_kernels()
     for definition in (sg.Regex("a"), sg.JsonSchema({}), sg.Grammar('start: "a"'), sg.Gbnf('root ::= "a"')):
         sg.Guide(sg.compile(definition, known, eager=False)).bitmask()
 

@@ -388,11 +388,6 @@ class AutomatonMachine(CompiledMachine):
                 self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool, self._lock)
             return self._mapper
 
-    def exercise_kernels(self) -> None:
-        """Call the kernels that rows of single counts need."""
-        for state in range(self.states):
-            self._map().segments(state)
-
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_meta(self) -> JsonMap:

@@ -323,10 +323,6 @@ class CompiledMachine(Machine, Protocol):
         """Work out the missing rows, but for those that would take too long, on so many ``threads`` at most."""
         return
 
-    def exercise_kernels(self) -> None:
-        """Call kernels that rows of another definition can need, and those of this one may not."""
-        return
-
     def share_rows(self, kept: SharedRows) -> None:
         """Look there for rows that belong to the vocabulary, and keep new ones there."""
         return

@@ -115,9 +115,3 @@ def _kernel() -> Foreign:
     from ...kernels import keep_allowed
 
     return keep_allowed
-
-
-def exercise() -> None:
-    """Call the kernel that masks logits, for each size of them, so that it is compiled."""
-    for dtype in (np.int32, np.int16):
-        mask_bits(np.zeros((1, 32), dtype), np.zeros(1, np.int32), dtype(0))

@@ -815,10 +815,6 @@ class PushdownMachine(InternedMachine[Thread]):
         with self._lock:
             self.rows.shared.keep_used()
 
-    def exercise_kernels(self) -> None:
-        """Call every kernel that rows of a vocabulary can need."""
-        self.rows.exercise_kernels()
-
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
         """Work out the missing rows, but for a few that would take too long.
 

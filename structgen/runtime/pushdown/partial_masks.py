@@ -35,7 +35,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
+from ..rows.row_pool import MOST_GROWN, RowPool
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .stacks import Thread, laid_out
@@ -538,20 +538,3 @@ class StateMasks:
         self.pool.compact()
         self.stored, self.decided, self._fresh = StoredMasks.of(self.all_decided()), {}, 0
         self.mark()
-
-    def exercise_kernels(self) -> None:
-        """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""
-        walk = self._walk()
-        for state in range(self.tables.states):
-            row = walk.bits(walk.narrow(self.residuals[ROOT], (state, 0))[0])
-            walk.narrow(self.residuals[ROOT], (state, 0), 0)
-            walk.difference((state, 0), (self.tables.start, 0))
-            walk.base(state)
-            walk.spelled(state, 0)
-            if self.tables.live[state] >= 0:
-                walk.counted(state, (1, 2))
-            elif (automaton := walk.subautomaton(state)) is not None:
-                walk.closed(automaton)
-            self.pool.union(self.pool.add_dense(row), self.pool.add_ids(np.zeros(1, np.uint32)))
-            flip_gaps(row, np.zeros(100, np.uint16))
-            set_gaps(row.view(np.int32), np.zeros(1, np.uint16))

@@ -511,10 +511,6 @@ class DistinctMachine(InternedMachine[Place]):
         """See `PushdownMachine`."""
         self.inner.keep_shared_rows()
 
-    def exercise_kernels(self) -> None:
-        """See `PushdownMachine`."""
-        self.inner.exercise_kernels()
-
     def to_meta(self) -> JsonMap:
         """What goes into the file's meta section."""
         return self.inner.to_meta()

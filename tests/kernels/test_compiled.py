@@ -1,0 +1,185 @@
+"""The compiled module: what it refuses, what it needs, and a server's life with neither Numba nor LLVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from judges.kernel_oracles import ORACLES
+
+from structgen import kernels
+from structgen.kernels.signatures import Parameter, Signature, read
+from structgen.kernels.sources import digest
+
+PACKAGE = Path(kernels.__file__).parents[1]
+SIGNATURES = {each.name: each for each in read()}
+
+compiled = pytest.mark.skipif(hasattr(kernels.write_gaps, "py_func"), reason="the kernels were not built: make kernels")
+
+
+@pytest.fixture(scope="module")
+def module() -> Any:
+    """`structgen._kernels`, of these sources."""
+    found = pytest.importorskip("structgen._kernels", reason="the kernels were not built: make kernels")
+    if found.DIGEST != digest():
+        pytest.skip("the kernels have changed since they were built: make kernels")
+    return found
+
+
+def _wrong(parameter: Parameter, given: Any) -> list[Any]:
+    """What may not stand in the place of an argument."""
+    if not parameter.dimensions:
+        return ["1", None, np.zeros(2), 1 << 70]
+    other = np.int32 if given.dtype == np.int64 else np.int64
+    apart = np.zeros((*given.shape[:-1], 2 * given.shape[-1] + 2), given.dtype)[..., ::2]
+    found = [None, given.tolist(), given.astype(other), given[None], apart, given.astype(given.dtype.newbyteorder())]
+    if parameter.is_written:
+        found.append(given.copy())
+        found[-1].flags.writeable = False
+    return found
+
+
+@compiled
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_wrong_argument_is_a_type_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every argument of every kernel: another type, shape or layout, and what may not be written to."""
+    kernel, calls = getattr(kernels, name), []
+
+    def note(*arguments: Any) -> Any:
+        if not calls:
+            calls.append([each.copy() if isinstance(each, np.ndarray) else each for each in arguments])
+        return kernel(*arguments)
+
+    monkeypatch.setattr(kernels, name, note)
+    ORACLES[name](Random(name))
+    (arguments,) = calls
+    with pytest.raises(TypeError, match=f"{name} takes {len(arguments)} arguments"):
+        kernel(*arguments[:-1])
+    for i, parameter in enumerate(SIGNATURES[name].parameters):
+        for wrong in _wrong(parameter, arguments[i]):
+            with pytest.raises((TypeError, OverflowError)) as caught:
+                kernel(*arguments[:i], wrong, *arguments[i + 1 :])
+            assert caught.type is OverflowError or f"{name}: {parameter.name} " in str(caught.value)
+
+
+def test_the_module_says_what_its_sources_say(module: Any) -> None:
+    functions = {name for name, each in vars(module).items() if callable(each)}
+    assert functions == SIGNATURES.keys()
+    for name, signature in SIGNATURES.items():
+        assert _stated(signature) == vars(module)[name].__doc__.split("\n\n", 1)[1]
+
+
+def _stated(signature: Signature) -> str:
+    return "\n".join(f"{each.name}: {each}" for each in signature.parameters)
+
+
+def test_the_module_needs_nothing_but_python(module: Any) -> None:
+    """No memory of its own, no exceptions, no run time of Numba's: a few functions of C besides Python's."""
+    if shutil.which("nm") is None:
+        pytest.skip("needs nm, of GNU's binutils")
+    found = subprocess.run(["nm", "-D", "--undefined-only", module.__file__], capture_output=True, text=True, check=True)
+    names = {re.sub("@.*", "", line.split()[-1]) for line in found.stdout.splitlines()}
+    others = {name for name in names if not name.startswith(("Py", "_Py"))}
+    assert others <= {"getenv", "strcmp", "memcpy", "memset", "memmove", "__cxa_finalize", "__gmon_start__"}
+
+
+_LIFE = """
+import sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+import json, numpy as np, structgen as sg
+tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b'{"', b'": ', b"if ", b"12", None]
+vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[261])
+cache = sg.Cache(sys.argv[1])
+definitions = [
+    sg.Regex("[a-z]{3,9}x|(?!ab)[a-c]+"), sg.Regex("x[a-z]{30,40}"),
+    sg.JsonSchema({"properties": {"a": {"type": "array", "items": {"maxLength": 50}, "uniqueItems": True}}}),
+    sg.Gbnf('root ::= "a" root | "b"'), sg.tag("<a>", sg.JsonSchema({"type": "object"}), "</a>"),
+    sg.Grammar('start: s+\\ns: "if" e "{" s* "}" | N "=" e ";"\\ne: N | "(" e ")" | e "+" N\\nN: /[a-z]+/\\n%ignore " "'),
+    sg.Grammar('start: "[" [start ("," start)*] "]" | /[0-9]+/', ambiguity="all"),
+]
+rows = []
+for eager in (True, False):
+    for definition in definitions:
+        index = sg.compile(definition, vocabulary, eager=eager, cache=cache if eager else None)
+        for max_tokens in (None, 40):
+            guide = sg.Guide(index, max_tokens=max_tokens)
+            for step in range(12):
+                row = guide.bitmask()
+                rows.append(row.tolist())
+                allowed = [token for token in range(261) if guide.allows(token)]
+                if not allowed or not guide.advance(allowed[(7 * step + 3) % len(allowed)]):
+                    break
+        batch = sg.GuideBatch(vocabulary, [index, index])
+        rows.append(batch.bitmask().tolist())
+        logits = np.zeros((1, vocabulary.size), np.float32)
+        sg.Guide(index).mask_logits(logits) if hasattr(sg.Guide(index), "mask_logits") else None
+assert not {"numba", "llvmlite"} & {name for name, each in sys.modules.items() if each is not None}
+print(json.dumps(rows))
+"""
+
+
+def _lived(folder: Path, **environment: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", environment.pop("code", _LIFE), str(folder)],
+        env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)} | environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_servers_life_without_numba(module: Any, tmp_path: Path) -> None:
+    """Every variant that runs here, and Numba itself, fill the same masks."""
+    rows = _lived(tmp_path / "best")
+    assert len(rows) > 200
+    for processor in ("x86_64_v2", "generic"):
+        if f"structgen_kernel_{processor}".encode() in Path(module.__file__).read_bytes():
+            assert _lived(tmp_path / processor, STRUCTGEN_PROCESSOR=processor) == rows
+    if module.PROCESSOR == "x86_64_v3":
+        assert _lived(tmp_path / "v2", STRUCTGEN_PROCESSOR="x86_64_v2") == rows
+
+
+@pytest.mark.slow
+def test_numba_fills_the_same_masks(module: Any, tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    as_jit = _LIFE.replace('sys.modules["numba"] = sys.modules["llvmlite"] = None', "").replace("assert not", "assert")
+    assert _lived(tmp_path, code=as_jit, STRUCTGEN_KERNELS="jit") == _lived(tmp_path / "compiled")
+
+
+_BROKEN = """
+import sys
+sys.modules["numba"] = None
+import structgen as sg
+vocabulary = sg.Vocabulary.from_bytes([b"a", None], eos_ids=[1])
+try:
+    sg.compile(sg.Regex("a+"), vocabulary)
+except sg.errors.InstallationError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "of other sources"])
+def test_a_module_that_can_not_be_used_and_no_numba(module: Any, tmp_path: Path, damage: str) -> None:
+    """An error that says what is wrong, and what to do; with Numba, a line in the log."""
+    shutil.copytree(PACKAGE, tmp_path / "structgen", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PACKAGE.parent / "pyproject.toml", tmp_path)
+    (file,) = (tmp_path / "structgen").glob("_kernels*")
+    if damage == "missing":
+        file.unlink()
+    elif damage == "short":
+        file.write_bytes(file.read_bytes()[:5000])
+    else:
+        with (tmp_path / "structgen/kernels/rows.py").open("a") as source:
+            source.write("\n# changed\n")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "STRUCTGEN_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", _BROKEN], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert "the compiled kernels can't be loaded" in done.stdout, done.stderr
+    assert "make kernels" in done.stdout
