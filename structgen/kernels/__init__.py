@@ -41,10 +41,7 @@ from .substrings import *
 from .values import *
 
 #: The kernels that return arrays.
-_MAKE_ARRAYS = {
-    "co_accessible", "determinize", "heights_of", "intersect", "kinds_below", "looping_kinds", "set_bits",
-    "walk_narrow",
-}  # fmt: skip
+_MAKE_ARRAYS: set[str] = set()
 
 for _name, _each in list(globals().items()):
     interruptible(_each, makes_arrays=_name in _MAKE_ARRAYS)

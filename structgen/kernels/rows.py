@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined, kernel
+from .jit import bare_kernel, inlined
 from .subset_construction import shell_sort
 
 
@@ -113,10 +113,9 @@ def flip_ids(row, ids):
         row[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
 
 
-@kernel
-def set_bits(row, base, count):
-    """The ascending positions of the ``count`` bits in which two rows differ."""
-    out = np.empty(count, np.uint32)
+@bare_kernel
+def set_bits(row, base, out):
+    """Write the ascending positions of the bits in which two rows differ, ``uint32[bits]``."""
     n = 0
     for w in range(len(row)):
         word = row[w] ^ base[w]
@@ -125,7 +124,6 @@ def set_bits(row, base, count):
             out[n] = 32 * w + popcount(low - np.uint32(1))
             n += 1
             word ^= low
-    return out
 
 
 @bare_kernel

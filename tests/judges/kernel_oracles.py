@@ -28,6 +28,7 @@ from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
+from structgen.runtime.automaton.reaching import reaching
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
 from structgen.runtime.grammar import partial_masks as lexeme_masks
@@ -151,7 +152,7 @@ def graphs(random: Random) -> None:
         while more := {tail for tail, head in edges if head in reach} - reach:
             reach |= more
         tails, heads = np.array(edges, np.int32).reshape(-1, 2).T.copy()
-        found = kernels.co_accessible(tails, heads, np.isin(np.arange(n), [*goals]).astype(np.uint8))
+        found = reaching(tails, heads, np.isin(np.arange(n), [*goals]))
         assert set(np.flatnonzero(found).tolist()) == reach
 
 
@@ -192,7 +193,8 @@ def rows(random: Random) -> None:
         base, bits = kernels.nearest_base(row, bases, 3, 0)
         assert bits == min(distances) == distances[base]
         expected = ids_of_bits(row ^ bases[0])
-        found = kernels.set_bits(row, bases[0], len(expected))
+        found = np.empty(len(expected), np.uint32)
+        kernels.set_bits(row, bases[0], found)
         assert found.tolist() == expected
         again = row.copy()
         kernels.flip_ids(again, found.astype(np.int32))
@@ -398,7 +400,9 @@ def agreements(random: Random) -> None:
 def heights(_: Random) -> None:
     trie = small_vocabulary().trie
     expected = [trie.depth[i : trie.skip[i]].max() - trie.depth[i] for i in range(len(trie.depth))]
-    np.testing.assert_array_equal(kernels.heights_of(trie.depth, trie.max_depth), expected)
+    found = np.empty(len(trie.depth), np.uint16)
+    kernels.heights_of(trie.depth, np.zeros(trie.max_depth + 2, np.uint16), found)
+    np.testing.assert_array_equal(found, expected)
 
 
 def kinds_of_bytes(_: Random) -> None:
@@ -407,7 +411,8 @@ def kinds_of_bytes(_: Random) -> None:
     expected = [
         np.bitwise_or.reduce(kinds[trie.byte[i : trie.skip[i]]]) for i in range(len(trie.depth))
     ]
-    found = kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, kinds)
+    found = np.empty(len(trie.byte), np.uint64)
+    kernels.kinds_below(trie.byte, trie.depth, kinds, np.zeros(trie.max_depth + 2, np.uint64), found)
     np.testing.assert_array_equal(found[1:], expected[1:])  # no byte leads to the root
 
 

@@ -13,8 +13,9 @@ import pytest
 PROGRAM = """
 import numpy as np
 from structgen import kernels
-row, base = np.array([5], np.uint32), np.array([1], np.uint32)
-assert kernels.set_bits(row, base, 1).tolist() == [2]
+row, base, out = np.array([5], np.uint32), np.array([1], np.uint32), np.empty(1, np.uint32)
+kernels.set_bits(row, base, out)
+assert out.tolist() == [2]
 stats = kernels.set_bits.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.cache_path)
 """

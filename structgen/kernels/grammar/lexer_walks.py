@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined, kernel
+from ..jit import bare_kernel, inlined
 from ..rows import popcount
 from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
@@ -21,20 +21,19 @@ L_WALK, L_RESIDUAL, L_NODE, L_RUNS, L_BELOW, L_SET, L_STATE, LEXER_PROGRESS = ra
 LIVE, STUCK = 1, 2
 
 
-@kernel
-def looping_kinds(table, goes_on, kinds):
+@bare_kernel
+def looping_kinds(table, goes_on, kinds, found):
     """By lexer state: the kinds of bytes that all lead back to it, none of which begins another lexeme there.
 
-    ``kinds`` is ``uint64[classes]``, those of the bytes of each class (see `kinds_below`).
+    ``kinds`` is ``uint64[classes]``, those of the bytes of each class (see `kinds_below`); ``found``, out,
+    ``uint64[lexer states]``.
     """
-    found = np.empty(len(table), np.uint64)
     for s in range(len(table)):
         others = np.uint64(0)
         for c in range(len(kinds)):
             if table[s, c] != s or goes_on[s, c]:
                 others |= kinds[c]
         found[s] = ~others
-    return found
 
 
 @bare_kernel
@@ -394,9 +393,9 @@ def _write_gap(gap, long_gap, gaps, position):
     return position + 1
 
 
-@kernel
-def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, goes_on, ends, begins, added, starts,
-                   limit):  # fmt: skip
+@bare_kernel
+def most_completed(byte, depth, skip, first_token, class_of, table, goes_on, ends, begins, added, starts, limit,
+                   states, sums, lengths, seen, slots):  # fmt: skip
     """The most that the lexemes which a token completes add up to, from whatever lexer state it begins in.
 
     Parameters
@@ -410,21 +409,22 @@ def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, g
         leaves what was before it the one before.
     limit:
         So many states, each with the terminal before, are looked at below nodes at most.
+    states, sums, lengths, seen, slots:
+        Scratch: ``int32`` and ``int64[max_depth + 2, room]``, with room for more than the lexer's states;
+        ``int64[max_depth + 2]``; and twice ``int64[lexer states * (terminals + 1)]``.
 
     Returns
     -------
-    The sum, or -1 where that takes too long.
+    The sum, or -1 where that takes too long, or there is no room.
     """
     count = len(table)
     kinds = added.shape[0]
-    width = 2 * count + 4096
-    states = np.empty((max_depth + 2, width), np.int32)  # with the terminal before
-    sums = np.empty((max_depth + 2, width), np.int64)
-    lengths = np.zeros(max_depth + 2, np.int64)
-    seen = np.full(count * kinds, -1, np.int64)
-    slots = np.empty(count * kinds, np.int64)
+    if kinds == 0:
+        return 0
+    for key in range(len(seen)):
+        seen[key] = -1
     for s in range(count):
-        states[depth[0], s] = s * kinds + kinds - 1
+        states[depth[0], s] = s * kinds + kinds - 1  # with the terminal before
         sums[depth[0], s] = 0
     lengths[depth[0]] = count
     most = 0
@@ -454,7 +454,7 @@ def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, g
                     continue
                 key = target * kinds + last
                 if seen[key] != i:
-                    if n == width:
+                    if n == states.shape[1]:
                         return -1
                     seen[key] = i
                     slots[key] = n

@@ -197,7 +197,11 @@ def _moved(program, paid, rows, match, memory, at, state, n_behind, byte):
 
 
 @bare_kernel
-def ordered_subsets(program, looks, owed, behinds, start, letters, most, at, table, rows, ends, flags, memory):
+def ordered_subsets(
+    move_first, move_to, move_look, edge_first, edge_low, edge_high, edge_to, turn, after,
+    ahead, column, negate, paid, begun, kept, followed, accepting, begins, start, letters, most,
+    at, table, items, first, slots, end_first, watching, flags, seeds, before, stack, row, seen, stamp, last,
+):  # fmt: skip
     """The subset construction over lists of threads, in order of preference, of one regex, for some time.
 
     A *row* is a state: whether the last byte beats; the states of the look-behind automata, -1 for none; and of each
@@ -205,36 +209,37 @@ def ordered_subsets(program, looks, owed, behinds, start, letters, most, at, tab
 
     Parameters
     ----------
-    program:
+    move_first, move_to, move_look, edge_first, edge_low, edge_high, edge_to, turn, after:
         By state: the first of its empty moves, the preferred ones first; of these the target and a look-around or
         -1; the first of its edges; of these lowest and highest byte and target; whether the turn of a loop begins
         there; where a turn that ends there leads that has read nothing, or -1. Right after the start is the match.
-    looks:
+    ahead, column, negate:
         By look-around: its look-ahead or -1; else the place of its automaton in a row; whether it must fail.
-    owed:
+    paid, begun, kept:
         By what is owed: what is after each byte (``int32[*, 256]``), what is with a look-ahead more, and whether it
         is kept at the end of the text. `UNPAID` where it can't be paid, `UNASKED` where that is to be worked out.
-    behinds:
+    followed, accepting, begins:
         Of look-behind automata: next states by byte, whether each accepts, and those to begin in.
     letters:
         ``uint8[classes]``: a byte of each class.
     most:
         Steps before TOO_MUCH_WORK.
-    at, rows, memory:
-        What was found so far; ``rows`` are integers, the first of each state, and slots (a power of two). The
+    at, items, first, slots:
+        What was found so far: counts, the integers of rows, the first of each state, and slots (a power of two). The
         construction goes on from there, also after ASKS (see ``at``) and NO_ROOM.
-    table, ends, flags:
+    table, end_first, watching, flags:
         By state and class the next state or -1; by state the first of its matches, and the states that watch them;
         whether a match is certain, whether one that is watched would lapse, whether all would be the match.
+    seeds, before, stack, row, seen, stamp, last:
+        Scratch, and what is kept of it from call to call.
 
     Returns
     -------
     A status.
     """
-    paid, begun, kept = owed
-    followed, accepting, begins = behinds
-    items, first, slots = rows
-    seeds, before, row = memory[0], memory[1], memory[3]
+    program = move_first, move_to, move_look, edge_first, edge_low, edge_high, edge_to, turn, after
+    looks, rows, ends = (ahead, column, negate), (items, first, slots), (end_first, watching)
+    memory = seeds, before, stack, row, seen, stamp, last
     match, n_behind, n_classes, work = start + 1, len(begins), len(letters), 0
     if at[IS_NEW]:
         for state in range(at[_STATES]):

@@ -506,21 +506,30 @@ def _is_any_known(memory, base, piece, n, shortest):
 
 
 @bare_kernel
-def replaced_pieces(parser, memory, candidates, resting, is_alone, most, found):
+def replaced_pieces(
+    table, length, origin, defaults, contexts, ways, below, origins, like, terminals, shifts,
+    starts, rows, status, slots, used, last_use, waiting, base_starts, base_states, base_slots, scratch, parts,
+    counts, chains, failed, bases_waiting, stamps, first, values, resting, is_alone, most, found,
+):  # fmt: skip
     """Which candidates hold, for some time.
 
-    ``parser`` is (``table int32[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin`` by
-    rule; by state: its default reduction's rule, ``contexts``, the first of its ways to be popped; of these ways, the
-    states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there are; by
-    state how many it shifts). ``candidates`` are a base, the lengths of a piece, of what is left of it and of the
-    symbols, the piece and the symbols, each from ``first[c]`` on. With ``is_alone`` they are asked with nothing on
-    top, else with each state on top that is ``resting``.
+    The parser is ``table``, ``int32[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin``
+    by rule; by state: its default reduction's rule, ``contexts``, the first of its ``ways`` to be popped; of these
+    ways, the states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there
+    are; by state how many it shifts. From ``starts`` to ``stamps`` is what is remembered (see above), each ``int32``
+    but for ``counts``, ``stamps`` (``int64``) and ``status`` (``uint8``). Candidates are a base, the lengths of a
+    piece, of what is left of it and of the symbols, the piece and the symbols, in ``values`` each from ``first[c]``
+    on. With ``is_alone`` they are asked with nothing on top, else with each state on top that is ``resting``.
 
     Adds candidates and states on top, or -1, to ``found``, ``int32[*, 2]``, until ``most`` more work is done. Returns
     whether all were looked at; ``counts`` say how many were found.
     """
-    table, counts, piece = parser[_TABLE], memory[_COUNTS], memory[_SCRATCH][7]
-    first, values = candidates
+    parser = table, length, origin, defaults, contexts, ways, below, origins, like, terminals, shifts
+    memory = (
+        starts, rows, status, slots, used, last_use, waiting, base_starts, base_states, base_slots, scratch, parts,
+        counts, chains, failed, bases_waiting, stamps,
+    )  # fmt: skip
+    candidates, piece = (first, values), scratch[7]
     if not counts[_PAIRS]:
         _keep_bases(memory)
     until = counts[_WORK] + most

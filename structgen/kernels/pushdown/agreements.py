@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined, kernel
+from ..jit import bare_kernel, inlined
 from ..values import MARK, SET
 from .arena import (
     A_CLASS_OF,
@@ -52,7 +52,7 @@ def _are_same(arena, agreeing, threads, begin, others, other, n, bytes_):
 
 
 #: Pairs of states that two states may lead to by one token.
-_MOST_ALIKE = 32
+MOST_ALIKE = 32
 
 
 @inlined
@@ -67,7 +67,7 @@ def _pair(arena, agreeing, bytes_, state, other, pairs, begin, n):
     for k in range(begin, n):
         if pairs[k, 0] == state and pairs[k, 1] == other:
             return n
-    if n - begin >= _MOST_ALIKE:
+    if n - begin >= MOST_ALIKE:
         return np.int64(TOO_FAR)
     pairs[n, 0] = state
     pairs[n, 1] = other
@@ -134,8 +134,8 @@ def _pair_targets(arena, agreeing, bytes_, entry, its, pairs, begin, n):
     return _pair(arena, agreeing, bytes_, state, other, pairs, begin, n)
 
 
-@kernel
-def agree_on_tokens(byte, depth, skip, max_depth, height, agreeing, arena, state, other, limit):
+@bare_kernel
+def agree_on_tokens(byte, depth, skip, height, agreeing, arena, state, other, limit, first, pairs):
     """Whether two states allow the same tokens, and leave the same nodes to what is below, with any equal counts.
 
     Pairs of states that the two come to by the same bytes are followed through the trie, as far as they are not known
@@ -146,9 +146,10 @@ def agree_on_tokens(byte, depth, skip, max_depth, height, agreeing, arena, state
     ----------
     height, agreeing:
         As in `walk_stack_difference`.
+    first, pairs:
+        Scratch, ``int64[max_depth + 3]`` and, `MOST_ALIKE` for each of these, ``int64[*, 2]``.
     """
-    pairs = np.empty(((max_depth + 3) * _MOST_ALIKE, 2), np.int64)
-    first = np.zeros(max_depth + 3, np.int64)
+    first[0] = 0
     n = _pair(arena, agreeing, np.int64(height[0]), state, other, pairs, np.int64(0), np.int64(0))
     if n < 0:
         return False

@@ -389,7 +389,8 @@ class LexemeMasks:
     def _loops(self) -> NDArray[np.uint64]:
         """By lexer state: the kinds of bytes that all lead back to it and begin nothing else."""
         tables, kinds = self.tables, kinds_of(self.tables.class_of)
-        found: NDArray[np.uint64] = self._kernels.looping_kinds(tables.table, tables.goes_on, kinds)
+        found = np.empty(len(tables.table), np.uint64)
+        self._kernels.looping_kinds(tables.table, tables.goes_on, kinds, found)
         return found
 
     def _new_sets(self) -> WatchedSets:

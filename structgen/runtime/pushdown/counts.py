@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automaton.reaching import reaching
 from ..automaton.tables import MARK, SET
-from .flow import all_edges, flow_of, reach
+from .flow import all_edges, flow_of
 from .tables import PushdownTables
 
 #: More possible counts than this are taken for any.
@@ -63,7 +64,7 @@ def _countless(tables: PushdownTables) -> NDArray[np.int64]:
     entered[flow.pushed[~keeps]] = True
     tails, heads = tables.tokens.moves() if tables.tokens is not None else (flow.tails[:0], flow.heads[:0])
     sources = np.concatenate([flow.tails, tails, flow.groups[flow.by[keeps]]])
-    found = reach(np.concatenate([flow.heads, heads, flow.pushed[keeps]]), sources, entered)
+    found = reaching(np.concatenate([flow.heads, heads, flow.pushed[keeps]]), sources, entered)
     return np.flatnonzero(found[: tables.states])
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...system.digest import blake2b
+from ..automaton.reaching import reaching
 from ..automaton.tables import MARK, SET
-from .flow import flow_of, reach
+from .flow import flow_of
 from .tables import PushdownTables
 
 #: States of an automaton whose rows are shared through the vocabulary.
@@ -102,4 +103,4 @@ def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:
     zones[np.isin(records[:, 0], (SET, MARK)), 1:] = -1
     there = zones >= 0
     tails = np.concatenate([flow.tails, flow.groups[flow.by], np.repeat(flow.groups[counted], there.sum(axis=1))])
-    return reach(tails, np.concatenate([flow.heads, flow.pushed, zones[there]]), calls)[: tables.states]
+    return reaching(tails, np.concatenate([flow.heads, flow.pushed, zones[there]]), calls)[: tables.states]

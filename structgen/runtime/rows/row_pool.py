@@ -145,9 +145,9 @@ class RowPool:
         base, bits = kernels.nearest_base(row, self._bases, self._n_bases, self.longest_list)
         if bits > self.longest_list:
             return self._add(key, self._new_base(row), encode_gaps(np.zeros(0, np.uint32)))
-        if base == 0:
-            return self.add_ids(kernels.set_bits(row, np.zeros_like(row), bits))
-        return self._add(key, base, encode_gaps(kernels.set_bits(row, self._bases[base - 1], bits)))
+        ids = np.empty(bits, np.uint32)
+        kernels.set_bits(row, self._bases[base - 1] if base else np.zeros_like(row), ids)
+        return self._add(key, base, encode_gaps(ids)) if base else self.add_ids(ids)
 
     def add_difference(self, row: int, ids: Array) -> int:
         """The number of the row that differs from ``row`` in these token ids, ascending."""

@@ -24,10 +24,10 @@ def subtrees(vocabulary: Vocabulary) -> tuple[NDArray[np.uint16], NDArray[np.uin
         from ... import kernels
 
         trie = vocabulary.trie
-        known = _known[vocabulary.fingerprint] = (
-            kernels.heights_of(trie.depth, trie.max_depth),
-            kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, _KINDS),
-        )
+        height, below = np.empty(len(trie.byte), np.uint16), np.empty(len(trie.byte), np.uint64)
+        kernels.heights_of(trie.depth, np.zeros(trie.max_depth + 2, np.uint16), height)
+        kernels.kinds_below(trie.byte, trie.depth, _KINDS, np.zeros(trie.max_depth + 2, np.uint64), below)
+        known = _known[vocabulary.fingerprint] = height, below
     return known
 
 

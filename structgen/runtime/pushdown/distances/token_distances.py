@@ -126,10 +126,14 @@ class StackDistances:
                 if record is not None and sequence:
                     below.update(state for state in record[2:] if state >= 0)
         trie = self._trie
-        gained = kernels.most_gained(
-            trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, arena,
-            np.array(sorted(below), np.int32), np.where(least >= far, 0, least), most, _MOST_STEPS,
-        )  # fmt: skip
+        gained, room = -1, 4 * len(most) + 64
+        while gained < 0:
+            gained = kernels.most_gained(
+                trie.byte, trie.depth, trie.skip, trie.first_token, arena, np.array(sorted(below), np.int32),
+                np.where(least >= far, 0, least), most, _MOST_STEPS, np.empty(trie.max_depth + 3, np.int64),
+                *np.empty((2, room), np.int64), *np.empty((2, len(most)), np.int64),
+            )  # fmt: skip
+            room *= 2
         by_tokens = [
             most[list(first + sequence)].sum() - least[state]
             for state, record, sequence in self._texts.moves_by_tokens()
