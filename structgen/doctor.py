@@ -20,10 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from . import kernels
 from .cache.cache import Cache
 from .errors import StoreError, StructgenError
 from .system import private_folder
-from .system.folders import cache_root
 
 State = Literal["fine", "slow", "refused", "absent"]
 
@@ -126,7 +126,10 @@ def _left_to_group(group: Path) -> Iterator[int]:
 
 
 def _kernels() -> Iterator[Diagnosis]:
-    yield from _folder("kernels", cache_root() / "kernels", "Every process compiles the kernels anew, a minute each.")
+    if kernels.PROCESSOR == "jit":
+        yield Diagnosis("kernels", "slow", "Numba compiles them, seconds each, when needed", "Run make kernels.")
+    else:
+        yield Diagnosis("kernels", "fine", f"compiled for {kernels.PROCESSOR}")
 
 
 def _cache(cache: Cache) -> Iterator[Diagnosis]:

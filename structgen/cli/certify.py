@@ -14,7 +14,6 @@ from ..certificates.values import SEVERITIES, Severity, abridged, printable
 from ..definitions.loading import load_definitions, read_definitions
 from ..errors import DefinitionError, StructgenError
 from . import options
-from .console import Display
 from .sarif import Certified, sarif
 
 if TYPE_CHECKING:
@@ -75,8 +74,7 @@ def certify(
         raise typer.BadParameter(f"{fail_on!r} is none of {', '.join(SEVERITIES)}.", param_hint="--fail-on")
     vocabulary = None if tokenizer is None else options.load_vocabulary(tokenizer)
     budget = options.make_budget(max_states, max_memory, max_seconds)
-    with Display() as display:
-        found = list(_certified(paths, dialect, vocabulary, budget, item))
+    found = list(_certified(paths, dialect, vocabulary, budget, item))
     if not found:
         raise DefinitionError("no definitions found", where=", ".join(map(str, paths)))
     if sarif_file is not None:

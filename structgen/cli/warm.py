@@ -266,12 +266,14 @@ def _bundled(opened: Cache, reading: LoadedDefinitions, tokenizers: Sequence[str
 
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
-    with Display() as display:
-        with Workers("threads").open(core_count()) as (made, many), display.count("all definitions") as progress:
-            report = warming.warm(
-                reading.definitions, vocabularies, opened, executor=made, progress=progress,
-                options=WarmOptions(threads=1, in_flight=2 * many),
-            )  # fmt: skip
+    with (
+        Display() as display, Workers("threads").open(core_count()) as (made, many),
+        display.count("all definitions") as progress,
+    ):  # fmt: skip
+        report = warming.warm(
+            reading.definitions, vocabularies, opened, executor=made, progress=progress,
+            options=WarmOptions(threads=1, in_flight=2 * many),
+        )  # fmt: skip
     failed += report.failed
     for failure in failed:
         typer.echo(f"failed: {failure}", err=True)

@@ -90,7 +90,7 @@ class Path:
         """Append bytes by a kernel, as far as configurations have numbers. Returns how many that were."""
         if self._table is None:
             self._table = self.index.byte_table
-        number = self._table.number(self.config) if self._table.is_worth(len(data)) else -1
+        number = self._table.number(self.config)
         if number < 0:
             return 0
         found = self._table.follow(number, data)

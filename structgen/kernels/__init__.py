@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from .substrings import *
     from .values import *
 
+    #: What the kernels were compiled for: ``x86_64_v3``, say, or ``jit``.
+    PROCESSOR: str
+
 
 def _compiled() -> dict[str, object]:
     """What the compiled module has. Raises `ImportError` where there is none of these sources."""

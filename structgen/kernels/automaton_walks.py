@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import inlined, kernel
-from .subset_construction import _grown, _grown_rows, _zone
+from .jit import helper, kernel
+from .signatures import Out, int32, int64, uint8, uint16, uint32
+from .subset_construction import _zone
 from .values import DEAD, LOW, MID, SET
 
 #
@@ -15,16 +16,18 @@ from .values import DEAD, LOW, MID, SET
 
 
 @kernel
-def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_classes, states, max_depth, limit):
+def walk_narrow(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    table: int32[::1], classes: uint8[::1], n_classes: int64, states: int32[::1], limit: int64, at: Out[int32[::1]],
+    counts: Out[int32[::1]], ids: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """The allowed tokens of many states, as lists, as long as they stay short.
 
-    Returns (counts, ids): ``counts[i]`` is the number of tokens that state ``states[i]`` allows, their ids
-    stand one list after another in ``ids``; -1 means more than ``limit``, with no ids.
+    Writes to ``counts``, ``int32[states]``, how many tokens each state allows, or -1 for more than ``limit``; and
+    the ids, one list after another and none for -1, to ``ids``, ``int32[states * limit]``. Returns how many ids
+    there are. ``at`` is scratch, ``int32[max_depth + 1]``.
     """
     n_nodes = len(byte)
-    at = np.empty(max_depth + 1, np.int32)
-    counts = np.empty(len(states), np.int32)
-    ids = np.empty(1024, np.int32)
     n_ids = 0
     for k in range(len(states)):
         at[0] = states[k]
@@ -38,26 +41,26 @@ def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_cla
                 continue
             at[d] = s
             last = first_token[i + 1]
+            if n_ids - begin + last - first_token[i] > limit:
+                break
             for t in range(first_token[i], last):
-                if n_ids == len(ids):
-                    ids = _grown(ids, n_ids + 1)
                 ids[n_ids] = token_ids[t]
                 n_ids += 1
-            if n_ids - begin > limit:
-                break
             i += 1
-        if n_ids - begin > limit:
+        if i < n_nodes:
             n_ids = begin
             counts[k] = -1
         else:
             counts[k] = n_ids - begin
-    return counts, ids[:n_ids]
+    return n_ids
 
 
 @kernel
 def walk_row(
-    byte, depth, skip, token, twins, table, classes, n_classes, state, max_depth, row, n_states, below
-):
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], token: int32[::1], twins: int32[:, ::1],
+    table: int32[::1], classes: uint8[::1], n_classes: int64, state: int64, at: Out[int32[::1]],
+    row: Out[uint32[::1]], n_states: int64, below: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """Set the bit of every token that ``state`` allows in ``row``, ``uint32[words + 1]``.
 
     ``token`` is ``int32[nodes]``: the id that ends at a node, or ``32 * words``, a spare bit, where none does, so
@@ -66,9 +69,10 @@ def walk_row(
 
     From ``n_states`` on an entry of the table pops the state off a stack: the rest of a token is up to what lies
     below. Writes the nodes where tokens go on there to ``below``, ``int32[nodes]``, and returns their number.
+
+    ``at`` is scratch, ``int32[max_depth + 1]``.
     """
     n_nodes = len(byte)
-    at = np.empty(max_depth + 1, np.int32)
     at[0] = state
     n_below = 0
     i = 1
@@ -92,7 +96,7 @@ def walk_row(
     return n_below
 
 
-@inlined
+@helper
 def _copy_twins(twins, row):
     """Give each twin the bit of the id that has the same bytes."""
     for i in range(len(twins)):
@@ -104,14 +108,16 @@ def _copy_twins(twins, row):
 
 
 @kernel
-def walk_difference(byte, depth, skip, token, twins, table, classes, n_classes, state, base, max_depth, row):
+def walk_difference(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], token: int32[::1], twins: int32[:, ::1],
+    table: int32[::1], classes: uint8[::1], n_classes: int64, state: int64, base: int64, at: Out[int32[::1]],
+    other: Out[int32[::1]], row: Out[uint32[::1]],
+) -> None:  # fmt: skip
     """Turn ``row``, the row of state ``base``, into the row of ``state``, walking only where the two differ.
 
-    For ``token``, ``twins`` and ``row`` see `walk_row`.
+    For ``token``, ``twins``, ``row``, and ``at`` and ``other`` see `walk_row`.
     """
     n_nodes = len(byte)
-    at = np.empty(max_depth + 1, np.int32)
-    other = np.empty(max_depth + 1, np.int32)
     at[0] = state
     other[0] = base
     i = 1
@@ -135,8 +141,12 @@ def walk_difference(byte, depth, skip, token, twins, table, classes, n_classes, 
 
 
 @kernel
-def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, live, state,
-                 low, high, max_depth, row, tokens, firsts, lasts):  # fmt: skip
+def walk_counted(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    table: int32[::1], classes: uint8[::1], n_classes: int64, records: int32[:, ::1], loops: int32[:, ::1],
+    live: int32[::1], state: int64, low: int64, high: int64, begin: Out[int64[::1]], pieces: Out[int64[:, ::1]],
+    row: Out[uint32[::1]], tokens: Out[int32[::1]], firsts: Out[int32[::1]], lasts: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """The tokens that ``state`` allows for each count from ``low`` to ``high``.
 
     Every depth holds *pieces*: disjoint, ascending intervals of start counts, each with the state they have led
@@ -145,15 +155,14 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
 
     Tokens allowed for every count are set in ``row``, ``uint32[words]``. The others are written to ``tokens``,
     ``firsts`` and ``lasts``, ``int32`` each: such a token is allowed for the counts ``first..last``, and its
-    intervals are disjoint. Returns how many were written, or -1 where the arrays are too short. (They do not grow
-    here: an array that a loop may replace costs it a reference count for each access.)
+    intervals are disjoint. Returns how many were written, or -1 where the arrays are too short.
+
+    ``begin`` and ``pieces`` are scratch, ``int64[max_depth + 2]`` and ``int64[*, 4]``.
     """
     n_nodes = len(byte)
     # The pieces of depth d are begin[d]..begin[d + 1] of these columns: state, lowest, highest, added.
-    begin = np.zeros(max_depth + 2, np.int64)
-    pieces = np.empty((256, 4), np.int64)
-    targets = records.ravel()
     n_out = 0
+    begin[0] = 0
     pieces[0, 0] = state
     pieces[0, 1] = low
     pieces[0, 2] = high
@@ -170,7 +179,7 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
             if entry == DEAD:
                 continue
             if n + 3 > len(pieces):
-                pieces = _grown_rows(pieces)
+                return -1
             lo = pieces[p, 1]
             hi = pieces[p, 2]
             add = pieces[p, 3]
@@ -183,7 +192,8 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
                 n = _join(pieces, base, n, records[r, 2], lo, hi, _FIXED + 1)
                 continue
             loop = records[r, 1]
-            n = _count(pieces, base, n, lo, hi, add, targets, 5 * r + 2, loops[loop, 0], loops[loop, 1], live, 0)
+            targets = records[r, 2], records[r, 3], records[r, 4]
+            n = _count(pieces, base, n, lo, hi, add, targets, loops[loop, 0], loops[loop, 1], live, 0)
         if n == base:
             i = skip[i]
             continue
@@ -212,7 +222,7 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
     return n_out
 
 
-@inlined
+@helper
 def _join(pieces, base, n, state, lo, hi, add):
     """Append a piece, or widen the last one where both have come to the same configuration."""
     if n > base and pieces[n - 1, 0] == state and pieces[n - 1, 3] == add and pieces[n - 1, 2] + 1 == lo:
@@ -225,21 +235,21 @@ def _join(pieces, base, n, state, lo, hi, add):
     return n + 1
 
 
-@inlined
-def _count(pieces, base, n, lo, hi, add, targets, first, minimum, maximum, live, counts):
+@helper
+def _count(pieces, base, n, lo, hi, add, targets, minimum, maximum, live, counts):
     """Append where a piece leads by one more turn of a loop, split by zone; returns the number of pieces.
 
-    ``targets[first + zone]`` is the state for a count in that zone, or negative: none. What is added to the count is
-    dropped in states that don't count, those with ``live[counts + state]`` negative.
+    ``targets[zone]`` is the state for a count in that zone, or negative: none. What is added to the count is dropped
+    in states that don't count, those with ``live[counts + state]`` negative.
     """
     add += 1
     if add > _FIXED:
-        target = targets[first + _zone(add - _FIXED, minimum, maximum)]
+        target = targets[_zone(add - _FIXED, minimum, maximum)]
         if target >= 0:
             n = _join(pieces, base, n, target, lo, hi, add if live[counts + target] >= 0 else 0)
         return n
     for zone in range(3):
-        target = targets[first + zone]
+        target = targets[zone]
         if target < 0:
             continue
         z_lo = lo

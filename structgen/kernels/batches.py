@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined, spliced
+from .jit import helper, kernel, spliced
+from .signatures import Out, boolean, int8, int32, int64, uint8, uint16
 
 #: Of a transition: not taken before; see `structgen.runtime.batch.lazy_automaton`.
 UNKNOWN = -2
@@ -46,8 +47,8 @@ def _token_target(config, token, offsets, blob, following, spelled_in, keys, val
     return target
 
 
-@bare_kernel
-def follow_bytes(targets, state, data, found):
+@kernel
+def follow_bytes(targets: int32[:, ::1], state: int64, data: uint8[::1], found: Out[int32[::1]]) -> int64:
     """Follow bytes by transitions that are known, ``int32[states, 256]``; returns how many were.
 
     ``found`` is ``int32[n]`` for as many bytes: the state behind each.
@@ -60,8 +61,8 @@ def follow_bytes(targets, state, data, found):
     return len(data)
 
 
-@bare_kernel
-def remember_tokens(keys, values, taken):
+@kernel
+def remember_tokens(keys: Out[int64[::1]], values: Out[int32[::1]], taken: int64[:, ::1]) -> int64:
     """Remember where tokens lead; returns how many are new. There are free slots for all of them.
 
     ``taken`` is ``int64[*, 3]``: configurations, their tokens, and the configurations behind these.
@@ -77,8 +78,11 @@ def remember_tokens(keys, values, taken):
     return count
 
 
-@bare_kernel
-def keep_tokens(keys, values, gone, used_at, since, kept, targets):
+@kernel
+def keep_tokens(
+    keys: int64[::1], values: int32[::1], gone: boolean[::1], used_at: int32[::1], since: int64,
+    kept: Out[int64[::1]], targets: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """Copy what is remembered of tokens into another table, ``kept`` and ``targets``, that has room for it.
 
     Left out is what begins or ends at a configuration that is ``gone`` (``bool[configurations]``), or ends at one
@@ -99,8 +103,8 @@ def keep_tokens(keys, values, gone, used_at, since, kept, targets):
     return count
 
 
-@bare_kernel
-def forget_targets(following, spelled, gone):
+@kernel
+def forget_targets(following: Out[int32[:, ::1]], spelled: int64, gone: boolean[::1]) -> None:
     """Have the first ``spelled`` rows of transitions by byte no longer lead to what is ``gone``."""
     for row in range(spelled):
         for byte in range(256):
@@ -109,9 +113,13 @@ def forget_targets(following, spelled, gone):
                 following[row, byte] = UNKNOWN
 
 
-@bare_kernel
-def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spelled_in, keys, values, row_of, used_at,
-                  now, outcome, rows):  # fmt: skip
+@kernel
+def advance_batch(
+    tokens: int32[::1], which: int32[::1], at: Out[int32[::1]], nodes: Out[int32[:, ::1]], used: Out[int64[::1]],
+    offsets: int32[::1], blob: uint8[::1], following: int32[:, ::1], spelled_in: int32[::1], keys: int64[::1],
+    values: int32[::1], row_of: int32[::1], used_at: Out[int32[::1]], now: int64, outcome: Out[int8[::1]],
+    rows: Out[int32[::1]],
+) -> tuple[int64, int64]:  # fmt: skip
     """Append a token to each of some sequences.
 
     Parameters
@@ -163,8 +171,12 @@ def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spel
     return pending, unknown
 
 
-@bare_kernel
-def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, keys, values, used_at, now, reached):
+@kernel
+def follow_tree(
+    tokens: int32[::1], above: int32[::1], begins: int32[::1], offsets: int32[::1], blob: uint8[::1],
+    following: int32[:, ::1], spelled_in: int32[::1], keys: int64[::1], values: int32[::1], used_at: Out[int32[::1]],
+    now: int64, reached: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """Follow trees of tokens, without a change to any sequence.
 
     Parameters
@@ -193,8 +205,8 @@ def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, key
     return first
 
 
-@bare_kernel
-def place_rows(hashes, count, slots):
+@kernel
+def place_rows(hashes: int64[::1], count: int64, slots: Out[int32[::1]]) -> None:
     """Enter the numbers of the first rows into an empty hash table, by their hashes."""
     mask = len(slots) - 1
     for number in range(count):
@@ -204,7 +216,7 @@ def place_rows(hashes, count, slots):
         slots[slot] = number
 
 
-@inlined
+@helper
 def _number_of_row(row, wide, counts, offsets, values, hashes, slots, used):
     """The number of a row: of an equal one, or the next; as `add_row`."""
     words, most = len(row), offsets.shape[1]
@@ -267,8 +279,11 @@ def _number_of_row(row, wide, counts, offsets, values, hashes, slots, used):
     return count
 
 
-@bare_kernel
-def add_row(row, wide, counts, offsets, values, hashes, slots, used):
+@kernel
+def add_row(
+    row: int32[::1], wide: Out[int32[:, ::1]], counts: Out[int32[::1]], offsets: Out[int32[:, ::1]],
+    values: Out[int32[:, ::1]], hashes: Out[int64[::1]], slots: Out[int32[::1]], used: Out[int64[::1]],
+) -> int64:  # fmt: skip
     """The number of a row: of an equal one, or the next, under which it is kept.
 
     Parameters
@@ -285,8 +300,12 @@ def add_row(row, wide, counts, offsets, values, hashes, slots, used):
     return _number_of_row(row, wide, counts, offsets, values, hashes, slots, used)
 
 
-@bare_kernel
-def add_unions(parts, gaps, long_gap, scratch, wide, counts, offsets, values, hashes, slots, used, numbers):
+@kernel
+def add_unions(
+    parts: int64[:, ::1], gaps: uint16[::1], long_gap: int64, scratch: Out[int32[:, ::1]], wide: Out[int32[:, ::1]],
+    counts: Out[int32[::1]], offsets: Out[int32[:, ::1]], values: Out[int32[:, ::1]], hashes: Out[int64[::1]],
+    slots: Out[int32[::1]], used: Out[int64[::1]], numbers: Out[int32[::1]],
+) -> None:  # fmt: skip
     """`add_row` for several rows that are unions of others, each of which has some bits flipped.
 
     Parameters
@@ -331,8 +350,11 @@ def add_unions(parts, gaps, long_gap, scratch, wide, counts, offsets, values, ha
         numbers[place] = _number_of_row(scratch[0], wide, counts, offsets, values, hashes, slots, used)
 
 
-@bare_kernel
-def copy_rows(numbers, wide, counts, offsets, values, masks):
+@kernel
+def copy_rows(
+    numbers: int32[::1], wide: int32[:, ::1], counts: int32[::1], offsets: int32[:, ::1], values: int32[:, ::1],
+    masks: Out[int32[:, ::1]],
+) -> None:  # fmt: skip
     """Write rows into masks.
 
     Parameters
@@ -361,8 +383,11 @@ def copy_rows(numbers, wide, counts, offsets, values, masks):
             masks[i, offsets[number, k]] = values[number, k]
 
 
-@bare_kernel
-def change_rows(numbers, shown, wide, counts, offsets, values, masks):
+@kernel
+def change_rows(
+    numbers: int32[::1], shown: Out[int32[::1]], wide: int32[:, ::1], counts: int32[::1], offsets: int32[:, ::1],
+    values: int32[:, ::1], masks: Out[int32[:, ::1]],
+) -> None:  # fmt: skip
     """As `copy_rows`, for masks that hold the rows ``shown`` (``int32[batch]``, updated); nobody else writes them."""
     words = wide.shape[1]
     for i in range(len(numbers)):
@@ -386,8 +411,10 @@ def change_rows(numbers, shown, wide, counts, offsets, values, masks):
             masks[i, offsets[number, k]] = values[number, k]
 
 
-@bare_kernel
-def roll_back(counts, which, at, befores, reached):
+@kernel
+def roll_back(
+    counts: int32[::1], which: int32[::1], at: int32[::1], befores: int32[::1], reached: Out[int32[::1]],
+) -> None:  # fmt: skip
     """The histories' nodes that lie ``counts`` tokens back, ``int32[n]``; -1 before the beginning."""
     for i in range(len(counts)):
         node = at[which[i]]
@@ -398,8 +425,8 @@ def roll_back(counts, which, at, befores, reached):
         reached[i] = node
 
 
-@bare_kernel
-def mark_nodes(at, befores, most, marks):
+@kernel
+def mark_nodes(at: int32[::1], befores: int32[::1], most: int64, marks: Out[int32[::1]]) -> None:
     """Mark the nodes where sequences are, and so many before each (``int32[nodes]``)."""
     for i in range(len(at)):
         node = at[i]
@@ -410,8 +437,11 @@ def mark_nodes(at, befores, most, marks):
             node = befores[node]
 
 
-@bare_kernel
-def take_texts(last, befores, tokens, stops, found, tops, starts):
+@kernel
+def take_texts(
+    last: int64[::1], befores: int32[::1], tokens: int32[::1], stops: int64[::1], found: Out[int32[::1]],
+    tops: Out[int32[::1]], starts: Out[int64[::1]],
+) -> None:  # fmt: skip
     """The tokens of chains of nodes, without those of their first nodes.
 
     Parameters

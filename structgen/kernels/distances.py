@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .automaton_walks import _FIXED, _copy_twins, _count, _join
-from .jit import bare_kernel, inlined, kernel
+from .jit import helper, kernel
 from .pushdown.arena import (
     A_CLASS_OF,
     A_GROUPS,
@@ -18,7 +18,8 @@ from .pushdown.arena import (
     A_STATES,
     _row,
 )
-from .subset_construction import _grown, _grown_rows, _zone
+from .signatures import Out, boolean, int32, int64, uint8, uint16, uint32
+from .subset_construction import _zone
 from .values import DEAD, INC, SET
 
 #
@@ -26,19 +27,22 @@ from .values import DEAD, INC, SET
 
 
 @kernel
-def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, records, loops, live, state, low, high,
-                  max_depth, slots, outcomes):  # fmt: skip
+def walk_outcomes(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], table: int32[::1],
+    classes: uint8[::1], n_classes: int64, records: int32[:, ::1], loops: int32[:, ::1], live: int32[::1],
+    state: int64, low: int64, high: int64, begin: Out[int64[::1]], pieces: Out[int64[:, ::1]], slots: Out[int32[::1]],
+    outcomes: Out[int64[:, ::1]],
+) -> int64:  # fmt: skip
     """Where tokens lead from ``state`` with each count from ``low`` to ``high``, each outcome once.
 
     The walk is that of `walk_counted`. An outcome, a row of ``outcomes`` (``int64[*, 4]``), is a state, the lowest
     and the highest count that it holds for, and what is added to the count, or `FIXED` plus the new count.
-    ``slots``: ``int32[2 ** k]``, all -1. Returns how many outcomes there are, or -1 where the arrays are too short.
+    ``begin`` and ``pieces`` are scratch, as there; ``slots``: ``int32[2 ** k]``, all -1. Returns how many outcomes
+    there are, or -1 where the arrays are too short.
     """
     n_nodes = len(byte)
-    begin = np.zeros(max_depth + 2, np.int64)
-    pieces = np.empty((256, 4), np.int64)
-    targets = records.ravel()
     mask = len(slots) - 1
+    begin[0] = 0
     n_out = 0
     last = -1
     pieces[0, 0] = state
@@ -57,7 +61,7 @@ def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, rec
             if entry == DEAD:
                 continue
             if n + 3 > len(pieces):
-                pieces = _grown_rows(pieces)
+                return -1
             lo = pieces[p, 1]
             hi = pieces[p, 2]
             add = pieces[p, 3]
@@ -69,7 +73,8 @@ def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, rec
                 n = _join(pieces, base, n, records[r, 2], lo, hi, FIXED + 1 if live[records[r, 2]] >= 0 else 0)
                 continue
             loop = records[r, 1]
-            n = _count(pieces, base, n, lo, hi, add, targets, 5 * r + 2, loops[loop, 0], loops[loop, 1], live, 0)
+            targets = records[r, 2], records[r, 3], records[r, 4]
+            n = _count(pieces, base, n, lo, hi, add, targets, loops[loop, 0], loops[loop, 1], live, 0)
         if n == base:
             i = skip[i]
             continue
@@ -98,7 +103,7 @@ def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, rec
 FIXED = _FIXED
 
 
-@inlined
+@helper
 def _is_outcome(outcomes, k, pieces, p):
     return (
         outcomes[k, 0] == pieces[p, 0]
@@ -108,8 +113,11 @@ def _is_outcome(outcomes, k, pieces, p):
     )
 
 
-@bare_kernel
-def count_back(begins, sources, outcomes, offsets, live, distances, states, counts, n_queue):
+@kernel
+def count_back(
+    begins: int64[::1], sources: int32[::1], outcomes: int64[:, ::1], offsets: int64[::1], live: int32[::1],
+    distances: Out[int32[::1]], states: Out[int32[::1]], counts: Out[int32[::1]], n_queue: int64,
+) -> None:  # fmt: skip
     """Fewest tokens to the end, by breadth-first search backwards over outcomes; see `walk_outcomes`.
 
     Parameters
@@ -155,14 +163,17 @@ def count_back(begins, sources, outcomes, offsets, live, distances, states, coun
 
 
 @kernel
-def walk_within(byte, depth, skip, token, twins, table, classes, n_classes, records, loops, live, state, count,
-                offsets, distances, most, max_depth, row):  # fmt: skip
+def walk_within(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], token: int32[::1], twins: int32[:, ::1],
+    table: int32[::1], classes: uint8[::1], n_classes: int64, records: int32[:, ::1], loops: int32[:, ::1],
+    live: int32[::1], state: int64, count: int64, offsets: int64[::1], distances: int32[::1], most: int64,
+    at: Out[int64[::1]], counted: Out[int64[::1]], row: Out[uint32[::1]],
+) -> None:  # fmt: skip
     """Set the bits of the tokens that lead where the distance is at most ``most``; see `count_back`.
 
-    ``row``: ``uint32[words + 1]``, the last word for the spare bit.
+    ``row``: ``uint32[words + 1]``, the last word for the spare bit. ``at`` and ``counted`` are scratch,
+    ``int64[max_depth + 1]``.
     """
-    at = np.empty(max_depth + 1, np.int64)
-    counted = np.empty(max_depth + 1, np.int64)
     at[0] = state
     counted[0] = count
     spare = np.int64(32) * (len(row) - 1)
@@ -198,8 +209,11 @@ def walk_within(byte, depth, skip, token, twins, table, classes, n_classes, reco
 FAR = 1 << 40
 
 
-@bare_kernel
-def cheapest_pops(arena, begins, entries, offsets, costs, most_sweeps):
+@kernel
+def cheapest_pops(
+    arena: int32[::1], begins: int64[::1], entries: int32[::1], offsets: int64[::1], costs: Out[int64[::1]],
+    most_sweeps: int64,
+) -> boolean:  # fmt: skip
     """Fewest bytes that take a state off the stack, with all that is put on it on the way.
 
     Parameters
@@ -263,8 +277,14 @@ def cheapest_pops(arena, begins, entries, offsets, costs, most_sweeps):
 
 
 @kernel
-def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, most, limit):
+def most_gained(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], arena: Out[int32[::1]],
+    below: int32[::1], least: int64[::1], most: int64[::1], limit: int64, begin: Out[int64[::1]],
+    states: Out[int64[::1]], gained: Out[int64[::1]], stamp: Out[int64[::1]], where: Out[int64[::1]],
+) -> int64:  # fmt: skip
     """By how much a token can make a stack cost more, whatever the stack is; `FAR` after ``limit`` steps.
+
+    -1 where ``states`` and ``gained`` are too short.
 
     All states are followed at once, each with the most that was put on the stack on the way to it; what comes up
     after a pop is any state that can lie on a stack.
@@ -275,16 +295,15 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
         ``int32[*]``: the states that can lie below another one.
     least, most:
         ``int64[states]``: what a state costs at least and at most, whatever its count.
+    begin, states, gained, stamp, where:
+        Scratch, ``int64`` each: ``[max_depth + 3]``; two with more room than there are states; ``[states]``.
     """
     n_states = arena[A_STATES]
-    states = np.empty(4 * n_states + 64, np.int64)
-    gained = np.empty(4 * n_states + 64, np.int64)
-    begin = np.zeros(max_depth + 3, np.int64)
-    stamp = np.zeros(n_states, np.int64)
-    where = np.zeros(n_states, np.int64)
     for s in range(n_states):
         states[s] = s
         gained[s] = -least[s]
+        stamp[s] = 0
+    begin[0] = 0
     begin[1] = n_states
     best = np.int64(0)
     steps = np.int64(0)
@@ -342,9 +361,8 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
                         left = max(left, here)
                         continue
                     if stamp[top] != i:
-                        if n + len(below) + 2 >= len(states):
-                            states = _grown(states, 2 * len(states))
-                            gained = _grown(gained, 2 * len(gained))
+                        if n == len(states):
+                            return np.int64(-1)
                         stamp[top] = i
                         where[top] = n
                         states[n] = top
@@ -357,9 +375,8 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
             for k in range(len(below)):
                 s = below[k]
                 if stamp[s] != i:
-                    if n + 2 >= len(states):
-                        states = _grown(states, 2 * len(states))
-                        gained = _grown(gained, 2 * len(gained))
+                    if n == len(states):
+                        return np.int64(-1)
                     stamp[s] = i
                     where[s] = n
                     states[n] = s

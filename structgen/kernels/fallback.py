@@ -157,5 +157,5 @@ def _namespace() -> dict[str, object]:
     return found
 
 
-#: Every public name of the kernels' files.
-NAMESPACE = _namespace()
+#: Every public name of the kernels' files, and what stands for a processor.
+NAMESPACE = _namespace() | {"PROCESSOR": "jit"}

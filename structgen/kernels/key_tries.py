@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import helper, kernel
+from .signatures import Out, int32, int64, uint8
 from .values import CONFLICT, DEAD, NO_ROOM, OK
 
 #: The class of which no other name is left, and what the end of a node says where no name ends.
@@ -19,7 +20,7 @@ _QUOTE = 0x22
 _MOST_CLASSES = 1 << 24
 
 
-@inlined
+@helper
 def _slot_of(keys, key):
     slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(len(keys) - 1)
     while keys[slot] >= 0 and keys[slot] != key:
@@ -27,7 +28,7 @@ def _slot_of(keys, key):
     return slot
 
 
-@inlined
+@helper
 def _found(keys, values, position, which):
     """The state of a place: a position in the tries, and a class."""
     key = np.int64(position) << 32 | which
@@ -35,7 +36,7 @@ def _found(keys, values, position, which):
     return values[slot] if keys[slot] == key else _ABSENT
 
 
-@inlined
+@helper
 def _move(tables, classes, which, byte):
     """How a class goes on: -1 not at all, -2 to one class, or by a record that counts."""
     found = -1
@@ -49,7 +50,7 @@ def _move(tables, classes, which, byte):
     return found
 
 
-@inlined
+@helper
 def _next(tables, records, classes, slots, n, which, byte, zone):
     """The class after a byte, by the zone of a count where one counts; ``n``, written, where it is new.
 
@@ -86,9 +87,13 @@ def _next(tables, records, classes, slots, n, which, byte, zone):
 
 @kernel
 def build_key_states(
-    labels, label_start, positions, child_start, child_bytes, child_nodes, ends, roots, tables, accepting, records,
-    n_classes, first_state, keys, values, links, linked, classes, class_slots, made, edges, end_of, counted, stack,
-):  # fmt: skip
+    labels: uint8[::1], label_start: int32[::1], positions: int32[::1], child_start: int32[::1],
+    child_bytes: uint8[::1], child_nodes: int32[::1], ends: int32[::1], roots: int32[:, ::1], tables: int32[:, ::1],
+    accepting: uint8[::1], records: int32[:, ::1], n_classes: int64, first_state: int64, keys: Out[int64[::1]],
+    values: Out[int32[::1]], links: Out[int64[::1]], linked: Out[int32[::1]], classes: Out[int32[:, ::1]],
+    class_slots: Out[int32[::1]], made: Out[int32[:, ::1]], edges: Out[int32[:, ::1]], end_of: Out[int32[:, ::1]],
+    counted: Out[int32[:, ::1]], stack: Out[int32[:, ::1]],
+) -> tuple[int64, int64, int64, int64, int64, int64]:  # fmt: skip
     """Make a state for each place that names come to: a position in the tries, with what is left of other names.
 
     Parameters

@@ -4,87 +4,89 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined, kernel
+from .jit import helper, kernel
+from .signatures import Out, boolean, int32, int64, uint8
 from .values import DEAD, NO_ROOM, OK, TOO_MANY_STATES, TOO_MUCH_WORK
 
 
 @kernel
-def intersect(table_a, accepting_a, table_b, accepting_b, n_classes, max_states, max_work, at, left, right, table,
-              slots):  # fmt: skip
+def intersect(
+    table_a: int32[::1], accepting_a: uint8[::1], table_b: int32[::1], accepting_b: uint8[::1], n_classes: int64,
+    max_states: int64, max_work: int64, at: Out[int64[::1]], left: Out[int32[::1]], right: Out[int32[::1]],
+    table: Out[int32[::1]], slots: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """Reachable product of two DFAs over the same classes, for some time.
 
-    ``at`` says how many states there are and which comes next; state ``s`` is the pair ``left[s], right[s]``, the
-    first of them given; ``slots`` is their hash table, a power of two, -1 where empty. The construction goes on from
-    there, until it is done, ``max_work`` is, or a state may need more room than these arrays have (NO_ROOM).
-
-    Returns (status, slots).
+    ``at`` says how many states there are, which comes next, and whether the slots are to be filled anew; state ``s``
+    is the pair ``left[s], right[s]``, the first of them given; ``slots`` is their hash table, a power of two, -1
+    where empty. The construction goes on from there, until it is done, ``max_work`` is, or a state may need more room
+    than these arrays have (NO_ROOM), of slots twice as many as states. Returns the status.
     """
     n_b = len(accepting_b)
     n = at[0]
     s = at[1]
     work = 0
-    if n == 1:
-        slots[np.int64(_pair_hash(left[0], right[0], n_b) & np.uint64(len(slots) - 1))] = 0
+    if at[2]:
+        at[2] = 0
+        for r in range(n):
+            slots[_product_slot(slots, left, right, left[r], right[r], n_b)] = r
     while s < n:
-        if n + n_classes > len(left) or (s + 1) * n_classes > len(table) or work > max_work:
+        is_full = n + n_classes > len(left) or (s + 1) * n_classes > len(table) or 2 * (n + n_classes) > len(slots)
+        if is_full or work > max_work:
             at[0] = n
             at[1] = s
-            return TOO_MUCH_WORK if work > max_work else NO_ROOM, slots
+            return TOO_MUCH_WORK if work > max_work else NO_ROOM
         work += n_classes
         for c in range(n_classes):
             p = table_a[left[s] * n_classes + c]
             q = table_b[right[s] * n_classes + c]
             target = DEAD
             if p >= 0 and q >= 0:
-                slot = np.int64(_pair_hash(p, q, n_b) & np.uint64(len(slots) - 1))
-                while slots[slot] >= 0:
-                    r = slots[slot]
-                    if left[r] == p and right[r] == q:
-                        target = r
-                        break
-                    slot = (slot + 1) & (len(slots) - 1)
+                slot = _product_slot(slots, left, right, p, q, n_b)
+                target = slots[slot]
                 if target < 0:
                     if n >= max_states:
-                        return TOO_MANY_STATES, slots
+                        return TOO_MANY_STATES
                     target = n
                     left[n] = p
                     right[n] = q
                     slots[slot] = n
                     n += 1
-                    if 2 * n > len(slots):
-                        slots = np.full(2 * len(slots), -1, np.int32)
-                        for r in range(n):
-                            slot = np.int64(_pair_hash(left[r], right[r], n_b) & np.uint64(len(slots) - 1))
-                            while slots[slot] >= 0:
-                                slot = (slot + 1) & (len(slots) - 1)
-                            slots[slot] = r
             table[s * n_classes + c] = target
         s += 1
     at[0] = n
-    return OK, slots
+    return OK
 
 
-@inlined
-def _pair_hash(p, q, n_q):
+@helper
+def _product_slot(slots, left, right, p, q, n_q):
+    """The slot of a pair of states, which is free where the pair is new."""
     h = np.uint64(np.int64(p) * n_q + q) * np.uint64(0x9E3779B97F4A7C15)
-    return h ^ (h >> np.uint64(32))
+    slot = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(len(slots) - 1))
+    while slots[slot] >= 0 and (left[slots[slot]] != p or right[slots[slot]] != q):
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
 
 
 @kernel
-def co_accessible(tails, heads, goals):
-    """Which nodes of a graph reach a goal: ``uint8[nodes]``, like ``goals``. Edges are ``int32[m]`` each."""
-    n = len(goals)
-    into = np.zeros(n + 2, np.int64)
+def co_accessible(tails: int32[::1], heads: int32[::1], alive: Out[uint8[::1]], scratch: Out[int32[::1]]) -> None:
+    """Which nodes of a graph reach a goal: ``uint8[nodes]``, in and out. Edges are ``int32[m]`` each.
+
+    ``scratch``: ``int32[m + 2 * nodes + 2]``.
+    """
+    n = len(alive)
+    into = scratch[: n + 2]
+    stack = scratch[n + 2 : 2 * n + 2]
+    sources = scratch[2 * n + 2 :]
+    for s in range(n + 2):
+        into[s] = 0
     for i in range(len(heads)):
         into[heads[i] + 2] += 1
     for s in range(n):
         into[s + 2] += into[s + 1]
-    sources = np.empty(len(tails), np.int32)
     for i in range(len(heads)):
         sources[into[heads[i] + 1]] = tails[i]
         into[heads[i] + 1] += 1
-    alive = goals.copy()
-    stack = np.empty(n, np.int32)
     top = 0
     for s in range(n):
         if alive[s]:
@@ -99,11 +101,13 @@ def co_accessible(tails, heads, goals):
                 alive[p] = 1
                 stack[top] = p
                 top += 1
-    return alive
 
 
-@bare_kernel
-def prove_places(options, groups, first, members, is_lower, good, proved, at, most):
+@kernel
+def prove_places(
+    options: int64[::1], groups: int64[::1], first: int64[::1], members: int64[::1], is_lower: boolean[::1],
+    good: Out[uint8[::1]], proved: Out[uint8[::1]], at: Out[int64[::1]], most: int64,
+) -> boolean:  # fmt: skip
     """The largest set of places such that each is come to be left, supposed of what is lower: a least solution within
     a greatest one, for some time.
 
@@ -149,7 +153,7 @@ def prove_places(options, groups, first, members, is_lower, good, proved, at, mo
             proved[place] = 0
 
 
-@inlined
+@helper
 def _mark(e, elements, location, set_of, first, marked, touched, n_touched):
     s = set_of[e]
     i = location[e]
@@ -166,7 +170,7 @@ def _mark(e, elements, location, set_of, first, marked, touched, n_touched):
     return n_touched
 
 
-@inlined
+@helper
 def _split(elements, set_of, first, past, marked, touched, n_touched, n_sets):
     while n_touched:
         n_touched -= 1
@@ -192,8 +196,11 @@ def _split(elements, set_of, first, past, marked, touched, n_touched, n_sets):
 
 
 @kernel
-def coarsest_partition(tails, labels_order, label_starts, heads, accepting, max_work, at, blocks, cords, marks,
-                       in_first, incoming):  # fmt: skip
+def coarsest_partition(
+    tails: int32[::1], labels_order: int32[::1], label_starts: int32[::1], heads: int32[::1], accepting: uint8[::1],
+    max_work: int64, at: Out[int64[::1]], blocks: Out[int32[:, ::1]], cords: Out[int32[:, ::1]],
+    marks: Out[int32[:, ::1]], in_first: Out[int32[::1]], incoming: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """The coarsest partition of a partial DFA's states that respects acceptance and all transitions, for some time.
 
     Valmari & Lehtinen 2008, "Efficient minimization of DFAs with partial transition functions":

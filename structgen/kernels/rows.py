@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined, kernel
+from .jit import helper, kernel
+from .signatures import Out, int16, int32, int64, uint16, uint32
 from .subset_construction import shell_sort
 
 
-@bare_kernel
-def nearest_base(row, bases, n_bases, good_enough):
+@kernel
+def nearest_base(row: uint32[::1], bases: uint32[:, ::1], n_bases: int64, good_enough: int64) -> tuple[int64, int64]:
     """Which base differs from ``row`` in the fewest bits: 0 is the empty row, ``b`` is ``bases[b - 1]``.
 
     ``bases`` is ``uint32[*, words]``. Returns (base, bits); stops at the first that is ``good_enough``, the
@@ -33,7 +34,7 @@ def nearest_base(row, bases, n_bases, good_enough):
     return best, fewest
 
 
-@inlined
+@helper
 def _change_gaps(row, kind, gaps, long_gap, flip):
     """Flip or set the bits of a stored list of ids in a row of a kind: ``uint16`` gaps, see `encode_gaps`."""
     position = 0
@@ -45,20 +46,20 @@ def _change_gaps(row, kind, gaps, long_gap, flip):
             row[position >> 5] = row[position >> 5] ^ bit if flip else row[position >> 5] | bit
 
 
-@bare_kernel
-def flip_gaps(row, gaps, long_gap):
+@kernel
+def flip_gaps(row: Out[uint32[::1]], gaps: uint16[::1], long_gap: int64) -> None:
     """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``."""
     _change_gaps(row, np.uint32, gaps, long_gap, True)
 
 
-@bare_kernel
-def set_gaps(row, gaps, long_gap):
+@kernel
+def set_gaps(row: Out[int32[::1]], gaps: uint16[::1], long_gap: int64) -> None:
     """Set the bits of a stored list of ids in ``row``, ``int32[words]``."""
     _change_gaps(row, np.int32, gaps, long_gap, False)
 
 
-@bare_kernel
-def write_gaps(ids, long_gap, gaps):
+@kernel
+def write_gaps(ids: int32[::1], long_gap: int64, gaps: Out[uint16[::1]]) -> int64:
     """Ascending ids as ``uint16`` gaps, see `encode_gaps`; returns how many."""
     n = 0
     before = np.int64(0)
@@ -74,8 +75,8 @@ def write_gaps(ids, long_gap, gaps):
     return n
 
 
-@bare_kernel
-def missing_gaps(row, gaps, long_gap, out):
+@kernel
+def missing_gaps(row: uint32[::1], gaps: uint16[::1], long_gap: int64, out: Out[uint16[::1]]) -> int64:
     """Those of a stored list of ids whose bits a row, ``uint32[words]``, does not have, as `write_gaps` has them.
 
     ``out`` is as long as ``gaps``. Returns how many.
@@ -98,15 +99,15 @@ def missing_gaps(row, gaps, long_gap, out):
     return n
 
 
-@bare_kernel
-def sort_to_gaps(ids, long_gap, gaps):
+@kernel
+def sort_to_gaps(ids: Out[int32[::1]], long_gap: int64, gaps: Out[uint16[::1]]) -> int64:
     """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
     shell_sort(ids, len(ids))
     return write_gaps(ids, long_gap, gaps)
 
 
-@bare_kernel
-def flip_ids(row, ids):
+@kernel
+def flip_ids(row: Out[uint32[::1]], ids: int32[::1]) -> None:
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):
         t = ids[i]
@@ -114,9 +115,8 @@ def flip_ids(row, ids):
 
 
 @kernel
-def set_bits(row, base, count):
-    """The ascending positions of the ``count`` bits in which two rows differ."""
-    out = np.empty(count, np.uint32)
+def set_bits(row: uint32[::1], base: uint32[::1], out: Out[uint32[::1]]) -> None:
+    """Write the ascending positions of the bits in which two rows differ, ``uint32[bits]``."""
     n = 0
     for w in range(len(row)):
         word = row[w] ^ base[w]
@@ -125,14 +125,27 @@ def set_bits(row, base, count):
             out[n] = 32 * w + popcount(low - np.uint32(1))
             n += 1
             word ^= low
-    return out
 
 
-@bare_kernel
-def keep_allowed(bits, words, never, out):
+@kernel
+def keep_allowed(bits: int32[::1], words: int32[::1], never: int32, out: Out[int32[::1]]) -> None:
     """Copy the bits of logits to ``out``, with ``never`` where a token is forbidden, or has no bit in ``words``.
 
-    ``bits`` and ``out`` are ``int32`` or ``int16[width]`` and share no memory, ``words`` is ``int32[*]``.
+    ``bits`` and ``out`` are as long, and share no memory.
+    """
+    _keep_allowed(bits, words, never, out)
+
+
+@kernel
+def keep_allowed_halves(bits: int16[::1], words: int32[::1], never: int16, out: Out[int16[::1]]) -> None:
+    """`keep_allowed` for logits of 16 bits."""
+    _keep_allowed(bits, words, never, out)
+
+
+@helper
+def _keep_allowed(bits, words, never, out):
+    """See `keep_allowed`.
+
     Nothing branches: where allowed and forbidden tokens mix, a branch would be foreseen wrongly half of the time.
     """
     whole = min(len(bits) // 32, len(words))
@@ -146,7 +159,7 @@ def keep_allowed(bits, words, never, out):
         out[t] = bits[t] if allowed else never
 
 
-@inlined
+@helper
 def popcount(word):
     """How many bits of a ``uint32`` are set."""
     word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))

@@ -1,9 +1,9 @@
 """What kernels take and return, as each one's annotations state it.
 
 A kernel's parameters are annotated in the notation of Numba and of Cython's memory views: ``int32[::1]`` is a
-contiguous array with one dimension, ``int32[:, ::1]`` one with two in C order, ``Out[int32[::1]]`` one that the kernel
-writes to, be it a result or scratch; ``int64``, ``float64`` and ``boolean`` are scalars. A kernel returns ``None``, a
-scalar, or ``tuple[...]`` of some scalars. Annotations are read from the sources (`read`), which imports no Numba.
+contiguous array with one dimension, ``int32[:, ::1]`` one with two in C order, ``Out[int32[::1]]`` one that is
+written to, be it a result or scratch; ``int64``, ``float64`` and ``boolean`` are scalars. A kernel returns ``None``,
+a scalar, or ``tuple[...]`` of some scalars. Annotations are read from the sources (`read`), which imports no Numba.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCALARS = {
 
 
 class Parameter(NamedTuple):
-    """One argument of a kernel: its name, that of its numbers' type, its dimensions (0: a scalar), whether it is written."""
+    """An argument: its name, that of its numbers' type, its dimensions (0: a scalar), whether it is written to."""
 
     name: str
     scalar: str
@@ -67,7 +67,7 @@ def _of_module(module: str, tree: ast.Module, file: str) -> Iterator[Signature]:
         for decorator in node.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
             name = call.func if call else decorator
-            if isinstance(name, ast.Name) and name.id in ("kernel", "bare_kernel"):
+            if isinstance(name, ast.Name) and name.id == "kernel":
                 options = {each.arg: ast.literal_eval(each.value) for each in call.keywords} if call else {}
                 yield _signature(module, node, file, releases_gil=options.get("releases_gil", True))
 

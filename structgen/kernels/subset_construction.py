@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import allocating, inlined, kernel
+from .jit import helper, kernel
+from .signatures import Out, int32, int64, uint8
 from .values import (
     _AT_ONE,
     _PLUS_ONE,
@@ -25,14 +26,14 @@ from .values import (
 )
 
 
-@inlined
+@helper
 def _zone(count, low, high):
     if count >= high:
         return HIGH
     return MID if count >= low else LOW
 
 
-@inlined
+@helper
 def _closure(seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
              stack, out):  # fmt: skip
     """Epsilon closure of ``seeds`` into ``out``.
@@ -102,25 +103,7 @@ def _closure(seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_sta
     return size, incremented, -1, inside, how, steps
 
 
-@allocating
-def _grown(array, size):
-    bigger = np.empty(max(size, 2 * len(array)), array.dtype)
-    for i in range(len(array)):
-        bigger[i] = array[i]
-    return bigger
-
-
-@allocating
-def _grown_rows(array):
-    """Twice as many rows. (Element by element: a slice assignment takes Numba seconds to compile.)"""
-    bigger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    for i in range(array.shape[0]):
-        for j in range(array.shape[1]):
-            bigger[i, j] = array[i, j]
-    return bigger
-
-
-@inlined
+@helper
 def _hash_of(items, first, last):
     h = np.uint64(last - first)
     for i in range(first, last):
@@ -129,7 +112,7 @@ def _hash_of(items, first, last):
     return h
 
 
-@inlined
+@helper
 def _found_row(slots, starts, items, row, first, last):
     """The number of the row of ``items`` that is ``row[first:last]``, or -1; and its slot, or the free one for it.
 
@@ -150,7 +133,7 @@ def _found_row(slots, starts, items, row, first, last):
     return -1, slot
 
 
-@inlined
+@helper
 def _append_row(slots, starts, items, row, size, number, slot):
     """Put ``row[:size]`` behind the first ``number`` rows, in a slot that `_found_row` found; there is room."""
     begin = starts[number]
@@ -160,7 +143,7 @@ def _append_row(slots, starts, items, row, size, number, slot):
     slots[slot] = number
 
 
-@inlined
+@helper
 def shell_sort(items, n):
     """Shell sort in place; subsets are short and often almost sorted."""
     gap = 1
@@ -177,7 +160,7 @@ def shell_sort(items, n):
         gap //= 3
 
 
-@inlined
+@helper
 def _next_zone(zone, past_minimum, minimum, maximum):
     """The zone after ``zone`` (-1: the first) that a count can be in after a further turn, or 3.
 
@@ -193,8 +176,13 @@ def _next_zone(zone, past_minimum, minimum, maximum):
 
 
 @kernel
-def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes, max_states,
-                max_work, at, table, accepting, items, first, slots, records):  # fmt: skip
+def determinize(
+    t_start: int32[::1], t_lo: int32[::1], t_hi: int32[::1], t_to: int32[::1], e_start: int32[::1], e_to: int32[::1],
+    e_kind: int32[::1], owner: int32[::1], loops: int64[:, ::1], start: int64, accept: int64, n_classes: int64,
+    max_states: int64, max_work: int64, at: Out[int64[::1]], table: Out[int32[::1]], accepting: Out[uint8[::1]],
+    items: Out[int32[::1]], first: Out[int64[::1]], slots: Out[int32[::1]], records: Out[int32[:, ::1]],
+    scratch: Out[int32[:, ::1]],
+) -> tuple[int64, int64, int64]:  # fmt: skip
     """Subset construction (Rabin & Scott 1959) of an NFA with counted loops, for some time.
 
     A subset is the set of NFA states with transitions; at most one counted loop is active in it, and all of
@@ -202,23 +190,23 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     of them out). A subset whose count has reached the loop's minimum holds ``len(owner)`` as a last item. When a
     count is incremented the transition becomes a record with a target for each zone.
 
-    ``at`` says how many states, items and records there are, and which state and class come next; the subset of
-    state ``s`` is ``items[first[s]:first[s + 1]]``, ``slots`` their hash table, a power of two; ``records`` is
-    ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same). It goes on from
-    there, until it is done, ``max_work`` is, or a round may need more room than these arrays have (NO_ROOM).
+    ``at`` says how many states, items and records there are, which state and class come next, and whether the slots
+    are to be filled anew; the subset of state ``s`` is ``items[first[s]:first[s + 1]]``, ``slots`` their hash table,
+    a power of two, -1 where empty; ``records`` is ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH
+    (for SET all three are the same). It goes on from there, until it is done, ``max_work`` is, or a round may need
+    more room than these arrays have (NO_ROOM), of slots twice as many as states. ``scratch`` is ``int32[7, *]``, with
+    room for the states of the NFA and two more, and for the classes and one more.
 
-    Returns (status, loop, other loop or -1, slots).
+    Returns (status, loop, other loop or -1).
     """
     n_nfa = len(owner)
-    stamp = np.zeros(n_nfa, np.int32)
-    moved = np.zeros(n_nfa, np.int32)
-    stack = np.empty(n_nfa + 1, np.int32)
-    out = np.empty(n_nfa + 2, np.int32)
-    seeds = np.empty(n_nfa + 1, np.int32)
-    seeded = np.zeros(n_nfa, np.int32)
+    stamp, moved, stack, out, seeds, seeded = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4], scratch[5]
+    cuts = scratch[6]
+    for q in range(n_nfa):
+        stamp[q] = 0
+        seeded[q] = 0
     mark = 0
     seed_mark = 0
-    cuts = np.zeros(n_classes + 1, np.uint8)
     cut_for = -1
     work = 0
 
@@ -229,9 +217,14 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     lo = at[4]
     n_seeds = 1
     seeds[0] = start
+    if at[5]:
+        at[5] = 0
+        for s in range(n_states):
+            slots[_found_row(slots, first, items, items, first[s], first[s + 1])[1]] = s
     while state < n_states:
         # One round of this loop settles one segment [lo, hi) of classes of `state`; the first makes state 0.
         is_full = n_states + 4 > len(first) or n_states + 3 > len(accepting) or n_records + 2 > len(records)
+        is_full = is_full or 2 * (n_states + 3) > len(slots)
         is_full = is_full or n_items + 3 * (n_nfa + 1) > len(items) or (n_states + 3) * n_classes > len(table)
         if is_full or work > max_work:
             at[0] = n_states
@@ -239,7 +232,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             at[2] = n_records
             at[3] = state
             at[4] = lo
-            return TOO_MUCH_WORK if work > max_work else NO_ROOM, -1, -1, slots
+            return TOO_MUCH_WORK if work > max_work else NO_ROOM, -1, -1
         hi = n_classes
         past_minimum = False
         if state >= 0:
@@ -279,7 +272,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 stack, out)  # fmt: skip
             work += 4 * size + steps  # most of it for putting them in order
             if conflict >= 0:
-                return CONFLICT, conflict, inside, slots
+                return CONFLICT, conflict, inside
             if incremented >= 0 and variant < 0:
                 # The count decides: build the target for each zone it can be in.
                 variant = _next_zone(-1, past_minimum, loops[incremented, 0], loops[incremented, 1])
@@ -293,7 +286,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 entry = -2 - record
                 continue
             if variant >= 0 and inside >= 0 and (inside != incremented or how != _PLUS_ONE):
-                return CONFLICT, incremented, inside, slots
+                return CONFLICT, incremented, inside
             target = DEAD
             if size:
                 shell_sort(out, size)
@@ -306,7 +299,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 if target < 0:
                     target = n_states
                     if n_states >= max_states:
-                        return TOO_MANY_STATES, -1, -1, slots
+                        return TOO_MANY_STATES, -1, -1
                     accepting[n_states] = 0
                     for i in range(size):
                         items[n_items + i] = out[i]
@@ -317,10 +310,6 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                     n_states += 1
                     first[n_states] = n_items
                     slots[slot] = target
-                    if 2 * n_states > len(slots):
-                        slots = np.full(2 * len(slots), -1, np.int32)
-                        for s in range(n_states):
-                            slots[_found_row(slots, first, items, items, first[s], first[s + 1])[1]] = s
             if variant < 0:
                 entry = target
                 if inside >= 0 and how == _AT_ONE:
@@ -347,4 +336,4 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     at[0] = n_states
     at[1] = n_items
     at[2] = n_records
-    return OK, -1, -1, slots
+    return OK, -1, -1

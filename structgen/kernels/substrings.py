@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import helper, kernel
+from .signatures import Out, boolean, int32, int64, uint8, uint16
 
 
-@inlined
+@helper
 def _first_from(text, order, low, high, length, byte):
     """The first of some suffixes that has this byte or a higher one behind so many; nothing is below any byte."""
     while low < high:
@@ -20,7 +21,7 @@ def _first_from(text, order, low, high, length, byte):
     return low
 
 
-@inlined
+@helper
 def _ends_behind(order, is_end, low, high, length):
     for i in range(low, high):
         at = np.int64(order[i]) + length
@@ -29,22 +30,27 @@ def _ends_behind(order, is_end, low, high, length):
     return False
 
 
-@bare_kernel
-def narrowed(text, order, low, high, length, byte):
+@kernel
+def narrowed(
+    text: uint8[::1], order: int32[::1], low: int64, high: int64, length: int64, byte: int64,
+) -> tuple[int64, int64]:  # fmt: skip
     """The suffixes, of those from ``low`` on before ``high``, that have this byte behind so many, as two bounds."""
     first = _first_from(text, order, low, high, length, np.int64(byte))
     return first, _first_from(text, order, first, high, length, np.int64(byte) + 1)
 
 
-@bare_kernel
-def may_end(order, is_end, low, high, length):
+@kernel
+def may_end(order: int32[::1], is_end: uint8[::1], low: int64, high: int64, length: int64) -> boolean:
     """Whether some of these suffixes may end behind so many bytes."""
     return _ends_behind(order, is_end, low, high, length)
 
 
-@bare_kernel
-def walk_text(byte, depth, skip, first_token, token_ids, nodes, text, order, is_end, low, high, length, path,
-              tokens, below):  # fmt: skip
+@kernel
+def walk_text(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    nodes: int32[::1], text: uint8[::1], order: int32[::1], is_end: uint8[::1], low: int64, high: int64,
+    length: int64, path: Out[int64[:, ::1]], tokens: Out[uint8[::1]], below: Out[uint8[::1]],
+) -> None:  # fmt: skip
     """Which tokens go on in the text from ``nodes`` of the trie, and at which nodes what was read may end.
 
     ``path``: ``int64[2, max_depth + 2]``. Sets ``tokens``, ``uint8`` by id, and ``below``, ``uint8`` by node: two of

@@ -68,7 +68,7 @@ def as_user(name: str) -> list[str]:
     if barred is not None:
         paths = " ".join(shlex.quote(path) for path in needed if Path(path).is_relative_to(barred))
         begin = ["unshare", "-m", "sh", "-c", OPENED.format(paths=paths, barred=barred), "sh", *switch]
-    done = subprocess.run([*begin, sys.executable, "-c", "import numba"], capture_output=True, text=True)
+    done = subprocess.run([*begin, sys.executable, "-c", "import numpy"], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"{name} can't run this Python: {done.stderr[-200:]}")
     return begin

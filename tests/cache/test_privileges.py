@@ -275,7 +275,7 @@ HOMELESS = """
 import os, sys, warnings
 import pwd
 import structgen as sg, structgen.cache.store, structgen.doctor
-from structgen.kernels import jit
+from structgen.kernels import fallback
 from structgen.system.folders import cache_root
 for name in ("HOME", "XDG_CACHE_HOME", "STRUCTGEN_CACHE_DIR"):
     os.environ.pop(name, None)
@@ -287,8 +287,7 @@ with warnings.catch_warnings(record=True) as caught:
     assert cache.directory == cache_root()
     assert not cache.put("key", b"value") and cache.get("key") is None and "key" not in cache
     assert cache.entries() == [] and cache.prune(0) == [] and cache.clear() == 0
-    jit._folder.cache_clear()
-    assert jit._folder(jit._KERNELS / "rows.py") is None
+    assert fallback._folder(fallback.FOLDER / "rows.py") is None
 assert len(caught) == 2 and all("has no home folder" in str(each.message) for each in caught), caught
 found = list(structgen.doctor._kernels())
 """
@@ -395,11 +394,14 @@ def test_the_time_of_use_is_set_on_what_was_opened(tmp_path: Path, monkeypatch: 
 # -- kernels ---------------------------------------------------------------------------------------------
 
 MODULE = """
+from structgen.kernels.fallback import _keep
 from structgen.kernels.jit import kernel
 
 @kernel
 def twice(number):
     return number + number
+
+_keep(twice)
 """
 
 #: Says where Numba will look for compiled code, waits, and runs the kernel.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -358,29 +357,3 @@ def test_properties_are_found_once() -> None:
         with ThreadPoolExecutor(6) as pool:
             assert len(set(pool.map(getattr, [Thing()] * 6, ["it"] * 6))) == 1
     assert Thing.it.__doc__ == "What it is."
-
-
-def test_kernels_that_are_being_imported() -> None:
-    """A thread that decodes rows while another one imports the kernels sees all of them, or none."""
-    code = """
-import sys, threading, time
-import numpy as np
-import structgen as sg
-from structgen.runtime.rows.row_pool import flip_gaps
-assert "structgen.kernels" not in sys.modules
-done, errors, met = threading.Event(), [], 0
-def decode():
-    try:
-        while not done.is_set():
-            flip_gaps(np.zeros(10, np.uint32), np.full(100, 3, np.uint16))
-    except BaseException as error:
-        errors.append(error)
-thread = threading.Thread(target=decode)
-thread.start()
-sys.setswitchinterval(1e-5)
-import structgen.kernels
-done.set()
-thread.join()
-assert not errors, errors
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

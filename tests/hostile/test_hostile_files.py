@@ -18,7 +18,7 @@ from structgen import kernels
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.shared_masks import SharedMasks
-from structgen.runtime.pushdown.walker import ROOM
+from structgen.runtime.pushdown.walker import ROOM, stack_scratch
 from structgen.storage import container
 from structgen.storage.container import pack, unpack
 
@@ -178,12 +178,13 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     deep, flat = np.zeros(6 * ROOM, np.int64), np.zeros(2, np.int64)
     ids, below = np.empty(VOCABULARY.size, np.int32), np.empty(len(VOCABULARY.trie.byte), np.int32)
     root = np.zeros(1, np.int32)
-    walked = kernels.walk_stack(*walk._trie, walk._upper, walk._arena, root, deep, ROOM, 1000, 1000, ids, below)
+    scratch = stack_scratch(ROOM, walk._deepest)
+    walked = kernels.walk_stack(*walk._trie, walk._upper, walk._arena, root, deep, 1000, 1000, *scratch, ids, below)
     assert walked == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
-            *walk._trie, walk._upper, *walk._subtrees, walk._kinds, walk.agreeing, walk._arena, one, other, ROOM,
-            1000, ids, below,
+            *walk._trie, walk._upper, *walk._subtrees, walk._kinds, walk.agreeing, walk._arena, one, other, 1000,
+            *scratch, np.empty((2, kernels.NOTES), np.int64), np.empty(kernels.REMEMBERED, np.uint64), ids, below,
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR
 

@@ -126,7 +126,6 @@ def on_design(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     pytest.importorskip("interegular")
     patch.setattr(sys, "argv", ["design.md", "llama3"])
     patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: bytewise_vocabulary())
-    patch.setattr("structgen.api.compile_kernels", lambda: None)
     for module, name in ((lower, "_COUNT_FROM"), (token_maps, "_WORTH_DIFFERENCE")):  # which it sets
         patch.setattr(module, name, getattr(module, name))
     return {}

@@ -128,7 +128,7 @@ ROOMS = {
         " runtime.automaton runtime.core runtime.grammar runtime.guide runtime.index runtime.rows vocabulary"
     ),
     "migrate": "compiler.json_schema.read compiler.patterns definitions",
-    "doctor": "cache",
+    "doctor": "cache kernels",
     "integrations": (
         "api cache definitions explanations index_store replies runtime.batch runtime.core runtime.grammar"
         " runtime.guide runtime.index runtime.logits runtime.rows tools traces vocabulary"
@@ -143,7 +143,7 @@ ROOMS = {
 THIRD_PARTY = {
     "system": {"numpy", "platformdirs"},
     "storage": {"numpy"},
-    "kernels": {"numpy", "numba"},
+    "kernels": {"numpy", "numba", "llvmlite"},
     # the latter where an object store, keys, and instruments are asked for
     "cache": {"diskcache", "obstore", "cryptography", "opentelemetry"},
     "vocabulary": {

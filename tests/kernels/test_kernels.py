@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from random import Random
 from typing import Any
 
@@ -15,21 +15,29 @@ import pytest
 from judges.kernel_oracles import ORACLES
 
 from structgen import kernels
+from structgen.kernels.signatures import read
+from structgen.kernels.sources import FOLDER, kernel_files
 
-#: What is compiled from Python functions and can be called from Python, by name: every kernel of the package.
-KERNELS = {
-    name: value
-    for name, value in vars(kernels).items()
-    if hasattr(value, "py_func") and not value.targetoptions.get("no_cpython_wrapper")
-}
+numba = pytest.importorskip("numba", reason="the sources of kernels need Numba")
+
+#: The modules of the sources.
+_MODULES = [
+    import_module("structgen.kernels." + ".".join(file.relative_to(FOLDER).with_suffix("").parts))
+    for file in kernel_files()
+]
 
 #: Every function of the package that is compiled, also those that only kernels call, with where it stands.
 _COMPILED = [
     (module, name, value)
-    for module in [module for name, module in sys.modules.items() if name.startswith("structgen.kernels.")]
+    for module in _MODULES
     for name, value in vars(module).items()
     if hasattr(value, "py_func")
 ]
+
+SIGNATURES = {each.name: each for each in read()}
+
+#: The Python function of each kernel.
+_PLAIN = {name: value.py_func for _, name, value in _COMPILED if name in SIGNATURES}
 
 #: Calls of a kernel that are followed in Python, too.
 _MOST = 40
@@ -48,49 +56,53 @@ def plain() -> Iterator[None]:
 
 
 class Twin:
-    """A kernel, whose first calls are made of its Python function as well: both return and write the same."""
+    """A kernel, whose first calls are made of its Python function as well: both return and write the same.
 
-    def __init__(self, kernel: Any) -> None:
-        self._kernel = kernel
+    What the kernel is not said to write to stays as it was.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._kernel, self._plain, self._signature = getattr(kernels, name), _PLAIN[name], SIGNATURES[name]
         self.calls = 0
 
     def __call__(self, *arguments: Any) -> Any:
         self.calls += 1
         if self.calls > _MOST:
             return self._kernel(*arguments)
-        copies = [_copied(each) for each in arguments]
+        copies, before = [_copied(each) for each in arguments], [_copied(each) for each in arguments]
         found = self._kernel(*arguments)
         with plain(), np.errstate(over="ignore"):  # hashes wrap on purpose; only Python says so
-            expected = self._kernel.py_func(*copies)
+            expected = self._plain(*copies)
         for one, other in zip((found, *arguments), (expected, *copies), strict=True):
             np.testing.assert_equal(one, other)
+        for parameter, one, other in zip(self._signature.parameters, arguments, before, strict=True):
+            if not parameter.is_written:
+                np.testing.assert_equal(one, other, parameter.name)
         return found
 
 
 def _copied(argument: Any) -> Any:
-    if isinstance(argument, tuple):
-        return tuple(map(_copied, argument))
     return argument.copy() if isinstance(argument, np.ndarray) else argument
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", SIGNATURES)
 def test_a_kernel_its_python_and_its_oracle(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert name in ORACLES, "a new kernel needs an oracle"
-    twin = Twin(KERNELS[name])
+    twin = Twin(name)
     monkeypatch.setattr(kernels, name, twin)
     ORACLES[name](Random(name))
     assert twin.calls, "the oracle does not come to the kernel"
 
 
 def test_every_oracle_has_its_kernel() -> None:
-    assert ORACLES.keys() == KERNELS.keys()
+    assert ORACLES.keys() == SIGNATURES.keys()
 
 
 def test_kernels_have_no_name_in_common() -> None:
     """`structgen.kernels` has the names of all its modules: one that two define would hide the other."""
     found: dict[str, list[str]] = {}
-    for name, module in sys.modules.items():
-        source = inspect.getsource(module) if name.startswith("structgen.kernels.") else ""
+    for module in _MODULES:
+        name, source = module.__name__, inspect.getsource(module)
         for target in re.findall(r"^(?:def )?([A-Za-z][\w, ]*)(?: = |\()", source, re.MULTILINE):
             for each in target.split(", "):
                 found.setdefault(each, []).append(name)

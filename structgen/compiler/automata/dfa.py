@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
+from ...runtime.automaton.reaching import reaching as reaching
 from ...runtime.automaton.tables import Tables
 from ...storage.container import smallest
 from ...system.types import Array
@@ -146,15 +147,15 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
     meter.check_time(doing)
     states = min(meter.states, most or meter.states)
     width, room = nfa.n_classes, len(nfa.owner) + 1
-    at = np.array([0, 0, 0, -1, 0])
+    at = np.array([0, 0, 0, -1, 0, 0])
     table, accepting, first = np.empty(64 * width, np.int32), np.zeros(64, np.uint8), np.zeros(65, np.int64)
     items, records = np.empty(1024 + 3 * room, np.int32), np.empty((16, 5), np.int32)
-    slots = np.full(256, -1, np.int32)
+    slots, scratch = np.full(256, -1, np.int32), np.empty((7, max(room, width) + 1), np.int32)
     while True:
-        status, loop, other, slots = kernels.determinize(
+        status, loop, other = kernels.determinize(
             nfa.t_start, nfa.t_lo, nfa.t_hi, nfa.t_to, nfa.e_start, nfa.e_to, nfa.e_kind, nfa.owner, nfa.loops,
-            nfa.start, nfa.accept, width, states, _WORK, at, table, accepting, items, first, slots,
-            records,
+            nfa.start, nfa.accept, width, states, _WORK, at, table, accepting, items, first, slots, records,
+            scratch,
         )  # fmt: skip
         n_states, n_items, n_records = at[:3].tolist()
         if status == kernels.OK:
@@ -165,12 +166,14 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
             raise meter.too_many_states(states + 1, doing)
         meter.check_time(doing)
         if status == kernels.NO_ROOM:
-            held = table.nbytes + items.nbytes + first.nbytes + 4 * slots.nbytes
+            held = table.nbytes + items.nbytes + first.nbytes + slots.nbytes
             table = _with_room(table, (n_states + 3) * width, held, meter, doing)
             items = _with_room(items, n_items + 3 * room, held, meter, doing)
             accepting = _with_room(accepting, n_states + 3, held, meter, doing)
             first = _with_room(first, n_states + 4, held, meter, doing)
             records = _with_room(records, n_records + 2, held, meter, doing)
+            if 2 * (n_states + 3) > len(slots):
+                slots, at[-1] = _more_slots(slots, held, meter, doing), 1
     return Dfa(
         table=table[: n_states * width].reshape(n_states, width),
         classes=nfa.classes,
@@ -196,6 +199,12 @@ def _with_room(array: Array, size: int, held: int, meter: Meter, doing: str) -> 
         end = min(begin + _CELLS, len(array))
         copy[begin:end] = array[begin:end]
     return copy
+
+
+def _more_slots(slots: NDArray[np.int32], held: int, meter: Meter, doing: str) -> NDArray[np.int32]:
+    """Four times as many, all empty."""
+    meter.check_memory(held + 4 * slots.nbytes, doing)
+    return np.full(4 * len(slots), -1, np.int32)
 
 
 def minimize(dfa: Dfa, meter: Meter) -> Dfa:
@@ -373,25 +382,27 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
     if not (a.states and b.states):
         return replace(a, table=a.table[:0], accepting=a.accepting[:0], start=0)
     width, held = a.n_classes, a.table.nbytes + b.table.nbytes
-    at, slots = np.array([1, 0]), np.full(256, -1, np.int32)
+    at, slots = np.array([1, 0, 1]), np.full(1024, -1, np.int32)
     left, right = np.full((2, 64 + width), [[a.start], [b.start]], np.int32)
     table, tables = np.empty(64 * width, np.int32), [np.ascontiguousarray(each.table).reshape(-1) for each in (a, b)]
     while True:
-        status, slots = kernels.intersect(
+        status = kernels.intersect(
             tables[0], a.accepting, tables[1], b.accepting, width, meter.states, _WORK, at, left, right, table,
             slots,
         )  # fmt: skip
-        n, done = at.tolist()
+        n, done = at[:2].tolist()
         if status == kernels.OK:
             break
         if status == kernels.TOO_MANY_STATES:
             raise meter.too_many_states(meter.states + 1, doing)
         meter.check_time(doing)
         if status == kernels.NO_ROOM:
-            all_of = held + table.nbytes + 2 * left.nbytes + 4 * slots.nbytes
+            all_of = held + table.nbytes + 2 * left.nbytes + slots.nbytes
             table = _with_room(table, (done + 1) * width, all_of, meter, doing)
             left = _with_room(left, n + width, all_of, meter, doing)
             right = _with_room(right, n + width, all_of, meter, doing)
+            if 2 * (n + width) > len(slots):
+                slots, at[2] = _more_slots(slots, all_of, meter, doing), 1
     accepting = a.accepting[left[:n]] & b.accepting[right[:n]]
     product = replace(a, table=table[: n * width].reshape(n, width), accepting=accepting, start=0)
     return minimize(trim(product), meter)
@@ -411,10 +422,9 @@ def trim(dfa: Dfa) -> Dfa:
     """Without the states that reach no accepting one."""
     tails, classes = np.nonzero(dfa.table >= 0)
     heads = dfa.table[tails, classes]
-    alive = kernels.co_accessible(tails.astype(np.int32), heads, dfa.accepting)
-    if not alive[dfa.start]:
+    kept = reaching(tails, heads, dfa.accepting)
+    if not kept[dfa.start]:
         return replace(dfa, table=dfa.table[:0], accepting=dfa.accepting[:0], start=0)
-    kept = alive.astype(bool)
     if kept.all():
         return dfa
     new = np.full(dfa.states + 1, kernels.DEAD, np.int32)
@@ -465,6 +475,5 @@ def _live_loops(dfa: Dfa) -> NDArray[np.int32]:
     for loop in range(len(dfa.loops)):
         here = increments & np.append(dfa.records[:, LOOP] == loop, False)
         counts = here[np.where(dfa.table < kernels.DEAD, -2 - dfa.table, -1)].any(axis=1)
-        reaches = kernels.co_accessible(tails.astype(np.int32), heads, counts.astype(np.uint8))
-        live[reaches.astype(bool)] = loop
+        live[reaching(tails, heads, counts)] = loop
     return live

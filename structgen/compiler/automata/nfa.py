@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...runtime.automaton.reaching import reaching
 
 BYTES = 256
 
@@ -180,9 +181,7 @@ def _useful(builder: NfaBuilder, edges: NDArray[np.int32], accept: int) -> NDArr
         if kind != kernels.PLAIN:
             pairs += [(source, builder.loops[number].body), (source, builder.loops[number].exit)]
     epsilons = np.array(pairs, np.int32).reshape(-1, 2)
-    goal = np.zeros(len(builder.owners), np.uint8)
-    goal[accept] = 1
+    goal = np.zeros(len(builder.owners), np.bool_)
+    goal[accept] = True
     tails, heads = np.concatenate([edges[:, 0], epsilons[:, 0]]), np.concatenate([edges[:, 3], epsilons[:, 1]])
-    alive: NDArray[np.uint8] = kernels.co_accessible(tails, heads, goal)
-    useful: NDArray[np.bool_] = alive[edges[:, 3]] != 0
-    return useful
+    return reaching(tails, heads, goal)[edges[:, 3]]

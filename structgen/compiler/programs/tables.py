@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import kernels
 from ...budget import Budget, Meter
 from ...errors import InternalError
+from ...runtime.automaton.reaching import reaching
 from ...runtime.automaton.tables import DEAD, MARK
 from ...runtime.pushdown.captures.labels import LabelledState, StateLabels
 from ...runtime.pushdown.tables import PAIR, PushdownTables
@@ -372,11 +372,10 @@ class Flattener:
             *self._token_pairs(first_group),
             *self._interior_pairs(),
         ]
-        tails, heads = (np.concatenate(nodes).astype(np.int32) for nodes in zip(*pairs, strict=True))
-        begin = np.zeros(first_record + len(records), np.uint8)
-        begin[self._program.start] = 1
-        found = kernels.co_accessible(heads, tails, begin).astype(np.bool_)
-        return np.split(found, [first_group, first_record])
+        tails, heads = map(np.concatenate, zip(*pairs, strict=True))
+        begin = np.zeros(first_record + len(records), np.bool_)
+        begin[self._program.start] = True
+        return np.split(reaching(heads, tails, begin), [first_group, first_record])
 
 
     def _interior_pairs(self) -> list[tuple[_Numbers, _Numbers]]:

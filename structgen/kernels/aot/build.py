@@ -1,11 +1,12 @@
 """The compiled module: from Numba's IR and the C face, by the C compiler that PyPI ships (``ziglang``).
 
-``python -m structgen.kernels.aot.build FILE [PLATFORM]`` writes it; with no platform, for this machine.
+``python -m structgen.kernels.aot.build FILE`` writes it.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -21,36 +22,41 @@ from .face import PREFIX, face
 
 
 class Platform(NamedTuple):
-    """What the compiler calls a platform, the tag of its wheels, and the processors that kernels are compiled for."""
+    """Where a module runs: what the compiler calls it, the tag of its wheels, the processors that there are kernels
+    for, ascending, and how the module's name ends.
+    """
 
     target: str
     tag: str
     variants: tuple[str, ...]
+    suffix: str = "abi3.so"
+
+    @staticmethod
+    def wanted() -> Platform:
+        """The platform that ``STRUCTGEN_PLATFORM`` names in `PLATFORMS`, or this one.
+
+        Raises `SystemExit` for another.
+        """
+        system, _, machine = sysconfig.get_platform().replace("win-amd64", "windows-x86_64").rpartition("-")
+        name = os.environ.get("STRUCTGEN_PLATFORM") or f"{system.partition('-')[0]}-{machine}"
+        if name not in PLATFORMS:
+            raise SystemExit(f"structgen's kernels are not built for {name}, but for {', '.join(PLATFORMS)}")
+        return PLATFORMS[name]
 
 
 _X86 = ("x86_64_v2", "x86_64_v3")
 PLATFORMS = {
     "linux-x86_64": Platform("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", _X86),
     "linux-aarch64": Platform("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", ("generic",)),
-    "macos-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86),
-    "macos-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ("generic",)),
-    "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", _X86),
+    "macosx-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86),
+    "macosx-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ("generic",)),
+    "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", _X86, "pyd"),
 }
 
 _OPTIONS = ("-O2", "-fPIC")
 
 #: What a call of the oldest Python that the module runs in may use, as its headers want it.
 _STABLE = "-DPy_LIMITED_API=0x030a0000"
-
-
-def this_platform() -> str:
-    """The name in `PLATFORMS` of the machine that builds, or that ``STRUCTGEN_PLATFORM`` asks for."""
-    system, _, machine = sysconfig.get_platform().replace("win-amd64", "windows-x86_64").rpartition("-")
-    system = "macos" if system.startswith("macosx") else system
-    name = os.environ.get("STRUCTGEN_PLATFORM") or f"{system}-{machine}"
-    if name not in PLATFORMS:
-        raise SystemExit(f"structgen's kernels are not built for {name}, but for {', '.join(PLATFORMS)}")
-    return name
 
 
 def _compiler(*arguments: str | Path) -> None:
@@ -78,35 +84,49 @@ def _constants() -> dict[str, int]:
 
 
 def build(target: Path, platform: Platform) -> None:
-    """Write the module of a platform to a file."""
+    """Write the module of a platform to a file, unless there is one of the same sources."""
+    if target.exists() and _mark(platform) in target.read_bytes():
+        return
+    print(f"compiling structgen's kernels for {platform.target}, which takes a minute", file=sys.stderr, flush=True)
     kernels = read()
     shares = _shares(kernels, os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(shares)) as pool:
         folder = Path(name)
-        environment = os.environ | {"NUMBA_OPT": "0", "NUMBA_CPU_NAME": "generic"}
-
-        def compile_share(number: int) -> list[Path]:
-            ir = folder / f"{number}.ll"
-            names = [each.name for each in shares[number]]
-            command = [sys.executable, "-m", "structgen.kernels.aot.ir", str(ir), *names]
-            subprocess.run(command, check=True, env=environment)
-            text = ir.read_text("utf-8")
-            objects = []
-            for variant in platform.variants:
-                source = folder / f"{number}-{variant}.ll"
-                source.write_text(text.replace(PREFIX, f"{PREFIX}{variant}_"), "utf-8")
-                objects.append(source.with_suffix(".o"))
-                _compiler("-target", platform.target, f"-mcpu={variant}", *_OPTIONS, "-w", "-c", source, "-o", objects[-1])
-            return objects
-
-        objects = [each for part in pool.map(compile_share, range(len(shares))) for each in part]
+        parts = pool.map(lambda share: _compile(share, folder, platform), shares)
+        objects = [each for part in parts for each in part]
         source = folder / "face.c"
-        source.write_text(face(kernels, _constants(), platform.variants, digest()), "utf-8")
-        include = sysconfig.get_path("include")
-        _compiler(
-            "-target", platform.target, *_OPTIONS, "-Wall", _STABLE, f"-I{include}", "-s", "-shared", source, *objects, "-o", target
-        )
+        text = face(kernels, _constants(), platform.variants, digest())
+        source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
+        headers = _STABLE, f"-I{sysconfig.get_path('include')}"
+        made = folder / target.name
+        linked = "-s", "-shared", source, *objects, "-o", made
+        _compiler("-target", platform.target, *_OPTIONS, "-Wall", *headers, *linked)
+        new = target.with_suffix(".new")
+        shutil.copy(made, new)
+        new.replace(target)  # a process may have the one before open
+
+
+def _mark(platform: Platform) -> bytes:
+    """What stands in a module of these sources for a platform."""
+    return f"structgen {digest()} for {platform.target}".encode()
+
+
+def _compile(share: list[Signature], folder: Path, platform: Platform) -> list[Path]:
+    """Translate some kernels, in a process of its own, and compile them for each processor. Returns the objects."""
+    ir = folder / f"{share[0].name}.ll"
+    path = os.pathsep.join(sys.path)  # of a build's own environment, too
+    environment = os.environ | {"NUMBA_OPT": "0", "NUMBA_CPU_NAME": "generic", "PYTHONPATH": path}
+    command = [sys.executable, "-m", "structgen.kernels.aot.ir", str(ir), *(each.name for each in share)]
+    subprocess.run(command, check=True, env=environment)
+    text, objects = ir.read_text("utf-8"), []
+    for variant in platform.variants:
+        source = ir.with_suffix(f".{variant}.ll")
+        source.write_text(text.replace(PREFIX, f"{PREFIX}{variant}_"), "utf-8")
+        objects.append(source.with_suffix(".o"))
+        tuned = "-target", platform.target, f"-mcpu={variant}"
+        _compiler(*tuned, *_OPTIONS, "-w", "-c", source, "-o", objects[-1])
+    return objects
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]), PLATFORMS[sys.argv[2] if len(sys.argv) > 2 else this_platform()])
+    build(Path(sys.argv[1]), Platform.wanted())

@@ -28,13 +28,23 @@ typedef union {
     const Array *array;
 } Value;
 
+/* What Numba asks for to see an array in another shape; kernels' arrays are contiguous, so that it always can. */
+__attribute__((visibility("hidden"))) int numba_attempt_nocopy_reshape(
+    int64_t nd, const int64_t *dims, const int64_t *strides, int64_t newnd, const int64_t *newdims,
+    int64_t *newstrides, int64_t itemsize, int is_f_order) {
+    int64_t stride = itemsize;
+    for (int64_t i = newnd - 1; i >= 0; stride *= newdims[i--])
+        newstrides[i] = stride;
+    return 1;
+}
+
 #define WORDS1(a, size) NULL, NULL, (int64_t)(a)->shape[0], size, (a)->data, (int64_t)(a)->shape[0], size
 #define WORDS2(a, size) NULL, NULL, (int64_t)((a)->shape[0] * (a)->shape[1]), size, (a)->data, \
     (int64_t)(a)->shape[0], (int64_t)(a)->shape[1], (int64_t)((a)->shape[1] * size), size
 #define TYPES1 void *, void *, int64_t, int64_t, void *, int64_t, int64_t
 #define TYPES2 void *, void *, int64_t, int64_t, void *, int64_t, int64_t, int64_t, int64_t
 
-static PyObject *ndarray, *dtypes[SCALARS];
+static PyObject *ndarray, *numpy_bool, *dtypes[SCALARS];
 static int variant;
 
 static int refuse(const Kernel *kernel, int i, PyObject *given) {
@@ -45,10 +55,10 @@ static int refuse(const Kernel *kernel, int i, PyObject *given) {
         PyErr_Format(PyExc_TypeError, "%s: %s is not an array: %R", kernel->name, p->name, (PyObject *)Py_TYPE(given));
     else {
         const Array *array = (const Array *)given;
-        PyErr_Format(PyExc_TypeError, "%s: %s is %s[%d dimension(s)]%s%s, and should be %S[%d dimension(s)]",
-                     kernel->name, p->name, "of another kind: ", array->dimensions,
-                     array->flags & C_CONTIGUOUS ? "" : ", not contiguous",
-                     array->flags & WRITEABLE ? "" : ", read-only", dtypes[p->scalar], p->dimensions);
+        PyErr_Format(PyExc_TypeError, "%s: %s is %S in %d dimensions%s%s, where %s%S in %d is needed", kernel->name,
+                     p->name, array->dtype, array->dimensions, array->flags & C_CONTIGUOUS ? "" : ", not contiguous",
+                     array->flags & WRITEABLE ? "" : ", read-only", p->is_written ? "writable " : "",
+                     dtypes[p->scalar], p->dimensions);
     }
     return 0;
 }
@@ -63,12 +73,11 @@ static int take_scalar(const Kernel *kernel, int i, PyObject *given, Value *valu
         value->number = PyFloat_AsDouble(given);
         return !(value->number == -1.0 && PyErr_Occurred()) || refuse(kernel, i, given);
     }
-    PyObject *index = PyLong_Check(given) ? Py_NewRef(given) : PyNumber_Index(given);
-    if (index == NULL && scalar == BOOLEAN) { /* NumPy's bool is no integer */
-        PyErr_Clear();
-        int truth = PyObject_IsTrue(given);
-        index = truth < 0 ? NULL : PyLong_FromLong(truth);
+    if ((PyObject *)Py_TYPE(given) == numpy_bool && scalar == BOOLEAN) { /* which is no integer */
+        value->integer = PyObject_IsTrue(given);
+        return 1;
     }
+    PyObject *index = PyLong_Check(given) ? Py_NewRef(given) : PyNumber_Index(given);
     if (index == NULL)
         return refuse(kernel, i, given);
     value->integer = PyLong_AsLongLong(index);

@@ -82,7 +82,8 @@ static PyObject *face_{name}(PyObject *module, PyObject *const *arguments, Py_ss
 def _method(kernel: Signature) -> str:
     arguments = ", ".join(each.name for each in kernel.parameters)
     states = "\\n".join(f"{each.name}: {each}" for each in kernel.parameters)
-    text = f"{kernel.name}($module, {arguments}, /)\\n--\\n\\nA kernel of structgen.kernels.{kernel.module}.\\n\\n{states}"
+    said = f"A kernel of structgen.kernels.{kernel.module}.\\n\\n{states}"
+    text = f"{kernel.name}($module, {arguments}, /)\\n--\\n\\n{said}"
     return f'    {{"{kernel.name}", (PyCFunction)(void (*)(void))face_{kernel.name}, METH_FASTCALL, "{text}"}},'
 
 

@@ -21,6 +21,9 @@ from numba.core.registry import cpu_target
 from ..signatures import Parameter, Signature, read
 from .face import PREFIX
 
+#: What kernels may need besides their own code: functions of C, and one of the face's.
+_NEEDED = {"memcpy", "memset", "memmove", "numba_attempt_nocopy_reshape"}
+
 
 def _type(parameter: Parameter) -> types.Type:
     scalar = getattr(types, parameter.scalar)
@@ -65,7 +68,10 @@ def translate(kernels: list[Signature]) -> str:
         else:
             whole.link_in(module)
     for each in [*whole.functions, *whole.global_variables]:
-        if not each.is_declaration and not each.name.startswith(PREFIX):
+        if each.is_declaration:
+            if not each.name.startswith("llvm.") and each.name not in _NEEDED:
+                raise TypeError(f"a kernel needs {each.name}, which is part of Numba's run time or of none")
+        elif not each.name.startswith(PREFIX):
             each.linkage = "internal"
     return re.sub(r"(?m)^target (triple|datalayout).*\n", "", str(whole))
 

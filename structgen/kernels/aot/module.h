@@ -13,13 +13,16 @@ static int execute(PyObject *module) {
     if (numpy == NULL)
         return -1;
     ndarray = PyObject_GetAttrString(numpy, "ndarray");
-    for (int i = 0; i < SCALARS && ndarray != NULL; i++)
-        if ((dtypes[i] = PyObject_CallMethod(numpy, "dtype", "s", scalar_names[i])) == NULL) {
-            Py_DECREF(numpy);
-            return -1;
-        }
+    numpy_bool = PyObject_GetAttrString(numpy, "bool_");
+    PyObject *dtype = PyObject_GetAttrString(numpy, "dtype");
     Py_DECREF(numpy);
-    if (ndarray == NULL || PyModule_AddStringConstant(module, "DIGEST", DIGEST) ||
+    for (int i = 0; i < SCALARS && dtype != NULL; i++) {
+        PyObject *name = PyUnicode_FromString(scalar_names[i]);
+        if (name == NULL || (dtypes[i] = PyObject_CallFunctionObjArgs(dtype, name, NULL)) == NULL)
+            return -1;
+        Py_DECREF(name);
+    }
+    if (ndarray == NULL || numpy_bool == NULL || dtype == NULL || PyModule_AddStringConstant(module, "DIGEST", DIGEST) ||
         PyModule_AddStringConstant(module, "PROCESSOR", processors[variant]))
         return -1;
     for (int i = 0; constants[i].name != NULL; i++) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..jit import inlined, spliced
+from ..jit import helper, spliced
 from .blocks import _COMPLETIONS, _flat, _table, _words
 
 
@@ -23,7 +23,7 @@ def _same_words(rows, a, b):
     return w == rows.shape[1]
 
 
-@inlined
+@helper
 def _completed(parser, goto, cells, cell, brackets, first):
     """Whether some text completes a stack in which so many brackets are open.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined, kernel
+from ..jit import helper, kernel
 from ..rows import popcount
+from ..signatures import Out, int32, int64, uint8, uint16, uint32, uint64
 from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
 #: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
@@ -22,24 +23,28 @@ LIVE, STUCK = 1, 2
 
 
 @kernel
-def looping_kinds(table, goes_on, kinds):
+def looping_kinds(table: int32[:, ::1], goes_on: uint8[:, ::1], kinds: uint64[::1], found: Out[uint64[::1]]) -> None:
     """By lexer state: the kinds of bytes that all lead back to it, none of which begins another lexeme there.
 
-    ``kinds`` is ``uint64[classes]``, those of the bytes of each class (see `kinds_below`).
+    ``kinds`` is ``uint64[classes]``, those of the bytes of each class (see `kinds_below`); ``found``, out,
+    ``uint64[lexer states]``.
     """
-    found = np.empty(len(table), np.uint64)
     for s in range(len(table)):
         others = np.uint64(0)
         for c in range(len(kinds)):
             if table[s, c] != s or goes_on[s, c]:
                 others |= kinds[c]
         found[s] = ~others
-    return found
 
 
-@bare_kernel
-def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, beats, loops, sets, row_of, lives,
-               residuals, starts, most, progress, path, runs, below, found):  # fmt: skip
+@kernel
+def walk_lexer(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], kinds: uint64[::1],
+    class_of: uint8[::1], table: int32[:, ::1], goes_on: uint8[:, ::1], beats: uint8[::1], loops: uint64[::1],
+    sets: int32[:, ::1], row_of: int32[::1], lives: uint8[:, ::1], residuals: int32[::1], starts: int32[:, ::1],
+    most: int64, progress: Out[int64[::1]], path: Out[int32[:, ::1]], runs: Out[int32[:, ::1]],
+    below: Out[int32[:, ::1]], found: Out[int64[:, ::1]],
+) -> int64:  # fmt: skip
     """The tokens that lexemes in progress allow, one after the other, and where in the trie each can be complete.
 
     Where all bytes of a subtree of the trie lead back to the state, it is not looked at: its tokens are one run.
@@ -180,8 +185,12 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
     return status
 
 
-@bare_kernel
-def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit, long_gap, gaps, found):
+@kernel
+def rows_of_runs(
+    token_ids: int32[::1], runs: int32[:, ::1], begin: int64, end: int64, numbers: int32[::1], low: int64,
+    slot_of: Out[int32[::1]], rows: Out[uint32[:, ::1]], limit: int64, long_gap: int64, gaps: Out[uint16[::1]],
+    found: Out[int32[:, ::1]],
+) -> int64:  # fmt: skip
     """The rows of some runs of tokens, those with one number together, as many as there is room for.
 
     Parameters
@@ -233,8 +242,11 @@ def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit
     return n
 
 
-@bare_kernel
-def lists_of_runs(token_ids, runs, starts, numbers, most, long_gap, ids, gaps, found):
+@kernel
+def lists_of_runs(
+    token_ids: int32[::1], runs: int32[:, ::1], starts: int64[::1], numbers: int32[::1], most: int64, long_gap: int64,
+    ids: Out[int32[::1]], gaps: Out[uint16[::1]], found: Out[int32[:, ::1]],
+) -> int64:  # fmt: skip
     """The rows of walks that allow few tokens, those of one walk with one number together.
 
     Parameters
@@ -289,8 +301,11 @@ def lists_of_runs(token_ids, runs, starts, numbers, most, long_gap, ids, gaps, f
     return n
 
 
-@bare_kernel
-def lists_of_ends(below, starts, begins, ends, most, nodes, found):
+@kernel
+def lists_of_ends(
+    below: int32[:, ::1], starts: int64[::1], begins: int32[::1], ends: int32[:, ::1], most: int64,
+    nodes: Out[int32[::1]], found: Out[int32[:, ::1]],
+) -> int64:  # fmt: skip
     """Where lexemes end, in walks that come to few nodes at which they can: nodes by terminal and what is watched.
 
     Parameters
@@ -354,7 +369,7 @@ def lists_of_ends(below, starts, begins, ends, most, nodes, found):
     return n
 
 
-@inlined
+@helper
 def _put(values, begin, end, value):
     """Put a value into an ascending list, if it is not there; returns where the list ends."""
     at = end
@@ -368,7 +383,7 @@ def _put(values, begin, end, value):
     return end + 1
 
 
-@inlined
+@helper
 def _write_row(rows, k, long_gap, gaps, position):
     """The ids of a row as gaps, from a position on; returns where they end."""
     before = 0
@@ -383,7 +398,7 @@ def _write_row(rows, k, long_gap, gaps, position):
     return position
 
 
-@inlined
+@helper
 def _write_gap(gap, long_gap, gaps, position):
     """From one id to the next, from a position on; returns where that ends."""
     while gap >= long_gap:
@@ -395,8 +410,12 @@ def _write_gap(gap, long_gap, gaps, position):
 
 
 @kernel
-def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, goes_on, ends, begins, added, starts,
-                   limit):  # fmt: skip
+def most_completed(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], class_of: uint8[::1],
+    table: int32[:, ::1], goes_on: uint8[:, ::1], ends: int32[::1], begins: int64[::1], added: int64[:, ::1],
+    starts: int32[::1], limit: int64, states: Out[int32[:, ::1]], sums: Out[int64[:, ::1]], lengths: Out[int64[::1]],
+    seen: Out[int64[::1]], slots: Out[int64[::1]],
+) -> int64:  # fmt: skip
     """The most that the lexemes which a token completes add up to, from whatever lexer state it begins in.
 
     Parameters
@@ -410,21 +429,22 @@ def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, g
         leaves what was before it the one before.
     limit:
         So many states, each with the terminal before, are looked at below nodes at most.
+    states, sums, lengths, seen, slots:
+        Scratch: ``int32`` and ``int64[max_depth + 2, room]``, with room for more than the lexer's states;
+        ``int64[max_depth + 2]``; and twice ``int64[lexer states * (terminals + 1)]``.
 
     Returns
     -------
-    The sum, or -1 where that takes too long.
+    The sum, or -1 where that takes too long, or there is no room.
     """
     count = len(table)
     kinds = added.shape[0]
-    width = 2 * count + 4096
-    states = np.empty((max_depth + 2, width), np.int32)  # with the terminal before
-    sums = np.empty((max_depth + 2, width), np.int64)
-    lengths = np.zeros(max_depth + 2, np.int64)
-    seen = np.full(count * kinds, -1, np.int64)
-    slots = np.empty(count * kinds, np.int64)
+    if kinds == 0:
+        return 0
+    for key in range(len(seen)):
+        seen[key] = -1
     for s in range(count):
-        states[depth[0], s] = s * kinds + kinds - 1
+        states[depth[0], s] = s * kinds + kinds - 1  # with the terminal before
         sums[depth[0], s] = 0
     lengths[depth[0]] = count
     most = 0
@@ -454,7 +474,7 @@ def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, g
                     continue
                 key = target * kinds + last
                 if seen[key] != i:
-                    if n == width:
+                    if n == states.shape[1]:
                         return -1
                     seen[key] = i
                     slots[key] = n

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64, uint8
 from ..subset_construction import _append_row, _found_row
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 
@@ -21,7 +22,7 @@ UNPAID, UNASKED = -1, -2
 ASKS = 5
 
 
-@inlined
+@helper
 def _closed(program, looks, begun, accepting, match, memory, at, n_seeds, n_behind, beats):
     """All that empty moves lead to from the seeds, in order, each once, up to the first match that owes nothing.
 
@@ -107,7 +108,7 @@ def _closed(program, looks, begun, accepting, match, memory, at, n_seeds, n_behi
     return size
 
 
-@inlined
+@helper
 def _state_of(rows, row, size, at):
     """The number of the state with a row; -1 where there is no room for a new one."""
     items, first, slots = rows
@@ -123,7 +124,7 @@ def _state_of(rows, row, size, at):
     return number
 
 
-@inlined
+@helper
 def _look_at_matches(rows, memory, at, state, match, n_behind, kept, ends, flags):
     """Write the matches of a state, and what is known of it; False where there is no room."""
     items, first, row = rows[0], rows[1], memory[3]
@@ -163,7 +164,7 @@ def _look_at_matches(rows, memory, at, state, match, n_behind, kept, ends, flags
     return True
 
 
-@inlined
+@helper
 def _moved(program, paid, rows, match, memory, at, state, n_behind, byte):
     """Write the threads that a byte leads to as seeds; how many, twice that and 1 where it beats, or -status."""
     edge_first, edge_low, edge_high, edge_to = program[3], program[4], program[5], program[6]
@@ -196,8 +197,17 @@ def _moved(program, paid, rows, match, memory, at, state, n_behind, byte):
     return 2 * n
 
 
-@bare_kernel
-def ordered_subsets(program, looks, owed, behinds, start, letters, most, at, table, rows, ends, flags, memory):
+@kernel
+def ordered_subsets(
+    move_first: int32[::1], move_to: int32[::1], move_look: int32[::1], edge_first: int32[::1], edge_low: int32[::1],
+    edge_high: int32[::1], edge_to: int32[::1], turn: int32[::1], after: int32[::1], ahead: Out[int32[::1]],
+    column: Out[int32[::1]], negate: Out[uint8[::1]], paid: int32[:, ::1], begun: int32[:, ::1], kept: uint8[::1],
+    followed: int32[:, ::1], accepting: uint8[::1], begins: int32[::1], start: int64, letters: uint8[::1],
+    most: int64, at: Out[int64[::1]], table: Out[int32[::1]], items: Out[int32[::1]], first: Out[int32[::1]],
+    slots: Out[int32[::1]], end_first: Out[int32[::1]], watching: Out[int32[::1]], flags: Out[uint8[:, ::1]],
+    seeds: Out[int32[:, ::1]], before: Out[int32[:, ::1]], stack: Out[int32[:, ::1]], row: Out[int32[::1]],
+    seen: Out[int32[:, ::1]], stamp: Out[int64[::1]], last: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """The subset construction over lists of threads, in order of preference, of one regex, for some time.
 
     A *row* is a state: whether the last byte beats; the states of the look-behind automata, -1 for none; and of each
@@ -205,36 +215,37 @@ def ordered_subsets(program, looks, owed, behinds, start, letters, most, at, tab
 
     Parameters
     ----------
-    program:
+    move_first, move_to, move_look, edge_first, edge_low, edge_high, edge_to, turn, after:
         By state: the first of its empty moves, the preferred ones first; of these the target and a look-around or
         -1; the first of its edges; of these lowest and highest byte and target; whether the turn of a loop begins
         there; where a turn that ends there leads that has read nothing, or -1. Right after the start is the match.
-    looks:
+    ahead, column, negate:
         By look-around: its look-ahead or -1; else the place of its automaton in a row; whether it must fail.
-    owed:
+    paid, begun, kept:
         By what is owed: what is after each byte (``int32[*, 256]``), what is with a look-ahead more, and whether it
         is kept at the end of the text. `UNPAID` where it can't be paid, `UNASKED` where that is to be worked out.
-    behinds:
+    followed, accepting, begins:
         Of look-behind automata: next states by byte, whether each accepts, and those to begin in.
     letters:
         ``uint8[classes]``: a byte of each class.
     most:
         Steps before TOO_MUCH_WORK.
-    at, rows, memory:
-        What was found so far; ``rows`` are integers, the first of each state, and slots (a power of two). The
+    at, items, first, slots:
+        What was found so far: counts, the integers of rows, the first of each state, and slots (a power of two). The
         construction goes on from there, also after ASKS (see ``at``) and NO_ROOM.
-    table, ends, flags:
+    table, end_first, watching, flags:
         By state and class the next state or -1; by state the first of its matches, and the states that watch them;
         whether a match is certain, whether one that is watched would lapse, whether all would be the match.
+    seeds, before, stack, row, seen, stamp, last:
+        Scratch, and what is kept of it from call to call.
 
     Returns
     -------
     A status.
     """
-    paid, begun, kept = owed
-    followed, accepting, begins = behinds
-    items, first, slots = rows
-    seeds, before, row = memory[0], memory[1], memory[3]
+    program = move_first, move_to, move_look, edge_first, edge_low, edge_high, edge_to, turn, after
+    looks, rows, ends = (ahead, column, negate), (items, first, slots), (end_first, watching)
+    memory = seeds, before, stack, row, seen, stamp, last
     match, n_behind, n_classes, work = start + 1, len(begins), len(letters), 0
     if at[IS_NEW]:
         for state in range(at[_STATES]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64, uint8
 from .blocks import (
     _CELL_SLOTS,
     _CELLS,
@@ -53,7 +54,7 @@ T_CELL, T_CONTEXT, T_LEVEL, T_LEXER, T_WATCHED, T_FROM, T_ALIVE, T_POPPED, T_PUS
 NO_LEVEL, SEVERAL = -5, -6
 
 
-@inlined
+@helper
 def _simplest(shift, goto, same_start, same, cells, cell_slots, counts, cell):
     """The simplest stack that is known to accept the same, or `SHORT` or `FULL`."""
     steps = 0
@@ -99,7 +100,7 @@ def _simplest(shift, goto, same_start, same, cells, cell_slots, counts, cell):
     return np.int64(cell)
 
 
-@inlined
+@helper
 def _read_terminal(shift, goto, reductions, reduce, before, defaults, same_start, same, cells, cell_slots, counts,
                    reached, cell, terminal):  # fmt: skip
     """The simplest stack after a terminal, or `REFUSED`, `SHORT` or `FULL`; and the state that shifted it."""
@@ -158,7 +159,7 @@ def _read_terminal(shift, goto, reductions, reduce, before, defaults, same_start
     return here, state
 
 
-@inlined
+@helper
 def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, given, moves,
                  levels, same_start, same, cells, cell_slots, counts, reached, cell, within, level,
                  terminal):  # fmt: skip
@@ -207,8 +208,8 @@ def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ign
     return here, within, after
 
 
-@bare_kernel
-def push_states(stacks, counts, below, states):
+@kernel
+def push_states(stacks: Out[int32[::1]], counts: Out[int64[::1]], below: int64, states: int32[::1]) -> int64:
     """The cell of some states on top of another cell, -1 for none, the lowest first; or `FULL`."""
     cells, cell_slots = _table(stacks, _CELLS), _flat(stacks, _CELL_SLOTS)
     below = np.int64(below)
@@ -219,8 +220,12 @@ def push_states(stacks, counts, below, states):
     return below
 
 
-@bare_kernel
-def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, threads, others, n, scratch, above):
+@kernel
+def read_token(
+    parser: Out[int32[::1]], of_levels: int32[::1], lexer_block: int32[::1], table: int32[:, ::1],
+    stacks: Out[int32[::1]], counts: Out[int64[::1]], data: uint8[::1], threads: Out[int32[:, ::1]],
+    others: Out[int32[:, ::1]], n: int64, scratch: Out[int32[::1]], above: Out[int32[::1]],
+) -> tuple[int64, int64, int64]:  # fmt: skip
     """Threads of the lexer and the parser over the bytes of a token.
 
     Parameters
@@ -385,8 +390,11 @@ def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, thre
     return n, 0, 0
 
 
-@bare_kernel
-def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, lexer, watched, is_fresh):
+@kernel
+def may_end_text(
+    parser: int32[::1], of_levels: int32[::1], lexer_block: int32[::1], stacks: Out[int32[::1]],
+    counts: Out[int64[::1]], cell: int64, level: int64, lexer: int64, watched: int64, is_fresh: int64,
+) -> tuple[int64, int64, int64]:  # fmt: skip
     """Whether the text is complete if the lexeme of a thread is.
 
     Parameters

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined, spliced
+from ..jit import helper, kernel, spliced
+from ..signatures import Out, boolean, int32, int64, uint32
 from .blocks import (
     _ALLOWED,
     _CELLS,
@@ -112,7 +113,7 @@ def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal)
     return state, below
 
 
-@inlined
+@helper
 def _shifted(shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts, cell,
              terminal):  # fmt: skip
     """The number in ``shifts`` of what a terminal leads to, which may be `REFUSED`; or `SHORT` or `FULL`."""
@@ -168,7 +169,7 @@ def _shifted(shift, goto, reductions, reduce, before, defaults, cells, cell_slot
     return known
 
 
-@inlined
+@helper
 def _line_ended(shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                 cell, move, newline, indent, dedent):  # fmt: skip
     """What a line end leads to, with indents or dedents: -2 for an indent, else 1 plus the number of dedents.
@@ -193,7 +194,7 @@ def _line_ended(shift, goto, reductions, reduce, before, defaults, cells, cell_s
     return cell, depth_read, state
 
 
-@inlined
+@helper
 def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots,
                    counts, waiting, masks, cell):  # fmt: skip
     """Note in a cell what its stack accepts, from all terminals' reductions at once; 0, or `SHORT` or `FULL`."""
@@ -304,7 +305,7 @@ def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, nu
     return new
 
 
-@inlined
+@helper
 def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, sets, number, has_columns, cells,
              cell_slots, shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
     """Whether one of a set of terminals is accepted: 1, 0, or `SHORT` or `FULL`; and the lowest depth looked at."""
@@ -343,7 +344,7 @@ def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, se
     return 0, depth_read
 
 
-@inlined
+@helper
 def _allows(shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
     """Whether a group's tokens are allowed: 1, 0, or -1 where it depends on what can follow the lexeme."""
@@ -413,7 +414,7 @@ def _answered(answers, answer_slots, levels, cells, cell, number, within, level)
     return np.int32(-1), cells[cell, 2]
 
 
-@inlined
+@helper
 def _follows(parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, moves,
              levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, counts, cell, within,
              level):  # fmt: skip
@@ -488,7 +489,7 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
     return np.int64(0), depth_read, False
 
 
-@inlined
+@helper
 def _keep(answers, answer_slots, cells, counts, cell, count, number, within, level, answer):
     """See `keep_answer`."""
     known = counts[_N_ANSWERS]
@@ -513,7 +514,7 @@ def _keep(answers, answer_slots, cells, counts, cell, count, number, within, lev
     return True
 
 
-@inlined
+@helper
 def _answer(parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, moves,
             levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, answers, answer_slots,
             counts, cell, name, within, level):  # fmt: skip
@@ -529,8 +530,11 @@ def _answer(parser, shift, goto, reductions, reduce, before, defaults, context, 
     return found, np.int64(depth)
 
 
-@bare_kernel
-def keep_answer(stacks, counts, cell, count, number, within, level, answer):
+@kernel
+def keep_answer(
+    stacks: Out[int32[::1]], counts: Out[int64[::1]], cell: int64, count: int64, number: int64, within: int64,
+    level: int64, answer: int64,
+) -> boolean:  # fmt: skip
     """Remember whether something can follow a lexeme on all stacks with the same states on top.
 
     Parameters
@@ -559,8 +563,11 @@ def keep_answer(stacks, counts, cell, count, number, within, level, answer):
 MOST_IDS, IS_ROW, IS_LONG = 29, 30, 31
 
 
-@bare_kernel
-def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list, records, at):
+@kernel
+def lay_out_places(
+    group_start: int32[::1], groups: int32[:, ::1], end_start: int32[::1], ends: int32[:, ::1], ids_start: int32[::1],
+    ids: int32[::1], is_list: boolean[::1], records: Out[int32[::1]], at: Out[int32[::1]],
+) -> None:  # fmt: skip
     """Write the records of partial masks one after another.
 
     Parameters
@@ -604,8 +611,10 @@ def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list
                     n += 1
 
 
-@bare_kernel
-def add_groups(records, ids, groups, row, pool_rows):
+@kernel
+def add_groups(
+    records: int32[::1], ids: int32[::1], groups: int32[::1], row: Out[uint32[::1]], pool_rows: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """Set the bits of groups' ids in a row.
 
     Parameters
@@ -642,9 +651,12 @@ def add_groups(records, ids, groups, row, pool_rows):
     return n
 
 
-@bare_kernel
-def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, record, within, level, most, stacks,
-                     counts):  # fmt: skip
+@kernel
+def walk_stack_masks(
+    parser: Out[int32[::1]], of_levels: int32[::1], records: int32[::1], sets: uint32[:, ::1], tight: int32[:, ::1],
+    target: int32[:, ::1], cell: int64, record: int64, within: int64, level: int64, most: int64,
+    stacks: Out[int32[::1]], counts: Out[int64[::1]],
+) -> tuple[int64, int64, int64, int64]:  # fmt: skip
     """Everything that a partial mask allows on a stack, through all terminals that tokens complete.
 
     Parameters

@@ -6,7 +6,8 @@ integers: base, two lengths, the states of both, the lowest first. Rows are foun
 
 from __future__ import annotations
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, boolean, int32, int64, uint8
 from ..subset_construction import _append_row, _found_row
 
 #: What is counted, in ``counts``: pairs, their integers, pairs that wait, uses among them, bases, their states; work,
@@ -45,7 +46,7 @@ _REFUSED, _SHIFTED, _RETURNED, _UNBOUNDED = range(4)
 _MOST_AT_ONCE, _MOST_STEPS, _TALLEST, _LONGEST = 1_000, 256, 16, 24
 
 
-@inlined
+@helper
 def _target(parser, memory, base, piece, n, symbol):
     """Where a symbol leads from the top of a piece; -1 for nowhere, `_SPLIT` where that depends on the base."""
     table = parser[_TABLE]
@@ -60,7 +61,7 @@ def _target(parser, memory, base, piece, n, symbol):
     return found
 
 
-@inlined
+@helper
 def _settled(parser, memory, base, piece, n):
     """How long a piece is after reductions that are made whatever comes next, as long as they do not go below it."""
     length, origin, defaults = parser[_LENGTH], parser[_ORIGIN], parser[_DEFAULTS]
@@ -79,7 +80,7 @@ def _settled(parser, memory, base, piece, n):
     return n
 
 
-@inlined
+@helper
 def _read(parser, memory, base, piece, n, symbol):
     """As `_settled` after a symbol; -1 where that leads nowhere."""
     target = _target(parser, memory, base, piece, n, symbol)
@@ -89,7 +90,7 @@ def _read(parser, memory, base, piece, n, symbol):
     return _settled(parser, memory, base, piece, n + 1)
 
 
-@inlined
+@helper
 def _number(memory, row, size, is_kept):
     """The number of a row; -1 where it has none, and is not to be kept or there is no room."""
     starts, items, status, slots = memory[_STARTS], memory[_ROWS], memory[_STATUS], memory[_SLOTS]
@@ -110,7 +111,7 @@ def _number(memory, row, size, is_kept):
     return number
 
 
-@inlined
+@helper
 def _is_known(memory, base, piece, begin, n, is_kept):
     """Whether a piece that is no pair is kept; from now on it is."""
     row = memory[_SCRATCH][0]
@@ -121,7 +122,7 @@ def _is_known(memory, base, piece, begin, n, is_kept):
     return _number(memory, row, 2 + n - begin, is_kept) >= 0
 
 
-@inlined
+@helper
 def _base_number(memory, size):
     """The number of the base whose states, ascending, were written behind those of all; -1 where there is no room."""
     first, states, slots, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_BASE_SLOTS], memory[_COUNTS]
@@ -140,7 +141,7 @@ def _base_number(memory, size):
     return number
 
 
-@inlined
+@helper
 def _keep_bases(memory):
     """Have the bases found that were there at first."""
     first, states, slots, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_BASE_SLOTS], memory[_COUNTS]
@@ -148,7 +149,7 @@ def _keep_bases(memory):
         slots[_found_row(slots, first, states, states, first[base], first[base + 1])[1]] = base
 
 
-@inlined
+@helper
 def _parts(parser, memory, base, symbol):
     """Write the parts of a base that do the same with a symbol, with -1 single states: into ``parts``, how many."""
     table = parser[_TABLE]
@@ -184,7 +185,7 @@ def _parts(parser, memory, base, symbol):
     return found
 
 
-@inlined
+@helper
 def _may_do_the_same(parser, memory, base, one, n, other, m):
     """Whether two pieces may accept the same, by the states on top."""
     table, terminals = parser[_TABLE], parser[_TERMINALS]
@@ -200,7 +201,7 @@ def _may_do_the_same(parser, memory, base, one, n, other, m):
     return True
 
 
-@inlined
+@helper
 def _is_above(one, n, other, m):
     """Whether a piece comes behind another one in a fixed order."""
     if n != m:
@@ -211,7 +212,7 @@ def _is_above(one, n, other, m):
     return False
 
 
-@inlined
+@helper
 def _ask(parser, memory, user, base, one, n, other, m):
     """Have a pair, if it is not known, wait to be looked at; False where it is known to fail, or may not be asked."""
     like, row, counts = parser[_LIKE], memory[_SCRATCH][0], memory[_COUNTS]
@@ -261,7 +262,7 @@ def _ask(parser, memory, user, base, one, n, other, m):
     return True
 
 
-@inlined
+@helper
 def _taken(parser, memory, base, source, n, terminal, piece):
     """Reduce before a terminal, in a copy of a piece.
 
@@ -294,7 +295,7 @@ def _taken(parser, memory, base, source, n, terminal, piece):
     return _UNBOUNDED, 0, 0
 
 
-@inlined
+@helper
 def _compared(parser, memory, pair, base, one, n, other, m):
     """Ask for what pieces with different states on top come to with one terminal: whether that may hold, `_SPLIT`."""
     table, contexts, like, terminals = parser[_TABLE], parser[_CONTEXTS], parser[_LIKE], parser[_TERMINALS]
@@ -346,7 +347,7 @@ def _compared(parser, memory, pair, base, one, n, other, m):
     return 1
 
 
-@inlined
+@helper
 def _popped(parser, memory, pair, base, one, n, other, m, top):
     """Ask for what pieces come to when a state is popped that lies on both: 1 where that may hold, 0, or `_SPLIT`."""
     first, below, origins = parser[_WAYS], parser[_BELOW], parser[_ORIGINS]
@@ -369,7 +370,7 @@ def _popped(parser, memory, pair, base, one, n, other, m, top):
     return 1
 
 
-@inlined
+@helper
 def _looked_at(parser, memory, pair):
     """Ask for what a pair needs; whether it may hold."""
     starts, items, parts, counts = memory[_STARTS], memory[_ROWS], memory[_PARTS], memory[_COUNTS]
@@ -398,7 +399,7 @@ def _looked_at(parser, memory, pair):
     return many > 0
 
 
-@inlined
+@helper
 def _fail(memory, pair):
     """What is built upon a pair that fails does, too; of the others that were asked nothing is known."""
     status, uses, last_use, todo = memory[_STATUS], memory[_USED], memory[_LAST_USE], memory[_WAITING]
@@ -420,7 +421,7 @@ def _fail(memory, pair):
             status[todo[i]] = _UNKNOWN
 
 
-@inlined
+@helper
 def _hold(parser, memory, base, one, n, other, m):
     """Whether two pieces do the same on every state of a base; they are overwritten."""
     status, todo, counts = memory[_STATUS], memory[_WAITING], memory[_COUNTS]
@@ -439,7 +440,7 @@ def _hold(parser, memory, base, one, n, other, m):
     return True
 
 
-@inlined
+@helper
 def _is_less(parser, one, n, other, m):
     """The order in which each replacement goes down, so that they end: by length, then by states from the top."""
     shifts = parser[_SHIFTS]
@@ -451,7 +452,7 @@ def _is_less(parser, one, n, other, m):
     return False
 
 
-@inlined
+@helper
 def _holds(parser, memory, candidates, c, top, symbol):
     """Whether a candidate holds with a state on top, that a symbol leads to, or with none, -1."""
     first, values = candidates
@@ -496,7 +497,7 @@ def _holds(parser, memory, candidates, c, top, symbol):
     return True
 
 
-@inlined
+@helper
 def _is_any_known(memory, base, piece, n, shortest):
     """Whether a piece is kept, or one of its upper parts, so many states or more."""
     found = False
@@ -505,22 +506,36 @@ def _is_any_known(memory, base, piece, n, shortest):
     return found
 
 
-@bare_kernel
-def replaced_pieces(parser, memory, candidates, resting, is_alone, most, found):
+@kernel
+def replaced_pieces(
+    table: Out[int32[:, ::1]], length: Out[int32[::1]], origin: Out[int32[::1]], defaults: Out[int32[::1]],
+    contexts: Out[int32[::1]], ways: Out[int32[::1]], below: Out[int32[::1]], origins: Out[int32[::1]],
+    like: Out[int32[::1]], terminals: int64, shifts: Out[int32[::1]], starts: Out[int32[::1]], rows: Out[int32[::1]],
+    status: Out[uint8[::1]], slots: Out[int32[::1]], used: Out[int32[:, ::1]], last_use: Out[int32[::1]],
+    waiting: Out[int32[::1]], base_starts: Out[int32[::1]], base_states: Out[int32[::1]], base_slots: Out[int32[::1]],
+    scratch: Out[int32[:, ::1]], parts: Out[int32[::1]], counts: Out[int64[::1]], chains: Out[int32[:, ::1]],
+    failed: Out[int32[::1]], bases_waiting: Out[int32[::1]], stamps: Out[int64[::1]], first: Out[int32[::1]],
+    values: Out[int32[::1]], resting: boolean[::1], is_alone: boolean, most: int64, found: Out[int32[:, ::1]],
+) -> boolean:  # fmt: skip
     """Which candidates hold, for some time.
 
-    ``parser`` is (``table int32[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin`` by
-    rule; by state: its default reduction's rule, ``contexts``, the first of its ways to be popped; of these ways, the
-    states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there are; by
-    state how many it shifts). ``candidates`` are a base, the lengths of a piece, of what is left of it and of the
-    symbols, the piece and the symbols, each from ``first[c]`` on. With ``is_alone`` they are asked with nothing on
-    top, else with each state on top that is ``resting``.
+    The parser is ``table``, ``int32[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin``
+    by rule; by state: its default reduction's rule, ``contexts``, the first of its ``ways`` to be popped; of these
+    ways, the states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there
+    are; by state how many it shifts. From ``starts`` to ``stamps`` is what is remembered (see above), each ``int32``
+    but for ``counts``, ``stamps`` (``int64``) and ``status`` (``uint8``). Candidates are a base, the lengths of a
+    piece, of what is left of it and of the symbols, the piece and the symbols, in ``values`` each from ``first[c]``
+    on. With ``is_alone`` they are asked with nothing on top, else with each state on top that is ``resting``.
 
     Adds candidates and states on top, or -1, to ``found``, ``int32[*, 2]``, until ``most`` more work is done. Returns
     whether all were looked at; ``counts`` say how many were found.
     """
-    table, counts, piece = parser[_TABLE], memory[_COUNTS], memory[_SCRATCH][7]
-    first, values = candidates
+    parser = table, length, origin, defaults, contexts, ways, below, origins, like, terminals, shifts
+    memory = (
+        starts, rows, status, slots, used, last_use, waiting, base_starts, base_states, base_slots, scratch, parts,
+        counts, chains, failed, bases_waiting, stamps,
+    )  # fmt: skip
+    candidates, piece = (first, values), scratch[7]
     if not counts[_PAIRS]:
         _keep_bases(memory)
     until = counts[_WORK] + most

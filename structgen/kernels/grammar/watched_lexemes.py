@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, boolean, int32, int64, uint8, uint32
 
 
-@bare_kernel
-def follow_watched(table, beats, state, watch, keys, known, pairs, slots, seen, begins, moves):
+@kernel
+def follow_watched(
+    table: int32[:, ::1], beats: uint8[::1], state: int64, watch: int64, keys: int64[::1], known: int32[::1],
+    pairs: Out[int32[:, ::1]], slots: Out[int32[::1]], seen: Out[int32[::1]], begins: Out[int32[::1]],
+    moves: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """The lexer states that a lexeme comes to, each with that of an earlier one, as long as that is not completed.
 
     Parameters
@@ -75,8 +80,12 @@ def follow_watched(table, beats, state, watch, keys, known, pairs, slots, seen, 
     return n
 
 
-@bare_kernel
-def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, number, first):
+@kernel
+def solve_watched(
+    begins: int32[::1], moves: int32[::1], own: int32[::1], set_of: int32[::1], sets: uint32[:, ::1],
+    scratch: Out[int32[:, ::1]], slots: Out[int32[::1]], values: Out[uint32[:, ::1]], number: Out[int32[::1]],
+    first: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """By pair, the union of the sets of all that it comes to.
 
     Tarjan's strongly connected components with a union on the way, as `structgen.runtime.core.digraph.solve` has it.
@@ -151,8 +160,10 @@ def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, numb
     return different
 
 
-@bare_kernel
-def keep_watched(keys, known, pairs, count, numbers):
+@kernel
+def keep_watched(
+    keys: Out[int64[::1]], known: Out[int32[::1]], pairs: int32[:, ::1], count: int64, numbers: int32[::1],
+) -> None:  # fmt: skip
     """Enter the sets of so many pairs into a table that has room for them."""
     for k in range(count):
         at = _key_slot(keys, pairs[k, 0], pairs[k, 1])
@@ -160,15 +171,18 @@ def keep_watched(keys, known, pairs, count, numbers):
         keys[at] = _key(pairs[k, 0], pairs[k, 1])
 
 
-@bare_kernel
-def find_watched(keys, known, state, watch):
+@kernel
+def find_watched(keys: int64[::1], known: int32[::1], state: int64, watch: int64) -> int64:
     """The set of a pair; -1 where it is not known."""
     at = _key_slot(keys, state, watch)
     return known[at] if keys[at] else -1
 
 
-@bare_kernel
-def is_subsumed(table, beats, lapses, a, b, pairs, slots):
+@kernel
+def is_subsumed(
+    table: int32[:, ::1], beats: uint8[::1], lapses: uint8[::1], a: int64, b: int64, pairs: Out[int32[:, ::1]],
+    slots: Out[int32[::1]],
+) -> boolean:  # fmt: skip
     """Whether state ``a`` is beaten, or lapses, wherever ``b`` does.
 
     Parameters
@@ -210,7 +224,7 @@ def is_subsumed(table, beats, lapses, a, b, pairs, slots):
     return True
 
 
-@inlined
+@helper
 def _enter(pair, begins, own, sets, scratch, values):
     """Begin with a pair."""
     scratch[3, pair] = begins[pair]
@@ -218,31 +232,31 @@ def _enter(pair, begins, own, sets, scratch, values):
         values[pair, w] = sets[own[pair], w] if own[pair] >= 0 else np.uint32(0)
 
 
-@inlined
+@helper
 def _add_words(values, here, others, there):
     for w in range(values.shape[1]):
         values[here, w] |= others[there, w]
 
 
-@inlined
+@helper
 def _copy_words(values, to, source):
     for w in range(values.shape[1]):
         values[to, w] = values[source, w]
 
 
-@inlined
+@helper
 def _scattered(key):
     """Bits that depend on all of a key's."""
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33))
 
 
-@inlined
+@helper
 def _key(a, b):
     """Of two numbers, both at least 0: not 0."""
     return (np.int64(a) << 32 | np.int64(b)) + 1
 
 
-@inlined
+@helper
 def _key_slot(keys, a, b):
     """The slot of a pair, which is free where the pair is new; at least half of them are free."""
     key = _key(a, b)
@@ -253,7 +267,7 @@ def _key_slot(keys, a, b):
     return slot
 
 
-@inlined
+@helper
 def _pair_slot(slots, pairs, a, b):
     """As `_key_slot`, where slots have 1 plus the number of a pair."""
     mask = len(slots) - 1
@@ -265,7 +279,7 @@ def _pair_slot(slots, pairs, a, b):
     return slot
 
 
-@inlined
+@helper
 def _value_slot(slots, values, first, row):
     """As `_pair_slot`, for a row of values; slots have 1 plus the number of a different one."""
     mixed = np.int64(0)

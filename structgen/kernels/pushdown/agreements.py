@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined, kernel
+from ..jit import helper, kernel
+from ..signatures import Out, boolean, int32, int64, uint8, uint16
 from ..values import MARK, SET
 from .arena import (
     A_CLASS_OF,
@@ -21,13 +22,13 @@ from .arena import (
 from .threads import _stays_in
 
 
-@inlined
+@helper
 def _agree(agreeing, bytes_, state, other):
     """Whether two states are known to do the same for so many bytes; see `structgen.runtime.pushdown.flow`."""
     return bytes_ < agreeing.shape[0] and agreeing[bytes_, state] == agreeing[bytes_, other]
 
 
-@inlined
+@helper
 def _are_same(arena, agreeing, threads, begin, others, other, n, bytes_):
     """Whether so many threads do the same for so many bytes: 2 for equal ones, 1 where states differ that agree for
     so long, or counts that stay in one zone, or 0."""
@@ -52,10 +53,10 @@ def _are_same(arena, agreeing, threads, begin, others, other, n, bytes_):
 
 
 #: Pairs of states that two states may lead to by one token.
-_MOST_ALIKE = 32
+MOST_ALIKE = 32
 
 
-@inlined
+@helper
 def _pair(arena, agreeing, bytes_, state, other, pairs, begin, n):
     """Note a pair of states that are to do the same for so many bytes; the end of the pairs, or `TOO_FAR`."""
     if state == other or bytes_ == 0 or _agree(agreeing, bytes_, state, other):
@@ -67,14 +68,14 @@ def _pair(arena, agreeing, bytes_, state, other, pairs, begin, n):
     for k in range(begin, n):
         if pairs[k, 0] == state and pairs[k, 1] == other:
             return n
-    if n - begin >= _MOST_ALIKE:
+    if n - begin >= MOST_ALIKE:
         return np.int64(TOO_FAR)
     pairs[n, 0] = state
     pairs[n, 1] = other
     return n + 1
 
 
-@inlined
+@helper
 def _pair_records(arena, agreeing, bytes_, record, other, pairs, begin, n):
     """`_pair` for the states that two moves lead to which count or mark, and push nothing; both do the same."""
     if (record < 0) != (other < 0):
@@ -99,7 +100,7 @@ def _pair_records(arena, agreeing, bytes_, record, other, pairs, begin, n):
     return n
 
 
-@inlined
+@helper
 def _pair_targets(arena, agreeing, bytes_, entry, its, pairs, begin, n):
     """`_pair` for the states that two entries of rows lead to, if both otherwise do the same."""
     if entry == its:
@@ -135,7 +136,11 @@ def _pair_targets(arena, agreeing, bytes_, entry, its, pairs, begin, n):
 
 
 @kernel
-def agree_on_tokens(byte, depth, skip, max_depth, height, agreeing, arena, state, other, limit):
+def agree_on_tokens(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], height: uint16[::1], agreeing: int32[:, ::1],
+    arena: Out[int32[::1]], state: int64, other: int64, limit: int64, first: Out[int64[::1]],
+    pairs: Out[int64[:, ::1]],
+) -> boolean:  # fmt: skip
     """Whether two states allow the same tokens, and leave the same nodes to what is below, with any equal counts.
 
     Pairs of states that the two come to by the same bytes are followed through the trie, as far as they are not known
@@ -146,9 +151,10 @@ def agree_on_tokens(byte, depth, skip, max_depth, height, agreeing, arena, state
     ----------
     height, agreeing:
         As in `walk_stack_difference`.
+    first, pairs:
+        Scratch, ``int64[max_depth + 3]`` and, `MOST_ALIKE` for each of these, ``int64[*, 2]``.
     """
-    pairs = np.empty(((max_depth + 3) * _MOST_ALIKE, 2), np.int64)
-    first = np.zeros(max_depth + 3, np.int64)
+    first[0] = 0
     n = _pair(arena, agreeing, np.int64(height[0]), state, other, pairs, np.int64(0), np.int64(0))
     if n < 0:
         return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, float64, int32, int64
 from ..values import DEAD
 
 # A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown.tables`): a call with
@@ -36,7 +37,7 @@ _FEW_EDGES = 3
 UNBOUNDED = -1
 
 
-@inlined
+@helper
 def _add_edges(arena, state, row):
     """Write the edges of a state to a row."""
     classes = arena[A_CLASS_OF]
@@ -47,7 +48,7 @@ def _add_edges(arena, state, row):
             arena[row + c] = arena[at + 1]
 
 
-@inlined
+@helper
 def _come_to_open(arena, state):
     """Note that a walk came to a state that is open; returns its row."""
     arena[A_CAME_TO] = state + 1
@@ -55,7 +56,7 @@ def _come_to_open(arena, state):
     return arena[A_DEAD_ROW]
 
 
-@inlined
+@helper
 def _lay_out(arena, state):
     """Write a row of the arena; returns where it begins."""
     like = arena[arena[A_LIKE] + state] - 1
@@ -75,14 +76,14 @@ def _lay_out(arena, state):
     return row
 
 
-@inlined
+@helper
 def _row(arena, state):
     """Where the row of a state begins."""
     row = arena[arena[A_ROWS] + state]
     return row if row else _lay_out(arena, state)
 
 
-@inlined
+@helper
 def _entry(arena, state, c):
     """What a state does with a class of bytes; no row is laid out for one with few edges."""
     row = arena[arena[A_ROWS] + state]
@@ -98,7 +99,7 @@ def _entry(arena, state, c):
     return arena[(row if row else _lay_out(arena, state)) + c]
 
 
-@inlined
+@helper
 def _weigh(arena, row, weights):
     """What the classes weigh together for which a row is not dead."""
     weight = 0.0
@@ -108,8 +109,8 @@ def _weigh(arena, row, weights):
     return weight
 
 
-@bare_kernel
-def widest_entry(arena, state, weights):
+@kernel
+def widest_entry(arena: Out[int32[::1]], state: int64, weights: float64[::1]) -> tuple[int64, float64, float64]:
     """The entry of a state whose classes weigh most together, `DEAD` where all are dead; its share; what all
     weigh.
 
@@ -135,8 +136,11 @@ def widest_entry(arena, state, weights):
     return widest, most / max(1.0, total), total
 
 
-@bare_kernel
-def approach_base(arena, state, weights, narrowest, share, steps, config):
+@kernel
+def approach_base(
+    arena: Out[int32[::1]], state: int64, weights: float64[::1], narrowest: float64, share: float64, steps: int64,
+    config: Out[int64[::1]],
+) -> int64:  # fmt: skip
     """Follow the entries that weigh most to a configuration that they stay in.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined
+from ..jit import helper
 from .arena import A_RETURNS, OVERFLOW
 
 # Stacks are a graph of *cells*, each ``state, count, below, ends, stamp``: what lies below it, whether all states
@@ -17,13 +17,13 @@ _BOTTOM, _NIL, _LINK = -1, -2, -2
 CELL, _PROBES = 5, 16
 
 
-@inlined
+@helper
 def _may_end(cells, ref):
     """Whether all states of some stack from ``ref`` down may return."""
     return 1 if ref == _BOTTOM else 0 if ref == _NIL else cells[ref, 3]
 
 
-@inlined
+@helper
 def _stack_cell(arena, cells, slots, top, state, count, below):
     """The number of a cell, ``top`` for a new one; `OVERFLOW`. Slots may hold anything: what is found is compared."""
     key = (state * 0x9E3779B1) ^ (count * 0x85EBCA6B) ^ (below * 0x27D4EB2F)
@@ -49,7 +49,7 @@ def _stack_cell(arena, cells, slots, top, state, count, below):
     return top
 
 
-@inlined
+@helper
 def _is_before(threads, i, j):
     """Whether one thread comes before another one in the order of states, counts and stacks."""
     if threads[i, 0] != threads[j, 0]:
@@ -59,13 +59,13 @@ def _is_before(threads, i, j):
     return threads[i, 2] < threads[j, 2]
 
 
-@inlined
+@helper
 def _are_alike(threads, i):
     """Whether a thread and the next one have equal states and counts."""
     return threads[i, 0] == threads[i + 1, 0] and threads[i, 1] == threads[i + 1, 1]
 
 
-@inlined
+@helper
 def _sort_threads(threads, begin, n):
     """Shell sort in place."""
     gap = 1
@@ -81,7 +81,7 @@ def _sort_threads(threads, begin, n):
         gap //= 3
 
 
-@inlined
+@helper
 def _unite(arena, threads, begin, n, cells, slots, top, united):
     """Leave each of ``threads[begin:n]`` there once, in order; if ``united``, those with equal tops become one.
 

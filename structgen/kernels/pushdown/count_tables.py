@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64
 from ..subset_construction import _zone
 from ..values import DEAD, INC, SET
 from .arena import (
@@ -27,7 +28,7 @@ from .arena import (
 from .threads import _counted_to
 
 
-@inlined
+@helper
 def _representative(least, most, count, reach):
     """A count from which texts of ``reach`` bytes fare as from this one, in a loop with these bounds."""
     if count + reach >= most:
@@ -37,7 +38,7 @@ def _representative(least, most, count, reach):
     return count if count + reach >= least else np.int64(min(count, 1))
 
 
-@inlined
+@helper
 def _count_of(arena, state, count, reach):
     """`_representative` for a state of an arena; 0 where it does not count, -1 for sets."""
     live = arena[arena[A_LIVE] + state]
@@ -48,7 +49,7 @@ def _count_of(arena, state, count, reach):
     return np.int64(-1) if least < 0 else _representative(least, most, count, reach)
 
 
-@inlined
+@helper
 def _number_of(members, slots, n, state, count):
     """The number of a state with a count among ``members[:n]``, found by its hash; ``n`` for a new one, which is
     entered if there is room."""
@@ -65,8 +66,11 @@ def _number_of(members, slots, n, state, count):
     return np.int64(n)
 
 
-@bare_kernel
-def spell_counts(arena, state, count, reach, members, slots, table):
+@kernel
+def spell_counts(
+    arena: Out[int32[::1]], state: int64, count: int64, reach: int64, members: Out[int64[:, ::1]],
+    slots: Out[int32[::1]], table: Out[int32[:, ::1]],
+) -> int64:  # fmt: skip
     """The automaton that begins at a state with a count as one that does not count, for texts of ``reach`` bytes.
 
     Parameters
@@ -128,8 +132,11 @@ def spell_counts(arena, state, count, reach, members, slots, table):
     return n
 
 
-@bare_kernel
-def spell_regex_counts(table, n_classes, records, loops, live, state, count, reach, members, slots, spelled):
+@kernel
+def spell_regex_counts(
+    table: int32[::1], n_classes: int64, records: int32[:, ::1], loops: int32[:, ::1], live: int32[::1], state: int64,
+    count: int64, reach: int64, members: Out[int64[:, ::1]], slots: Out[int32[::1]], spelled: Out[int32[:, ::1]],
+) -> int64:  # fmt: skip
     """`spell_counts` for the automaton of a regex, whose other arguments are those of `walk_counted`.
 
     Returns how many states it has, 0 where there is no room.

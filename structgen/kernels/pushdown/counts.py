@@ -5,22 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from ..automaton_walks import _FIXED, _count, _join
-from ..jit import bare_kernel, inlined, kernel
-from ..subset_construction import _grown_rows, _zone
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64, uint8, uint16
+from ..subset_construction import _zone
 from ..values import DEAD, INC, MARK, SET
 from .arena import A_CLASS_OF, A_GROUPS, A_LIVE, A_LOOPS, A_MOVES, A_RECORDS, A_STATES, OVERFLOW, _row
 
 
 @kernel
-def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, minimum, maximum, start,
-                       work, ids, tokens, token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
+def walk_stack_counted(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    arena: Out[int32[::1]], state: int64, minimum: int64, maximum: int64, start: int64, work: int64,
+    begin: Out[int64[::1]], pieces: Out[int64[:, ::1]], ids: Out[int32[::1]], tokens: Out[int32[::1]],
+    token_first: Out[int32[::1]], token_last: Out[int32[::1]], below: Out[int32[::1]], nodes: Out[int32[::1]],
+    node_first: Out[int32[::1]], node_last: Out[int32[::1]],
+) -> tuple[int64, int64, int64, int64, int64]:  # fmt: skip
     """The tokens that a state which counts, the stack below unknown, allows for each count from 1 to ``maximum``.
 
     ``minimum`` and ``maximum`` are the bounds of the loop that the state counts in, whatever the arena says.
 
-    For automata that move, count and pop, but never call, such as the inside of a string; pieces are those of
-    `walk_counted`. What holds for every count goes to ``ids`` and ``below``, as in `walk_stack`. The rest goes to
-    ``tokens`` or ``nodes`` with its first and last count, disjoint intervals each.
+    For automata that move, count and pop, but never call, such as the inside of a string; pieces, and the scratch
+    for them, are those of `walk_counted`. What holds for every count goes to ``ids`` and ``below``, as in
+    `walk_stack`. The rest goes to ``tokens`` or ``nodes`` with its first and last count, disjoint intervals each.
 
     Looks at the nodes from ``start`` on, and at ``work`` pieces, about.
 
@@ -29,8 +35,6 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     """
     n_states = arena[A_STATES]
     popped = n_states
-    begin = np.zeros(max_depth + 2, np.int64)
-    pieces = np.empty((256, 4), np.int64)
     n_ids = 0
     n_tokens = 0
     n_below = 0
@@ -42,6 +46,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     pieces[0, 1] = low
     pieces[0, 2] = high
     pieces[0, 3] = 0
+    begin[0] = 0
     begin[1] = 1
     i = 1
     while i < len(byte) and (work > 0 or i < start):
@@ -60,7 +65,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
             if entry == DEAD:
                 continue
             if n + 3 > len(pieces):
-                pieces = _grown_rows(pieces)
+                return OVERFLOW, 0, 0, 0, i
             lo = pieces[p, 1]
             hi = pieces[p, 2]
             add = pieces[p, 3]
@@ -89,7 +94,8 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
             if arena[r + 1] != counter:
                 least = np.int64(arena[arena[A_LOOPS] + 2 * arena[r + 1]])
                 most = np.int64(arena[arena[A_LOOPS] + 2 * arena[r + 1] + 1])
-            n = _count(pieces, base, n, lo, hi, add, arena, r + 2, least, most, arena, arena[A_LIVE])
+            targets = arena[r + 2], arena[r + 3], arena[r + 4]
+            n = _count(pieces, base, n, lo, hi, add, targets, least, most, arena, arena[A_LIVE])
         if n == base:
             i = skip[i]
             continue
@@ -134,7 +140,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     return n_ids, n_tokens, n_below, n_nodes, i
 
 
-@inlined
+@helper
 def _add_count(live, counts, known, todo, n, state, count):
     """Note that a state can have a count, or any for -1, and that it is to be passed on; the new end of ``todo``."""
     if state < 0 or live[state] < 0 or known[state] < 0:
@@ -153,9 +159,13 @@ def _add_count(live, counts, known, todo, n, state, count):
     return n + 1
 
 
-@bare_kernel
-def spread_counts(edge_start, edge_target, like, group_start, move_record, move_start, sequence, records, loops, live,
-                  counts, known, todo, n):  # fmt: skip
+@kernel
+def spread_counts(
+    edge_start: int32[::1], edge_target: int32[::1], like: int32[::1], group_start: int32[::1],
+    move_record: int32[::1], move_start: int32[::1], sequence: int32[::1], records: int32[:, ::1],
+    loops: int32[:, ::1], live: int32[::1], counts: Out[int64[:, ::1]], known: Out[int32[::1]],
+    todo: Out[int64[:, ::1]], n: int64,
+) -> None:  # fmt: skip
     """The counts that states can have, by a flow along the moves that keep, set or add to a count.
 
     Parameters

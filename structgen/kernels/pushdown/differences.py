@@ -4,52 +4,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined, kernel
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64, uint8, uint16, uint64
 from ..values import DEAD
 from .agreements import _are_same
 from .arena import A_CLASS_OF, A_CLASSES, A_RETURNS, A_STATES, NOT_SINGLE, TOO_FAR, _row
-from .cells import CELL
 from .threads import _follow, _may_return, _single_move, _start_stack
 
 
 @kernel
-def heights_of(depth, max_depth):
-    """By node of the trie the bytes of the longest way down, ``uint16[nodes]``."""
-    height = np.empty(len(depth), np.uint16)
-    deepest = np.zeros(max_depth + 2, np.uint16)  # by depth, of the nodes whose parent is still to come
+def heights_of(depth: uint16[::1], deepest: Out[uint16[::1]], height: Out[uint16[::1]]) -> None:
+    """By node of the trie the bytes of the longest way down, ``uint16[nodes]``, out.
+
+    ``deepest`` is scratch, zeros, ``uint16[max_depth + 2]``: by depth, of the nodes whose parent is still to come.
+    """
     for i in range(len(depth) - 1, -1, -1):
         d = depth[i]
         below = max(d, deepest[d + 1])
         deepest[d + 1] = 0
         deepest[d] = max(deepest[d], below)
         height[i] = below - d
-    return height
 
 
 @kernel
-def kinds_below(byte, depth, max_depth, kinds):
-    """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``.
+def kinds_below(
+    byte: uint8[::1], depth: uint16[::1], kinds: uint64[::1], met: Out[uint64[::1]], below: Out[uint64[::1]],
+) -> None:  # fmt: skip
+    """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``, out.
 
-    ``kinds`` is ``uint64[256]``: one bit each.
+    ``kinds`` is ``uint64[256]``: one bit each. ``met`` is scratch, zeros, ``uint64[max_depth + 2]``: by depth, on
+    edges into nodes whose parent is still to come.
     """
-    below = np.empty(len(byte), np.uint64)
-    met = np.zeros(max_depth + 2, np.uint64)  # by depth, on edges into nodes whose parent is still to come
     for i in range(len(byte) - 1, -1, -1):
         d = depth[i]
         below[i] = kinds[byte[i]] | met[d + 1]
         met[d + 1] = 0
         met[d] |= below[i]
-    return below
 
 
-#: Pairs of states that are looked at to tell where two states agree, and pairs of which it is remembered.
-_MOST_PAIRS, _REMEMBERED = 64, 8
+#: Pairs of states that are looked at to tell where two states agree, and pairs of which it is remembered; rows for
+#: both.
+_MOST_PAIRS, REMEMBERED = 64, 8
+PAIR_ROWS = _MOST_PAIRS + REMEMBERED
 
 #: All kinds of bytes.
 _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@inlined
+@helper
 def _parting_kinds(arena, state, other, kinds):
     """The kinds of bytes that one of two states takes by a plain move and the other one does not, ``kinds`` those of
     each class; all where either returns."""
@@ -66,7 +68,7 @@ def _parting_kinds(arena, state, other, kinds):
     return found
 
 
-@inlined
+@helper
 def _telling_kinds(arena, state, other, kinds, pairs):
     """Kinds of bytes without any of which two states, whatever lies below them, allow the same texts.
 
@@ -77,7 +79,7 @@ def _telling_kinds(arena, state, other, kinds, pairs):
     kinds:
         ``uint64[classes]``: of the bytes of each class.
     pairs:
-        Room: ``int64[_MOST_PAIRS, 2]``.
+        Room: ``int64[_MOST_PAIRS, *]``.
     """
     telling = _parting_kinds(arena, state, other, kinds)
     pairs[0, 0] = state
@@ -115,6 +117,12 @@ def _telling_kinds(arena, state, other, kinds, pairs):
 #: Pairs of first moves that are remembered to lead to the same.
 _PAIRS = 16
 
+#: Columns of notes on the root, and on its child that has been looked at: by class of bytes whether both have come to
+#: the same after it; where one thread each leaves no byte to frames below, the two moves after which they have, of
+#: which there are fewer, how many these are, and the rows of these threads; and in ``upper`` the next child, and the
+#: end of the children.
+_SAME_AFTER, _FIRST_PAIR, _N_PAIRS, _ROWS, _CHILD, NOTES = 0, 256, 256 + 2 * _PAIRS, 289, 291, 293
+
 #: Trees of fewer nodes are looked at node by node; and it is not asked what tells states apart before so many nodes
 #: were, for most differences are over by then.
 _FEW_NODES, _MANY_NODES = 4, 256
@@ -122,16 +130,19 @@ _FEW_NODES, _MANY_NODES = 4, 256
 
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, upper, height, met, kinds, agreeing, arena, config, base,
-    room, limit, ids, below
-):  # fmt: skip
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    upper: int32[:, ::1], height: uint16[::1], met: uint64[::1], kinds: uint64[::1], agreeing: int32[:, ::1],
+    arena: Out[int32[::1]], config: int64[::1], base: int64[::1], limit: int64, stacks: Out[int64[:, ::1]],
+    slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], notes: Out[int64[:, ::1]], telling: Out[uint64[::1]],
+    ids: Out[int32[::1]], below: Out[int32[::1]],
+) -> tuple[int64, int64]:  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
     token below brings to a bound, or in states which no byte below tells apart, or which agree for as many bytes as
     there are below. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them apart, or they need
-    more than ``room``.
+    more room than there is.
 
     Parameters
     ----------
@@ -147,14 +158,20 @@ def walk_stack_difference(
     config, base:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
         count of a state may be `UNBOUNDED`, less a zone.
+    stacks, slots, by_depth:
+        Scratch, as in `walk_stack`, but that there are three rows in place of two, and `PAIR_ROWS` behind them.
+    notes, telling:
+        Scratch: ``int64[2, NOTES]`` and ``uint64[REMEMBERED]``.
     """
-    threads = np.empty((room, 3), np.int64)
-    others = np.empty((room, 3), np.int64)
-    cells = np.empty((room, CELL), np.int64)  # of both
-    slots = np.empty(2 * room, np.int32)
-    first = np.zeros(max_depth + 2, np.int32)
-    second = np.zeros(max_depth + 2, np.int32)
-    tops = np.zeros(max_depth + 2, np.int64)
+    room = len(slots) // 2
+    threads = stacks[:room]
+    others = stacks[room : 2 * room]
+    cells = stacks[2 * room : 3 * room]  # of both
+    room_for_pairs = stacks[3 * room : 3 * room + _MOST_PAIRS]
+    known = stacks[3 * room + _MOST_PAIRS :]  # pairs of states; what tells them apart is in `telling`
+    first = by_depth[0]
+    second = by_depth[1]
+    tops = by_depth[2]
     top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(arena, base, cells, slots, np.int64(0))
     if top < 0:
         return TOO_FAR, 0
@@ -162,7 +179,9 @@ def walk_stack_difference(
     if top < 0:
         return TOO_FAR, 0
     tops[0] = top
+    first[0] = 0
     first[1] = 1
+    second[0] = 0
     second[1] = 1
     n_ids = 0
     n_below = 0
@@ -170,53 +189,47 @@ def walk_stack_difference(
         below[0] = 0
         n_below = 1
     visited = 0
-    # Of the root, and of its child that has been looked at: classes of bytes after which both have come to the same,
-    # and where one thread each leaves no byte to frames below, the two moves, of which there are fewer; the rows of
-    # these threads; and in `upper` the next child, and the end of the children.
-    same_after = np.zeros((2, 256), np.bool_)
-    pairs = np.empty((2, _PAIRS, 2), np.int64)
-    n_pairs = np.zeros(2, np.int64)
-    rows = np.zeros((2, 2), np.int64)
-    child = np.ones((2, 2), np.int64)
-    child[0, 1] = upper[2, 1]
+    for c in range(NOTES):
+        notes[0, c] = 0
+        notes[1, c] = 0
+    notes[0, _CHILD] = 1
+    notes[0, _CHILD + 1] = upper[2, 1]
     level = 0
     opened = True
-    room_for_pairs = np.empty((_MOST_PAIRS, 2), np.int64)
-    known = np.empty((_REMEMBERED, 2), np.int64)  # pairs of states, and what tells them apart
-    telling = np.empty(_REMEMBERED, np.uint64)
     n_known = 0
     i = end = np.int64(0)
     while True:
         if i >= end:
             if opened:
                 opened = False
-                rows[level] = 0
+                notes[level, _ROWS] = 0
+                notes[level, _ROWS + 1] = 0
                 if first[level + 1] == first[level] + 1 and second[level + 1] == second[level] + 1:
                     state = threads[first[level], 0]
                     its = others[second[level], 0]
                     if not arena[arena[A_RETURNS] + state] and not arena[arena[A_RETURNS] + its]:
-                        rows[level, 0] = _row(arena, state)
-                        rows[level, 1] = _row(arena, its)
+                        notes[level, _ROWS] = _row(arena, state)
+                        notes[level, _ROWS + 1] = _row(arena, its)
             while level >= 0:
-                while child[level, 0] < child[level, 1]:
-                    c = arena[arena[A_CLASS_OF] + upper[0, child[level, 0]]]
-                    for k in range(n_pairs[level]):
+                while notes[level, _CHILD] < notes[level, _CHILD + 1]:
+                    c = arena[arena[A_CLASS_OF] + upper[0, notes[level, _CHILD]]]
+                    for pair in range(_FIRST_PAIR, _FIRST_PAIR + 2 * notes[level, _N_PAIRS], 2):
                         if (
-                            pairs[level, k, 0] == arena[rows[level, 0] + c]
-                            and pairs[level, k, 1] == arena[rows[level, 1] + c]
+                            notes[level, pair] == arena[notes[level, _ROWS] + c]
+                            and notes[level, pair + 1] == arena[notes[level, _ROWS + 1] + c]
                         ):
-                            same_after[level, c] = True
-                    if not same_after[level, c]:
+                            notes[level, _SAME_AFTER + c] = 1
+                    if not notes[level, _SAME_AFTER + c]:
                         break
-                    child[level, 0] += 1
-                if child[level, 0] < child[level, 1]:
+                    notes[level, _CHILD] += 1
+                if notes[level, _CHILD] < notes[level, _CHILD + 1]:
                     break
                 level -= 1
             if level < 0:
                 break
-            i = np.int64(upper[1, child[level, 0]])
+            i = np.int64(upper[1, notes[level, _CHILD]])
             end = np.int64(skip[i]) if level else i + 1
-            child[level, 0] += 1
+            notes[level, _CHILD] += 1
         d = depth[i]
         begin = first[d]
         other = second[d]
@@ -230,7 +243,7 @@ def walk_stack_difference(
             k = 0
             while k < n_known and (known[k, 0] != state or known[k, 1] != its):
                 k += 1
-            if k == n_known and n_known < _REMEMBERED:
+            if k == n_known and n_known < REMEMBERED:
                 known[k, 0] = state
                 known[k, 1] = its
                 telling[k] = _telling_kinds(arena, state, its, kinds, room_for_pairs)
@@ -278,11 +291,12 @@ def walk_stack_difference(
             same = _are_same(arena, agreeing, threads, begin, others, other, n - begin, np.int64(height[i]))
             if same:
                 if d <= 2 and same == 2:
-                    same_after[d - 1, c] = True
-                    if rows[d - 1, 0] and n_pairs[d - 1] < _PAIRS:
-                        pairs[d - 1, n_pairs[d - 1], 0] = arena[rows[d - 1, 0] + c]
-                        pairs[d - 1, n_pairs[d - 1], 1] = arena[rows[d - 1, 1] + c]
-                        n_pairs[d - 1] += 1
+                    notes[d - 1, _SAME_AFTER + c] = 1
+                    pair = _FIRST_PAIR + 2 * notes[d - 1, _N_PAIRS]
+                    if notes[d - 1, _ROWS] and pair < _N_PAIRS:
+                        notes[d - 1, pair] = arena[notes[d - 1, _ROWS] + c]
+                        notes[d - 1, pair + 1] = arena[notes[d - 1, _ROWS + 1] + c]
+                        notes[d - 1, _N_PAIRS] += 1
                 i = skip[i]
                 continue
         if (n > begin or escaped) != (m > other or leapt):
@@ -306,8 +320,8 @@ def walk_stack_difference(
         if d == 1:
             level = 1
             opened = True
-            same_after[1] = False
-            n_pairs[1] = 0
-            child[1, 0] = upper[2, child[0, 0] - 1]
-            child[1, 1] = upper[2, child[0, 0]]
+            for c in range(_N_PAIRS + 1):
+                notes[1, c] = 0
+            notes[1, _CHILD] = upper[2, notes[0, _CHILD] - 1]
+            notes[1, _CHILD + 1] = upper[2, notes[0, _CHILD]]
     return n_ids, n_below

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined, kernel
+from ..jit import helper, kernel
+from ..signatures import Out, boolean, int32, int64, uint8, uint16
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 from .arena import A_CLASS_OF, A_CLASSES, A_EDGE_START, A_EDGES, A_LIKE, A_RETURNS, OPEN, OVERFLOW
 from .cells import _LINK, _NIL, _PROBES, _unite
@@ -16,8 +17,14 @@ P_NODE, P_END, P_ENTERED, P_IDS, P_BELOW, P_CELLS, P_SETS, P_STAMP, PROGRESS = r
 
 
 @kernel
-def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, entering, start, work, progress, at,
-              threads, cells, slots, begins, members, returning, set_slots, following, ids, sets, below):  # fmt: skip
+def walk_sets(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    arena: Out[int32[::1]], residual: int32[::1], entering: int64[:, ::1], start: int64, work: int64,
+    progress: Out[int64[::1]], at: Out[int32[::1]], threads: Out[int64[:, ::1]], cells: Out[int64[:, ::1]],
+    slots: Out[int32[::1]], begins: Out[int32[::1]], members: Out[int64[:, ::1]], returning: Out[boolean[::1]],
+    set_slots: Out[int32[::1]], following: Out[int32[::1]], ids: Out[int32[::1]], sets: Out[int32[::1]],
+    below: Out[int32[::1]],
+) -> int64:  # fmt: skip
     """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
 
     For walks that take long. A node costs a look-up, however many threads there are, once its set was met with its
@@ -179,7 +186,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
     return status
 
 
-@inlined
+@helper
 def _mark_edges(arena, state, following, where):
     """Make the classes unknown for which a state, or the one that it is like, has edges; all where one is open."""
     classes = arena[A_CLASS_OF]
@@ -195,7 +202,7 @@ def _mark_edges(arena, state, following, where):
         state = np.int64(arena[arena[A_LIKE] + state]) - 1
 
 
-@inlined
+@helper
 def _begin_set(arena, cells, members, begin, end, following, where):
     """Nothing is known of what follows a set, but that classes without an edge lead nowhere.
 
@@ -225,7 +232,7 @@ def _begin_set(arena, cells, members, begin, end, following, where):
             _mark_edges(arena, cells[frame, 0], following, where)
 
 
-@inlined
+@helper
 def _copy_threads(members, begin, size, threads):
     """Lay some threads of a set out for `_follow`."""
     for k in range(size):
@@ -233,7 +240,7 @@ def _copy_threads(members, begin, size, threads):
             threads[k, column] = members[begin + k, column]
 
 
-@inlined
+@helper
 def _set_number(arena, threads, begin, end, cells, begins, members, returning, slots, n_sets):
     """The number of the set ``threads[begin:end]``, which are in order: ``n_sets`` for a new one; `OVERFLOW`.
 

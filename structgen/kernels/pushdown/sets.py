@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64
 from .arena import A_CAME_TO, A_SETS, A_TESTS
 
 # A set of members below 62 is one word, a bit each. Any other has a number in the table at `A_SETS`. That begins with
@@ -19,14 +20,14 @@ NUMBERED, NO_SET = 1 << 62, -1
 SET_HEADER, MORE_OF_TEST = 3, -1
 
 
-@inlined
+@helper
 def _set_row(arena, number):
     """Where the words of a set with a number begin."""
     sets = arena[A_SETS]
     return sets + SET_HEADER + 2 * arena[sets + 1] + number * arena[sets]
 
 
-@inlined
+@helper
 def _number_last(arena):
     """The number of the set that has been put together behind the others: a new one, or that of an equal set.
 
@@ -57,8 +58,8 @@ def _number_last(arena):
     return np.int64(n)
 
 
-@bare_kernel
-def number_sets(arena, sets):
+@kernel
+def number_sets(arena: Out[int32[::1]], sets: int32[:, ::1]) -> int64:
     """Enter ``int32[*, words]`` into the table of sets; the number of the last one, -1 where there is no room."""
     number = np.int64(-1)
     for i in range(sets.shape[0]):
@@ -69,7 +70,7 @@ def number_sets(arena, sets):
     return number
 
 
-@inlined
+@helper
 def _marked_in_table(arena, members, member):
     """`_marked` where one of both sets has a number; -1, too, where there is no room for the new one."""
     sets = arena[A_SETS]
@@ -94,7 +95,7 @@ def _marked_in_table(arena, members, member):
     return number if number < 0 else NUMBERED + number
 
 
-@inlined
+@helper
 def _marked(arena, members, member):
     """The set ``members`` with ``member`` added, unchanged for member -1; -1 if it was a member already."""
     if member < 0:
@@ -105,7 +106,7 @@ def _marked(arena, members, member):
     return np.int64(-1) if members & bit else members | bit
 
 
-@inlined
+@helper
 def _in_both(members, mask):
     """How many members of a set are in a mask."""
     tested = members & mask
@@ -116,7 +117,7 @@ def _in_both(members, mask):
     return n
 
 
-@inlined
+@helper
 def _passes(arena, members, test):
     """Whether a set passes a test."""
     t = arena[A_TESTS] + 4 * test

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import helper, kernel
+from ..signatures import Out, int32, int64, uint8
 from ..values import DEAD, SET
 from .arena import (
     A_CLASS_OF,
@@ -28,7 +29,7 @@ _ALIVE, _NO_LOOP, _COMMA = (np.frombuffer(text, np.uint8) for text in (b"[True",
 _POP, _OPENED, _CLOSED, _END = (np.frombuffer(text, np.uint8) for text in (b"'pop'", b"(", b")", b"]"))
 
 
-@inlined
+@helper
 def _write(text, n, words):
     """Append words to a text of length ``n``; returns the length, which exceeds the room where they do not fit."""
     for i in range(len(words)):
@@ -38,7 +39,7 @@ def _write(text, n, words):
     return n
 
 
-@inlined
+@helper
 def _write_number(text, n, number):
     """`_write` of a number in decimal digits."""
     rest = number
@@ -59,7 +60,7 @@ def _write_number(text, n, number):
     return n + digits
 
 
-@inlined
+@helper
 def _local(states, known, n, state):
     """The number of a state among ``states[:n]``, found by its hash; ``n`` for a new one, which is entered if there
     is room."""
@@ -74,8 +75,11 @@ def _local(states, known, n, state):
     return n
 
 
-@bare_kernel
-def name_subautomaton(arena, zone_kept, states, known, table, text):
+@kernel
+def name_subautomaton(
+    arena: Out[int32[::1]], zone_kept: int64, states: Out[int32[::1]], known: Out[int32[::1]],
+    table: Out[int32[:, ::1]], text: Out[uint8[::1]],
+) -> tuple[int64, int64, int64]:  # fmt: skip
     """What tells the automaton that begins at a state from others, whatever it lies in, as a text.
 
     Parameters

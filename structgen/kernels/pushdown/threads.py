@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined
+from ..jit import helper
 from ..subset_construction import _zone
 from ..values import DEAD, LOW, MARK, MID, SET
 from .arena import (
@@ -30,20 +30,20 @@ from .sets import _marked, _passes
 _COST_OF_NODE, _COST_OF_THREAD = 8, 8
 
 
-@inlined
+@helper
 def _next_count(count):
     """A count and one more."""
     return count + 1 if count >= 0 else count
 
 
-@inlined
+@helper
 def _counted_to(arena, r, count):
     """The state that a record, which adds to a count, leads to."""
     loop = arena[A_LOOPS] + 2 * arena[r + 1]
     return arena[r + 2 + (_zone(count, arena[loop], arena[loop + 1]) if count >= 0 else UNBOUNDED - count)]
 
 
-@inlined
+@helper
 def _single_move(arena, state, count, c):
     """Where a thread goes that has one move at most, which pushes and pops nothing, as state and count.
 
@@ -68,7 +68,7 @@ def _single_move(arena, state, count, c):
     return entry, count if arena[arena[A_LIVE] + entry] >= 0 else np.int64(0)
 
 
-@inlined
+@helper
 def _stays_in(arena, state, count, bytes_):
     """The zone that a count of a state stays in for so many bytes; -1 where it may leave it, or is a set."""
     if count < 0:
@@ -79,7 +79,7 @@ def _stays_in(arena, state, count, bytes_):
     return np.int64(MID if 0 <= arena[loop] <= count + 1 and count + bytes_ < arena[loop + 1] else -1)
 
 
-@inlined
+@helper
 def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
     """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
 
@@ -214,7 +214,7 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
     return n, top, escaped
 
 
-@inlined
+@helper
 def _may_return(arena, threads, begin, end, cells):
     """Whether some thread could hand the next byte to what lies below the bottom."""
     found = False
@@ -224,7 +224,7 @@ def _may_return(arena, threads, begin, end, cells):
     return found
 
 
-@inlined
+@helper
 def _start_stack(arena, config, cells, slots, top):
     """Lay out the cells of ``config``, pairs of state and count, the current state first and the lowest cell last.
 

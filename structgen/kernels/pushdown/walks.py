@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inlined, kernel
+from ..jit import helper, kernel
 from ..rows import sort_to_gaps
+from ..signatures import Out, boolean, float64, int32, int64, uint8, uint16
 from ..subset_construction import _zone
 from ..values import DEAD, SET
 from .arena import (
@@ -24,11 +25,11 @@ from .arena import (
     _row,
     _weigh,
 )
-from .cells import _BOTTOM, CELL, _unite
+from .cells import _BOTTOM, _unite
 from .threads import _COST_OF_NODE, _follow, _may_return, _start_stack
 
 
-@inlined
+@helper
 def _next_live(arena, row, upper, at, end):
     """The first node of ``upper[:, at:end]`` whose byte is not dead in a row; ``end`` where there is none."""
     while at < end and arena[row + arena[arena[A_CLASS_OF] + upper[0, at]]] == DEAD:
@@ -37,8 +38,12 @@ def _next_live(arena, row, upper, at, end):
 
 
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, config, room, work,
-               nodes, ids, below):  # fmt: skip
+def walk_stack(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    upper: int32[:, ::1], arena: Out[int32[::1]], residual: int32[::1], config: int64[::1], work: int64, nodes: int64,
+    stacks: Out[int64[:, ::1]], slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], ids: Out[int32[::1]],
+    below: Out[int32[::1]],
+) -> tuple[int64, int64, int64]:  # fmt: skip
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
@@ -50,12 +55,13 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, upper, aren
         ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
     config:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
-    room:
-        Threads and stack cells that the walk can have, a power of two.
     work:
         Threads that it may follow, where there is more to do than to look up where one moves.
     nodes:
         Nodes that it may look at.
+    stacks, slots, by_depth:
+        Scratch: ``int64[*, CELL]``, with two rows for each thread and stack cell that the walk can have at most;
+        ``int32[*]``, twice as many as there can be, a power of two; ``int64[3, max_depth + 3]``.
     ids:
         ``int32[tokens]``, out: allowed token ids, in the trie's order.
     below:
@@ -64,15 +70,15 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, upper, aren
     Returns
     -------
     (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
-    do, a smaller one where ``room``, ``work`` or ``nodes`` did not suffice. From there on it is up to `walk_sets`.
+    do, a smaller one where the room, ``work`` or ``nodes`` did not suffice. From there on it is up to `walk_sets`.
 
     Nodes of ``residual`` may lie below one another: there the configuration joins the threads that came down.
     """
-    threads = np.empty((room, 3), np.int64)  # a set takes 64 bits
-    cells = np.empty((room, CELL), np.int64)
-    slots = np.empty(2 * room, np.int32)
-    first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
-    tops = np.zeros(max_depth + 3, np.int64)  # first free cell, likewise
+    room = len(slots) // 2
+    threads = stacks[:room]
+    cells = stacks[room : 2 * room]
+    first = by_depth[0]  # threads of depth d: first[d + 1]..first[d + 2]
+    tops = by_depth[1]  # first free cell, likewise
     base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
     if base_top < 0:
         return 0, 0, 0
@@ -242,8 +248,13 @@ FEW_IDS = 64
 
 
 @kernel
-def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, state, count, room,
-                 work, weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
+def decide_state(
+    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
+    upper: int32[:, ::1], arena: Out[int32[::1]], residual: int32[::1], state: int64, count: int64, work: int64,
+    weights: float64[::1], wide: int64, widest: float64, nodes: int64, long_gap: int64, stacks: Out[int64[:, ::1]],
+    slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], ids: Out[int32[::1]], below: Out[int32[::1]],
+    gaps: Out[uint16[::1]],
+) -> tuple[int64, int64, int64, boolean, float64]:  # fmt: skip
     """`walk_stack`, unless that would take long where the same can be found by walking less.
 
     Parameters
@@ -272,26 +283,13 @@ def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, ar
             return 0, 0, -1, False, weight
         if weight >= wide and arena[arena[A_LIKE] + state] == 0:
             most = np.int64(nodes)
-    config = np.empty(2, np.int64)
+    config = by_depth[2, :2]
     config[0] = state
     config[1] = count
     n, m, node = walk_stack(
-        byte,
-        depth,
-        skip,
-        first_token,
-        token_ids,
-        max_depth,
-        upper,
-        arena,
-        residual,
-        config,
-        room,
-        work,
-        most,
-        ids,
-        below,
-    )
+        byte, depth, skip, first_token, token_ids, upper, arena, residual, config, work, most, stacks, slots,
+        by_depth, ids, below,
+    )  # fmt: skip
     if node < len(byte):
         return n, m, -1, False, weight
     return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True, weight

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import BudgetExceededError
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
@@ -48,8 +49,6 @@ class AutomatonDistances:
     def __init__(
         self, tables: Tables, vocabulary: Vocabulary, look_at: Callable[[int], object] = lambda _: None
     ) -> None:
-        from ... import kernels
-
         trie = vocabulary.trie
         self._kernels = kernels
         self._words, self._row_words = vocabulary.words, vocabulary.row_words
@@ -93,7 +92,7 @@ class AutomatonDistances:
                 outcomes, slots = np.empty((size, 4), np.int64), np.full(4 * size, -1, np.int32)
                 n = self._kernels.walk_outcomes(
                     trie.byte, trie.depth, trie.skip, trie.first_token, *self._automaton, state, 0, most,
-                    trie.max_depth, slots, outcomes,
+                    np.empty(trie.max_depth + 2, np.int64), np.empty((4 * size, 4), np.int64), slots, outcomes,
                 )  # fmt: skip
                 if n >= 0:
                     break
@@ -157,7 +156,7 @@ class AutomatonDistances:
         row, trie = np.zeros(self._row_words + 1, np.uint32), self._trie  # the last word takes the spare bit
         self._kernels.walk_within(
             trie.byte, trie.depth, trie.skip, trie.token, trie.twins, *self._automaton, state, count, self._offsets,
-            self._distances, most, trie.max_depth, row,
+            self._distances, most, *np.empty((2, trie.max_depth + 1), np.int64), row,
         )  # fmt: skip
         found = widened(row[:-1].view(np.int32), self._words)
         found.flags.writeable = False

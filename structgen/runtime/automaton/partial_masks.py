@@ -25,6 +25,7 @@ from ...progress import Progress, silent
 from ...system.locks import Lock
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.row_pool import RowPool, Segments
+from .reaching import reaching
 from .tables import DEAD, Tables, representative
 
 T = TypeVar("T")
@@ -108,10 +109,14 @@ class TokenMapper:
         row = np.zeros(self.pool.words + 1, np.uint32)  # the last word takes the spare bit
         nothing = np.empty(0, np.int32)  # pops
         kernels.walk_row(
-            *self._trie_of_nodes, spelled.reshape(-1), classes, n_classes, 0, self._max_depth, row, _MOST_SPELLED,
+            *self._trie_of_nodes, spelled.reshape(-1), classes, n_classes, 0, self._path(), row, _MOST_SPELLED,
             nothing,
         )  # fmt: skip
         return row[:-1]
+
+    def _path(self) -> NDArray[np.int32]:
+        """Scratch of a walk, which threads do not share: a state for each depth."""
+        return np.empty(self._max_depth + 1, np.int32)
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
@@ -162,10 +167,11 @@ class TokenMapper:
 
     def _walk_narrow(self, states: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         limit = self.pool.longest_list
-        counts, ids = kernels.walk_narrow(
-            *self._trie, *self._automaton, np.array(states, np.int32), self._max_depth, limit
+        counts, ids = np.empty(len(states), np.int32), np.empty(len(states) * limit, np.int32)
+        n = kernels.walk_narrow(
+            *self._trie, *self._automaton, np.array(states, np.int32), limit, self._path(), counts, ids
         )
-        return counts, ids
+        return counts, ids[:n]
 
     def _sparse(self, ids: NDArray[np.int32]) -> Segments:
         with self._lock:
@@ -210,11 +216,12 @@ class TokenMapper:
         if base_row is None:
             nothing = np.empty(0, np.int32)  # pops
             kernels.walk_row(
-                *self._trie_of_nodes, *self._automaton, state, self._max_depth, row, self.tables.states, nothing
+                *self._trie_of_nodes, *self._automaton, state, self._path(), row, self.tables.states, nothing
             )
         else:
             row[:-1] = base_row
-            kernels.walk_difference(*self._trie_of_nodes, *self._automaton, state, base, self._max_depth, row)
+            paths = self._path(), self._path()
+            kernels.walk_difference(*self._trie_of_nodes, *self._automaton, state, base, *paths, row)
         return row[:-1]
 
     def _dense(self, row: NDArray[np.uint32]) -> Segments:
@@ -236,12 +243,13 @@ class TokenMapper:
         self, state: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """The row that holds for every count, and the tokens that some counts allow, with their intervals."""
-        size = 2 * len(self.vocabulary.trie.token_ids)
+        size = 256 + 2 * len(self.vocabulary.trie.token_ids)
         while True:
             row = np.zeros(self.pool.words, np.uint32)
             tokens, first, last = np.empty((3, size), np.int32)
+            begins, pieces = np.empty(self._max_depth + 2, np.int64), np.empty((size, 4), np.int64)
             written = kernels.walk_counted(
-                *self._trie, *self._automaton, *self._counters, state, *self._counts(state), self._max_depth, row,
+                *self._trie, *self._automaton, *self._counters, state, *self._counts(state), begins, pieces, row,
                 tokens, first, last,
             )  # fmt: skip
             if written >= 0:
@@ -279,15 +287,15 @@ class TokenMapper:
         return Segments((0, *begins[1:]), tuple(rows))
 
 
-def _reaches_a_count(tables: Tables) -> NDArray[np.uint8]:
-    """``uint8[states]``: 1 where some bytes lead to a transition that sets or increments a counter."""
-    counts = np.zeros(tables.states, np.uint8)
+def _reaches_a_count(tables: Tables) -> NDArray[np.bool_]:
+    """``bool[states]``: where some bytes lead to a transition that sets or increments a counter."""
+    counts = np.zeros(tables.states, np.bool_)
     if len(tables.records):
         target = tables.edge_target.astype(np.int64)
         source = np.repeat(np.arange(tables.states), np.diff(tables.edge_start.astype(np.int64)))
         plain = target < tables.states
-        counts[source[~plain]] = 1
-        counts = kernels.co_accessible(source[plain].astype(np.int32), target[plain].astype(np.int32), counts)
+        counts[source[~plain]] = True
+        counts = reaching(source[plain], target[plain], counts)
     return counts
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...definitions.values import MOST_COLUMNS
 from ...errors import FormatError
 from ..core.blocks import blank
@@ -159,9 +160,7 @@ class LevelTable:
 
     def alike(self, number: int) -> int:
         """Stands for all levels with as many open brackets."""
-        from ...kernels import OF_BRACKETS
-
-        return OF_BRACKETS + int(self._levels[number, -1])
+        return kernels.OF_BRACKETS + int(self._levels[number, -1])
 
     def follow(self, number: int, operation: int) -> None:
         """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one."""

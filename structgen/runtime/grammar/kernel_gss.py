@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ..core.blocks import blank, packed
 from .completability.completion_tables import CompletionTables, asked_of
 from .indentation import LevelTable
@@ -125,8 +126,6 @@ class KernelGss:
     """
 
     def __init__(self, words: int, cells: int, sets: int) -> None:
-        from ... import kernels
-
         self._kernels = kernels  # to import it takes a microsecond
         self.size, self.width = cells, max(64, 2 * sets)
         accepts, shifts = max(256, cells // 16), 2 * cells

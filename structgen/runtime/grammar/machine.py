@@ -25,7 +25,6 @@ from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
 from ..core.lazy_table import LazyTable
 from ..core.machine import Captured, LexemeAutomaton
-from ..rows.row_pool import has_kernels
 from .completability.completion_tables import CompletionTables
 from .embedded import Embedded
 from .kernel_gss import KernelMemory
@@ -54,8 +53,6 @@ _BATCH, _NODES = 256, 1 << 21
 #: So many of them where each walks the whole trie.
 _FEW = 16
 
-#: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
-_MOST_VISITS = 1 << 13
 
 #: Classes of bytes that are followed before the parser is asked which are worth it.
 _UNASKED = 4
@@ -194,8 +191,8 @@ class GrammarMachine(InternedMachine[Thread]):
         return CompletionSearch(self.tables, self._reader.parses)
 
     def _uses_kernels(self) -> bool:
-        """Whether kernels step and put rows together. A process that has not loaded them does at first without."""
-        return not self.embedded.definitions and (has_kernels() or self._walked.visits >= _MOST_VISITS)
+        """Whether kernels step and put rows together; they know of no definitions within a grammar."""
+        return not self.embedded.definitions
 
     def _row_of_thread(self) -> Callable[..., NDArray[np.int32]]:
         return self.masks.row if self._uses_kernels() else self._walked.row

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...system.digest import blake2b
 from ...system.properties import cached_property
 from .indentation import Level
@@ -94,8 +95,6 @@ class StackMasks:
     @cached_property
     def _kernels(self) -> ModuleType:
         """Once some row needs them; to import them each time takes a microsecond."""
-        from ... import kernels
-
         return kernels
 
     @cached_property

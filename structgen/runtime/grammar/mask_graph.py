@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import FormatError
 from ..core.bitsets import bits_of, from_bits, sets_of, words_of
 from .completability.completion_tables import asked_of
@@ -127,8 +128,6 @@ class PartialMaskGraph:
         return record
 
     def _group(self, number: int, row: int) -> list[int]:
-        from ... import kernels
-
         few = self._lexeme_masks.pool.few(row, kernels.MOST_IDS)
         if few is not None:
             return [number << 5 | len(few), *few]
@@ -177,8 +176,6 @@ class PartialMaskGraph:
 
 def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growing, Growing, NDArray[np.int32]]:
     """The records of what is stored, the ids of long lists, and where the record of each begins."""
-    from ... import kernels
-
     ids_start, ids, is_list = lexeme_masks.pool.lists()
     at = np.zeros(len(stored), np.int32)
     row = stored.groups[:, 1]

@@ -26,6 +26,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...storage.columns import LONG_GAP
 from ...system.memo import first
 from ...system.properties import cached_property
@@ -272,8 +273,6 @@ class LexemeMasks:
     @cached_property
     def _kernels(self) -> ModuleType:
         """Once some walk needs them; to import them each time takes a microsecond."""
-        from ... import kernels
-
         return kernels
 
     @cached_property
@@ -389,7 +388,8 @@ class LexemeMasks:
     def _loops(self) -> NDArray[np.uint64]:
         """By lexer state: the kinds of bytes that all lead back to it and begin nothing else."""
         tables, kinds = self.tables, kinds_of(self.tables.class_of)
-        found: NDArray[np.uint64] = self._kernels.looping_kinds(tables.table, tables.goes_on, kinds)
+        found = np.empty(len(tables.table), np.uint64)
+        self._kernels.looping_kinds(tables.table, tables.goes_on, kinds, found)
         return found
 
     def _new_sets(self) -> WatchedSets:

@@ -12,6 +12,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...system.properties import cached_property
 from ..core.bitsets import bits_of
 from ..core.blocks import packed
@@ -43,8 +44,6 @@ class TokenReader:
         memory: KernelMemory,
         is_open: Callable[[Thread], Opening],
     ) -> None:
-        from ... import kernels
-
         self._kernels = kernels  # to import it takes a microsecond
         self._tables = tables
         self._parses = parses

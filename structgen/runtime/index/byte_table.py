@@ -9,15 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...system.locks import Lock, Rank
 from ..core.machine import Config, Machine
-from ..rows.row_pool import has_kernels
 
 #: Configurations, a kilobyte each: to begin with, and at most.
 _FEW, _MOST = 1 << 6, 1 << 14
-
-#: Bytes that are read before a process loads the kernels for it: to do without takes 80 ns a byte.
-_MUCH = 1 << 18
 
 _REFUSED, _UNKNOWN = -1, -2
 
@@ -36,18 +33,12 @@ class ByteTable:
         self._configs: list[Config] = []
         self._numbers: dict[Config, int] = {}
         self._targets = np.full((_FEW, 256), _UNKNOWN, np.int32)
-        self._asked = 0
         self._lock = Lock(Rank.LEAF)
 
     @property
     def is_full(self) -> bool:
         """Whether no configuration gets a number any more."""
         return len(self._configs) >= _MOST
-
-    def is_worth(self, nbytes: int) -> bool:
-        """Whether to read so many bytes more by a kernel."""
-        self._asked += nbytes
-        return has_kernels() or self._asked >= _MUCH
 
     def number(self, config: Config) -> int:
         """The number of a configuration; -1 for one that is not worth a number, or where the table is full."""
@@ -69,12 +60,10 @@ class ByteTable:
 
     def follow(self, number: int, data: bytes) -> NDArray[np.int32]:
         """The numbers behind the bytes of a text, up to one that is refused, or leads to what has no number."""
-        from ...kernels import follow_bytes
-
-        text = np.array(np.frombuffer(data, np.uint8))  # a copy that can be written: else kernels are compiled again
+        text = np.frombuffer(data, np.uint8)
         found, count = np.empty(len(text), np.int32), 0
         while True:
-            count += follow_bytes(self._targets, number, text[count:], found[count:])
+            count += kernels.follow_bytes(self._targets, number, text[count:], found[count:])
             if count == len(text):
                 return found
             number = int(found[count - 1]) if count else number

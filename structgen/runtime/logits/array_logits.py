@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import BitmaskError
 from ...system.arguments import check_distinct, describe
 from ...system.types import Array, DType, Foreign
@@ -102,16 +101,5 @@ def mask_bits(bits: Array, words: NDArray[np.int32], never: Foreign) -> None:
 
 def copy_allowed(row: Array, words: NDArray[np.int32], never: Foreign, target: Array) -> None:
     """The same for one row, ``[width]``, written to ``target``, contiguous, which shares no memory with it."""
-    flags = words.flags
-    if flags.writeable or not flags.c_contiguous:
-        words = np.ascontiguousarray(words)[:]  # a view; arrays that may be written to are another type to the kernel
-        words.flags.writeable = False
-    _kernel()(np.ascontiguousarray(row), words, never, target)
-
-
-@cache
-def _kernel() -> Foreign:
-    """`kernels.keep_allowed`; the first time Numba is loaded."""
-    from ...kernels import keep_allowed
-
-    return keep_allowed
+    keep = kernels.keep_allowed if row.itemsize == 4 else kernels.keep_allowed_halves
+    keep(np.ascontiguousarray(row), np.ascontiguousarray(words), never, target)

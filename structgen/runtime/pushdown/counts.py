@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
+from ..automaton.reaching import reaching
 from ..automaton.tables import MARK, SET
-from .flow import all_edges, flow_of, reach
+from .flow import all_edges, flow_of
 from .tables import PushdownTables
 
 #: More possible counts than this are taken for any.
@@ -37,8 +39,6 @@ def counts_of(tables: PushdownTables) -> Counts:
     """A flow along the moves that keep, set or add to a count."""
     if not len(tables.loops):
         return Counts([None] * tables.states, set())
-    from ... import kernels
-
     without = _countless(tables)
     known = np.where(tables.registers, -1, 0).astype(np.int32)
     counts = np.zeros((tables.states, _FEW_COUNTS), np.int64)
@@ -63,7 +63,7 @@ def _countless(tables: PushdownTables) -> NDArray[np.int64]:
     entered[flow.pushed[~keeps]] = True
     tails, heads = tables.tokens.moves() if tables.tokens is not None else (flow.tails[:0], flow.heads[:0])
     sources = np.concatenate([flow.tails, tails, flow.groups[flow.by[keeps]]])
-    found = reach(np.concatenate([flow.heads, heads, flow.pushed[keeps]]), sources, entered)
+    found = reaching(np.concatenate([flow.heads, heads, flow.pushed[keeps]]), sources, entered)
     return np.flatnonzero(found[: tables.states])
 
 

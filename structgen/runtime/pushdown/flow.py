@@ -78,16 +78,6 @@ def all_edges(tables: PushdownTables) -> tuple[NDArray[np.int64], NDArray[np.int
     return begins, np.concatenate([targets, heads + 1])[order]
 
 
-def reach(tails: NDArray[np.int64], heads: NDArray[np.int64], goals: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The nodes from which a goal is reached, ``bool[nodes]``."""
-    from ... import kernels
-
-    found: NDArray[np.uint8] = kernels.co_accessible(
-        tails.astype(np.int32), heads.astype(np.int32), goals.astype(np.uint8)
-    )
-    return found.astype(np.bool_)
-
-
 def agreeing(tables: PushdownTables, meter: Meter) -> NDArray[np.int32]:
     """Which states do the same for so many bytes: equal numbers in a row, ``int32[bytes, states]``.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column
@@ -80,8 +81,6 @@ class SharedMasks(NamedTuple):
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
         """Sweep over the counts up to ``high``: one for each stretch in which nothing comes or goes."""
-        from ... import kernels
-
         row = np.zeros(words, np.uint32)
         kernels.flip_ids(row, walked.ids)
         when, tokens = events(*walked.tokens)

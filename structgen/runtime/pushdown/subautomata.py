@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...system.digest import blake2b
+from ..automaton.reaching import reaching
 from ..automaton.tables import MARK, SET
-from .flow import flow_of, reach
+from .flow import flow_of
 from .tables import PushdownTables
 
 #: States of an automaton whose rows are shared through the vocabulary.
@@ -62,8 +64,6 @@ def subautomaton(arena: NDArray[np.int32], state: int, zone: int | None = None) 
     None where it calls, returns, branches, counts in several loops, or is large. With a ``zone`` it is taken as it is
     while all counts stay in that, as one that does not count. None, too, where a count can begin anew.
     """
-    from ... import kernels
-
     states, known, text = _scratch.states, _scratch.known, _scratch.text
     width = int(arena[kernels.A_CLASSES])
     table = _scratch.table[: _LARGEST * width].reshape(-1, width)
@@ -81,8 +81,6 @@ def spelled(arena: NDArray[np.int32], state: int, count: int, reach: int) -> NDA
     ``int32[states, classes]``, as far as ``reach`` bytes come; `MOST_SPELLED` for a pop. None where it calls,
     returns, branches, has a set, or is large.
     """
-    from ... import kernels
-
     members, slots = np.empty((MOST_SPELLED, 2), np.int64), np.full(4 * MOST_SPELLED, -1, np.int32)
     table = np.empty((MOST_SPELLED, int(arena[kernels.A_CLASSES])), np.int32)
     return table if kernels.spell_counts(arena, state, count, reach, members, slots, table) else None
@@ -102,4 +100,4 @@ def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:
     zones[np.isin(records[:, 0], (SET, MARK)), 1:] = -1
     there = zones >= 0
     tails = np.concatenate([flow.tails, flow.groups[flow.by], np.repeat(flow.groups[counted], there.sum(axis=1))])
-    return reach(tails, np.concatenate([flow.heads, flow.pushed, zones[there]]), calls)[: tables.states]
+    return reaching(tails, np.concatenate([flow.heads, flow.pushed, zones[there]]), calls)[: tables.states]

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import BudgetExceededError, FormatError
 from ...storage.columns import MOST, Column, Sizes, count_set
 from ...storage.container import smallest
@@ -307,8 +308,6 @@ class PushdownTables:
         for ``sets`` sets of members, a power of two, or for usually more than ever come about, if some can have more
         than `PAIR`.
         """
-        from ... import kernels
-
         classes = byte_classes(self.edge_low, self.edge_high)
         moves = np.zeros((len(self.move_start), 2), np.int32)
         moves[:-1, 0] = self.move_record.astype(np.int32) - 1
@@ -360,16 +359,12 @@ class PushdownTables:
 
     def _like_or_open(self) -> NDArray[np.int32]:
         """``like``, with `kernels.OPEN` for states that are open."""
-        from ... import kernels
-
         like = self.like.astype(np.int32)
         like[np.fromiter(self.open, np.int64, len(self.open))] = kernels.OPEN
         return like
 
     def _singles(self) -> NDArray[np.int32]:
         """By group what its only move does, where that is no more than to count or to pop; see the kernels."""
-        from ... import kernels
-
         first = self.group_start[:-1].astype(np.int64)
         record = self.move_record.astype(np.int64)[first] - 1
         lengths = np.diff(self.move_start.astype(np.int64))[first]

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...storage.columns import LONG_GAP
 from ...system.memo import Memo
 from ...system.properties import cached_property
@@ -38,6 +39,9 @@ ROOM, _AT_ONCE = 1 << 10, 1 << 16
 #: How many nodes a slice looks at, and how much it does where counts are told apart: a millisecond or two, about.
 _NODES, _PIECES = 1 << 19, 1 << 16
 
+#: Pieces of the counts of a state along one way through the trie.
+_MOST_PIECES = 1 << 16
+
 #: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
 
@@ -54,18 +58,36 @@ _NEAR_APART = 60_000
 BELOW, BETWEEN = 0, 1
 
 
+#: The scratch of `kernels.walk_stack`: threads and cells, slots, and numbers by depth.
+_Stacks: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]"
+
+
+def stack_scratch(room: int, deepest: int) -> _Stacks:
+    """Scratch of a walk with so many threads and cells at most, over tokens of so many bytes."""
+    rows, slots = 3 * room + kernels.PAIR_ROWS, np.empty(2 * room, np.int32)
+    return np.empty((rows, kernels.CELL), np.int64), slots, np.empty((3, deepest + 3), np.int64)
+
+
 class _Scratch(threading.local):
     """Arrays that the kernels write to, one set for each thread and size of vocabulary."""
 
     def __init__(self) -> None:
         self._arrays: Memo[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = Memo(_MOST_SIZES)
-        self._intervals = np.empty((6, 1 << 12), np.int32)
+        self._intervals, self._pieces = np.empty((6, 0), np.int32), np.empty((0, 4), np.int64)
+        self._stacks: _Stacks | None = None
 
-    def intervals(self, size: int) -> NDArray[np.int32]:
-        """Six rows of at least ``size``."""
+    def intervals(self, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Six rows of at least ``size``, and as many pieces that counts are told apart in, up to a bound."""
         if self._intervals.shape[1] < size:
             self._intervals = np.empty((6, size), np.int32)
-        return self._intervals
+            self._pieces = np.empty((min(size, _MOST_PIECES), 4), np.int64)
+        return self._intervals, self._pieces
+
+    def stacks(self, deepest: int) -> _Stacks:
+        """What `stack_scratch` has, for tokens of so many bytes at most."""
+        if self._stacks is None or self._stacks[-1].shape[1] < deepest + 3:
+            self._stacks = stack_scratch(ROOM, deepest)
+        return self._stacks
 
     def of(self, tokens: int, nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         found = self._arrays.get((tokens, nodes))
@@ -117,8 +139,6 @@ class _Sets:
     """Scratch arrays of `kernels.walk_sets`, ``times`` their first size, and how far the walk came."""
 
     def __init__(self, tokens: int, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
-        from ... import kernels
-
         self.progress = np.zeros(kernels.PROGRESS, np.int64)
         self.progress[kernels.P_CELLS] = len(known)
         sets, most = times * _MOST_SETS, times * _MOST_CELLS
@@ -158,13 +178,12 @@ class StackWalker:
     """
 
     def __init__(self, tables: PushdownTables, vocabulary: Vocabulary, pause: Callable[[], object]) -> None:
-        from ... import kernels
-
         self._kernels = kernels
         self._pause = pause
         trie = vocabulary.trie
         self._tables = tables
-        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
+        self._deepest = trie.max_depth
         self._upper = trie.upper
         self._vocabulary = vocabulary
         self._gaps = np.empty(kernels.FEW_IDS + vocabulary.spelled // LONG_GAP, np.uint16)
@@ -266,7 +285,8 @@ class StackWalker:
         here, nodes = np.array(config, np.int64), self._sizes[1]
         n, m, node = self._settled(
             lambda arena: self._kernels.walk_stack(
-                *self._trie, self._upper, arena, residual, here, ROOM, at_once, nodes, ids, below
+                *self._trie, self._upper, arena, residual, here, at_once, nodes, *_scratch.stacks(self._deepest), ids,
+                below,
             )
         )
         if node < nodes:
@@ -283,8 +303,8 @@ class StackWalker:
         while True:
             arena = self._arena
             n, m, gaps, done, weight = self._kernels.decide_state(
-                *self._trie, self._upper, arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
-                self._narrowest_base, _SHORT, LONG_GAP, ids, below, self._gaps,
+                *self._trie, self._upper, arena, residual, state, count, _AT_ONCE, self._weights, wide,
+                self._narrowest_base, _SHORT, LONG_GAP, *_scratch.stacks(self._deepest), ids, below, self._gaps,
             )  # fmt: skip
             if not self._has_grown(arena):
                 break
@@ -344,14 +364,14 @@ class StackWalker:
         while True:
             arena = self._arena  # others may take the tables anew between two slices
             width = int(arena[kernels.A_CLASSES]) + 1
-            sets = _Sets(self._sizes[0], width, trie[-1] + 3, cells, times)
+            sets = _Sets(self._sizes[0], width, self._deepest + 3, cells, times)
             left = residual[trie[2][residual] > start]
             sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
             status = kernels.TOO_MUCH_WORK
             while status == kernels.TOO_MUCH_WORK:
                 self._pause()
                 status = kernels.walk_sets(
-                    *trie[:-1], arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps,
+                    *trie, arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps,
                     below,
                 )  # fmt: skip
             if self._has_grown(arena):
@@ -373,22 +393,25 @@ class StackWalker:
         self._pause()
         ids, below = _scratch.of(*self._sizes)
         both = np.array(config, np.int64), np.array(base, np.int64)
+        notes = np.empty((2, self._kernels.NOTES), np.int64), np.empty(self._kernels.REMEMBERED, np.uint64)
         n, m = self._settled(
             lambda arena: self._kernels.walk_stack_difference(
-                *self._trie, self._upper, *self._subtrees, self._kinds, self.agreeing, arena, *both, ROOM,
-                most or _FAR_APART, ids, below,
+                *self._trie, self._upper, *self._subtrees, self._kinds, self.agreeing, arena, *both,
+                most or _FAR_APART, *_scratch.stacks(self._deepest), *notes, ids, below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
 
     def agree(self, state: int, other: int) -> bool:
         """Whether two states are found to decide the same, with any equal counts."""
-        byte, depth, skip, *_, max_depth = self._trie
+        byte, depth, skip, *_ = self._trie
         height, _ = self._subtrees
+        first = _scratch.stacks(self._deepest)[-1][0]
+        pairs = np.empty((len(first) * self._kernels.MOST_ALIKE, 2), np.int64)
         return self._settled(
             lambda arena: bool(
                 self._kernels.agree_on_tokens(
-                    byte, depth, skip, max_depth, height, self.agreeing, arena, state, other, _FAR_APART
+                    byte, depth, skip, height, self.agreeing, arena, state, other, _FAR_APART, first, pairs
                 )
             )
         )
@@ -413,16 +436,16 @@ class StackWalker:
 
     def spelled(self, state: int, count: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]] | None:
         """`closed` for a state with a count, 0 for none; None where it calls or is large."""
-        table = self._settled(lambda arena: spelled(arena, state, count, self._trie[-1]))
+        table = self._settled(lambda arena: spelled(arena, state, count, self._deepest))
         return None if table is None else self._closed(table, MOST_SPELLED)
 
     def _closed(self, table: NDArray[np.int32], pop: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
-        byte, depth, skip, *_, max_depth = self._trie
+        byte, depth, skip, *_ = self._trie
         m = self._kernels.walk_row(
-            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0, max_depth, row, pop,
-            below,
+            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0,
+            np.empty(self._deepest + 1, np.int32), row, pop, below,
         )  # fmt: skip
         return row[:-1], below[:m].copy()
 
@@ -449,10 +472,11 @@ class StackWalker:
         ids, below = _scratch.of(*self._sizes)
         slices: list[list[NDArray[np.int32]]] = []
         while node < self._sizes[1]:
-            rows = _scratch.intervals(size)
+            rows, pieces = _scratch.intervals(size)
             a, b, c, d, after = self._kernels.walk_stack_counted(
-                *self._trie, arena, state, *bounds, node, _PIECES, ids, *rows[:3], below, *rows[3:]
-            )
+                *self._trie, arena, state, *bounds, node, _PIECES, np.empty(self._deepest + 2, np.int64), pieces, ids,
+                *rows[:3], below, *rows[3:],
+            )  # fmt: skip
             if a < 0 and size > 128 * self._sizes[0]:
                 return None
             if a < 0:

@@ -11,7 +11,6 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
@@ -19,6 +18,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes, count_set
@@ -136,8 +136,6 @@ class RowPool:
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
         """The number of this row, ``uint32[words]``; the array may be reused by the caller."""
-        from ... import kernels
-
         key = _digest(row)
         known = self._numbers(whole=True).get(key)
         if known is not None:
@@ -145,9 +143,9 @@ class RowPool:
         base, bits = kernels.nearest_base(row, self._bases, self._n_bases, self.longest_list)
         if bits > self.longest_list:
             return self._add(key, self._new_base(row), encode_gaps(np.zeros(0, np.uint32)))
-        if base == 0:
-            return self.add_ids(kernels.set_bits(row, np.zeros_like(row), bits))
-        return self._add(key, base, encode_gaps(kernels.set_bits(row, self._bases[base - 1], bits)))
+        ids = np.empty(bits, np.uint32)
+        kernels.set_bits(row, self._bases[base - 1] if base else np.zeros_like(row), ids)
+        return self._add(key, base, encode_gaps(ids)) if base else self.add_ids(ids)
 
     def add_difference(self, row: int, ids: Array) -> int:
         """The number of the row that differs from ``row`` in these token ids, ascending."""
@@ -163,8 +161,6 @@ class RowPool:
 
     def union(self, row: int, other: int) -> int:
         """The number of the row of the tokens in either."""
-        from ... import kernels
-
         bits = self.dense(row).view(np.uint32)
         base, gaps = self._row(other)
         if base == 0:
@@ -483,36 +479,12 @@ def _digest(row: Array) -> bytes:
     return b"row" + blake2b(row.tobytes(), digest_size=16).digest()
 
 
-def has_kernels() -> bool:
-    """Whether the process has loaded the kernels, with Numba."""
-    return "kernels" in _package
-
-
 def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
     if not len(ids):
         return np.empty(0, np.uint16)
-    kernels = _package.get("kernels")
-    if kernels is not None:
-        gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
-        return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
-    return encode_lists(ids, [0, len(ids)])[0]
-
-
-def encode_lists(ids: Array, bounds: list[int]) -> tuple[NDArray[np.uint16], list[int]]:
-    """`encode_gaps` of several lists that lie one after another, and where each begins and ends there."""
-    if not len(ids):
-        return np.empty(0, np.uint16), [0] * len(bounds)
-    steps = ids.astype(np.int32)
-    steps[1:] -= steps[:-1].copy()
-    steps[bounds[:-1]] = ids[bounds[:-1]]
-    if int(steps.max()) < LONG_GAP:
-        return steps.astype(np.uint16), bounds
-    long = np.flatnonzero(steps >= LONG_GAP)
-    more, steps[long] = np.divmod(steps[long], LONG_GAP)
-    before = np.repeat(long, more)
-    gaps = np.insert(steps.astype(np.uint16), before, LONG_GAP)
-    return gaps, (np.array(bounds) + np.searchsorted(before, bounds)).tolist()
+    gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
+    return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
@@ -522,37 +494,10 @@ def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
 
 
 def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
-    """Flip the bits of a list of ids in a row.
-
-    By the kernel where the process has it loaded; one that never walks does without. There a short list costs less in
-    Python than in NumPy.
-    """
-    kernels = _package.get("kernels")
-    if kernels is not None:
-        kernels.flip_gaps(bits, gaps, LONG_GAP)
-    elif len(gaps) > _SHORT:
-        ids = decode_gaps(gaps)
-        np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
-    else:
-        words, position = bits.data, 0
-        for gap in gaps.tolist():
-            position += gap
-            if gap != LONG_GAP:
-                words[position >> 5] ^= 1 << (position & 31)
+    """Flip the bits of a list of ids in a row."""
+    kernels.flip_gaps(bits, gaps, LONG_GAP)
 
 
 def set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
-    """Set the bits of a list of ids in a row; as `flip_gaps`."""
-    kernels = _package.get("kernels")
-    if kernels is not None:
-        kernels.set_gaps(row, gaps, LONG_GAP)
-    else:
-        ids = decode_gaps(gaps)
-        np.bitwise_or.at(row.view(np.uint32), ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
-
-
-#: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
-_package = vars(sys.modules[__package__.partition(".")[0]])
-
-#: Where Python and NumPy take equally long, about 8 µs.
-_SHORT = 40
+    """Set the bits of a list of ids in a row."""
+    kernels.set_gaps(row, gaps, LONG_GAP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...system.memo import Memo
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
@@ -21,13 +22,11 @@ def subtrees(vocabulary: Vocabulary) -> tuple[NDArray[np.uint16], NDArray[np.uin
     """By node the bytes of the longest way down, and the kinds of bytes on the way to it and below."""
     known = _known.get(vocabulary.fingerprint)
     if known is None:
-        from ... import kernels
-
         trie = vocabulary.trie
-        known = _known[vocabulary.fingerprint] = (
-            kernels.heights_of(trie.depth, trie.max_depth),
-            kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, _KINDS),
-        )
+        height, below = np.empty(len(trie.byte), np.uint16), np.empty(len(trie.byte), np.uint64)
+        kernels.heights_of(trie.depth, np.zeros(trie.max_depth + 2, np.uint16), height)
+        kernels.kinds_below(trie.byte, trie.depth, _KINDS, np.zeros(trie.max_depth + 2, np.uint64), below)
+        known = _known[vocabulary.fingerprint] = height, below
     return known
 
 

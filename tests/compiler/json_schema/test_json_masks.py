@@ -35,6 +35,7 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.partial_masks import StateMasks
 from structgen.runtime.pushdown.shared_masks import SharedMaskStore
 from structgen.runtime.pushdown.stacks import Fork, Frame, Stack, Thread
+from structgen.runtime.pushdown.walker import stack_scratch
 from structgen.vocabulary.trie import Trie
 
 VOCABULARY = small_vocabulary()
@@ -321,8 +322,9 @@ class PlainWalk:
         assert isinstance(index.machine, PushdownMachine)
         trie = index.vocabulary.trie
         self._trie = (
-            trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth, trie.upper
+            trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.upper
         )  # fmt: skip
+        self._scratch = stack_scratch(4096, trie.max_depth)
         index.machine.lower_all()
         self._arena = index.machine.tables.arena()
         self._ids, self._below = np.empty((2, len(trie.token_ids) + len(trie.byte) + 64), np.int32)
@@ -335,7 +337,7 @@ class PlainWalk:
                 if state < 0:
                     continue
                 config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
-                rest = root, config, 4096, 1 << 40, 1 << 40, self._ids, self._below
+                rest = root, config, 1 << 40, 1 << 40, *self._scratch, self._ids, self._below
                 found, _, node = kernels.walk_stack(*self._trie, self._arena, *rest)
                 assert node == len(self._trie[0])
                 mask[self._ids[:found]] = True

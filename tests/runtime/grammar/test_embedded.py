@@ -12,7 +12,6 @@ import pytest
 from judges.guides import BYTES, EACH_BYTE, allowed
 
 import structgen as sg
-from structgen import api
 from structgen.errors import UnsupportedError
 
 PERSON = {
@@ -240,27 +239,6 @@ def test_a_definition_does_not_take_the_place_of_a_mark(mark: str, name: str) ->
         sg.compile(sg.Grammar(f"start: {mark}", definitions={name: {"type": "null"}}), vocabulary())
     both = sg.Grammar(f'start: {mark} | "a" {name}', definitions={name: {"type": "null"}})
     assert sg.compile(both, vocabulary(), eager=False).match(b"anull").accepted
-
-
-@pytest.mark.parametrize(
-    ("text", "needed"),
-    [
-        ('start: "a" <|eom|>', {"grammars"}),
-        ('start: %json {"type": "null"}', {"grammars", "automata"}),
-        ("start: PERSON", {"grammars", "automata"}),
-    ],
-)
-def test_kernels_are_ready_before_the_clock_starts(
-    text: str, needed: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a grammar holds has kernels of its own; to compile them, on a fresh machine, is not for its budget."""
-    exercised: list[object] = []
-    monkeypatch.setattr(api, "_kernels_ready", set())
-    monkeypatch.setattr(api, "_exercise", lambda samples, report: exercised.append(samples))
-    definitions = {"PERSON": PERSON} if "PERSON" in text else {}
-    for _ in range(2):
-        sg.compile(sg.Grammar(text, definitions=definitions), vocabulary(), eager=False)
-    assert sorted(map(id, exercised)) == sorted(id(api._kernel_samples()[each]) for each in needed)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.load.loading import load
 from structgen.runtime.grammar import kernel_gss
-from structgen.runtime.grammar import machine as grammar_machine
 from structgen.runtime.grammar.completability import obligations
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser.stack import Parser, Stack
@@ -480,21 +479,19 @@ def test_rules_that_come_to_themselves_where_conflicts_are_decided(text: str) ->
 
 @each_lexer
 @each_grammar
-def test_the_first_masks_of_a_process_without_kernels(name: str, lexer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are put together in Python, so many partial masks long, and are those of the kernel."""
+def test_masks_that_are_put_together_without_kernels(name: str, lexer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of grammars with definitions in them: they are those of the kernel."""
     vocabulary = small_vocabulary(name, 7)
     index = compiled(name, lexer, vocabulary, eager=True)
     expected = [(guide.tokens()[0][1:], allowed(guide)) for guide, _ in walk(index, Random(3), 25)]
-    monkeypatch.setattr(grammar_machine, "has_kernels", lambda: False)
-    for most in (1 << 20, 10):
-        monkeypatch.setattr(grammar_machine, "_MOST_VISITS", most)
-        again = sg.Index.from_buffer(index.to_bytes(), vocabulary)
-        for tokens, mask in expected:
-            guide = sg.Guide(again)
-            assert all(map(guide.advance, tokens))
-            assert allowed(guide) == mask
-        assert isinstance(again.machine, GrammarMachine)
-        assert again.machine._walked.visits >= 10
+    monkeypatch.setattr(GrammarMachine, "_uses_kernels", lambda self: False)
+    again = sg.Index.from_buffer(index.to_bytes(), vocabulary)
+    for tokens, mask in expected:
+        guide = sg.Guide(again)
+        assert all(map(guide.advance, tokens))
+        assert allowed(guide) == mask
+    assert isinstance(again.machine, GrammarMachine)
+    assert again.machine._walked.visits >= 10
 
 
 def test_what_the_kernel_refuses_is_walked_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:

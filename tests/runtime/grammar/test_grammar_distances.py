@@ -323,8 +323,9 @@ def test_what_lexemes_of_a_token_add_up_to() -> None:
         trie = BYTES.trie
         assert most > 9
         arguments = (
-            trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, tables.class_of, tables.table,
-            tables.goes_on, np.ascontiguousarray(tables.ends[:, 1]), begins, added, tables.starts,
+            trie.byte, trie.depth, trie.skip, trie.first_token, tables.class_of, tables.table, tables.goes_on,
+            np.ascontiguousarray(tables.ends[:, 1]), begins, added, tables.starts,
         )  # fmt: skip
-        assert kernels.most_completed(*arguments, 1 << 26) == most
-        assert kernels.most_completed(*arguments, 10) == -1
+        scratch = grammar_gain.completion_scratch(trie.max_depth, len(tables.table), len(added))
+        assert kernels.most_completed(*arguments, 1 << 26, *scratch) == most
+        assert kernels.most_completed(*arguments, 10, *scratch) == -1

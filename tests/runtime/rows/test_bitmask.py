@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from fakes.fakes import EOS, byte_vocabulary, fake_index
 from numpy.typing import NDArray
 
-from structgen import kernels
 from structgen.errors import BitmaskError, VocabularyMismatchError
 from structgen.runtime import allocate, fill_batch, ids_of
 from structgen.runtime.guide.guide import Guide
 from structgen.runtime.rows.bitmask import pack, unpack, words_for
-from structgen.runtime.rows.row_pool import encode_gaps, flip_gaps
 from structgen.vocabulary import Vocabulary
 
 WIDTHS = [1, 31, 32, 33, 64, 95, 128_256, 128_257]
@@ -49,16 +46,6 @@ def test_pack_a_batch_row_by_row() -> None:
 
 def test_the_sign_bit_is_token_31() -> None:
     assert ids_of(np.array([0, -(1 << 31), -1], np.int32)).tolist() == [63, *range(64, 96)]
-
-
-def test_lists_go_by_the_kernels_of_a_process_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    spies = {name: Mock(wraps=getattr(kernels, name)) for name in ("flip_gaps", "write_gaps")}
-    for name, spy in spies.items():
-        monkeypatch.setattr(kernels, name, spy)
-    bits = np.zeros(4, np.uint32)
-    flip_gaps(bits, encode_gaps(np.arange(0, 128, 2)))
-    assert ids_of(bits.view(np.int32)).tolist() == list(range(0, 128, 2))
-    assert all(spy.called for spy in spies.values())
 
 
 def test_ids_of_a_strided_row() -> None:

@@ -16,9 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .... import kernels
 from ....budget import Meter
-from ...automata.dfa import Dfa, coarsest_partition
+from ...automata.dfa import Dfa, coarsest_partition, reaching
 from ...automata.words import nothing
 
 
@@ -131,7 +130,7 @@ def _ends_in_line(matcher: LeftmostDfa) -> list[bool]:
     """By state: whether a match may end before the next line end, so that the column matters."""
     others = [byte for byte in range(256) if byte != 0x0A]
     ends = np.array([bool(ends) for ends in matcher.ends], np.bool_)
-    found: list[bool] = reaching(ends, edges_of(matcher.table[:, np.unique(matcher.class_of[others])])).tolist()
+    found: list[bool] = reaching(*edges_of(matcher.table[:, np.unique(matcher.class_of[others])]), ends).tolist()
     return found
 
 
@@ -145,19 +144,13 @@ def edges_of(table: NDArray[np.int32]) -> Edges:
     return (flat // max(1, table.shape[1])).astype(np.int32), table.reshape(-1)[flat].astype(np.int32)
 
 
-def reaching(goals: NDArray[np.bool_], edges: Edges) -> NDArray[np.bool_]:
-    """The states that lead to some, and these."""
-    found: NDArray[np.bool_] = kernels.co_accessible(*edges, goals.astype(np.uint8)).astype(np.bool_)
-    return found
-
-
 def minimal(matcher: LeftmostDfa, meter: Meter) -> LeftmostDfa:
     """The same with equivalent states merged, and without those from which nothing can come.
 
     Raises `BudgetExceededError`.
     """
     ends = np.array([bool(ends) for ends in matcher.ends])
-    useful = reaching(matcher.beats | matcher.lapses | ends, edges_of(matcher.table))
+    useful = reaching(*edges_of(matcher.table), matcher.beats | matcher.lapses | ends)
     if not useful[0]:
         return LeftmostDfa.of(nothing())
     table = np.where(useful[matcher.table], matcher.table, -1)

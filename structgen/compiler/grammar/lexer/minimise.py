@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
-from ...automata.dfa import coarsest_partition
-from .leftmost_dfa import Edges, edges_of, quotient, reaching, targets
+from ...automata.dfa import coarsest_partition, reaching
+from .leftmost_dfa import Edges, edges_of, quotient, targets
 from .scanner import Lexer
 
 _States: TypeAlias = NDArray[np.bool_]
@@ -65,8 +65,8 @@ def _without_needless(lexer: Lexer, meter: Meter) -> Lexer:
     left = np.where(is_beaten, -1, table)  # of what is watched
     # A match is settled where the text may end, and where no byte leads on.
     left_edges = edges_of(left)
-    stands = reaching(~lapses | (table < 0).any(axis=1), left_edges)
-    matters = reaching(lapses | is_beaten.any(axis=1), left_edges)
+    stands = reaching(*left_edges, ~lapses | (table < 0).any(axis=1))
+    matters = reaching(*left_edges, lapses | is_beaten.any(axis=1))
     left[~matters[left]] = -1
     alike = _alike(left, np.column_stack([lapses, is_beaten]), on_way, meter)
     watched = np.where(matters, alike, -1).tolist()
@@ -79,7 +79,7 @@ def _without_needless(lexer: Lexer, meter: Meter) -> Lexer:
     seeds = np.zeros(len(table), np.bool_)
     seeds[[watch for there in ends for _, watch in there if watch >= 0]] = True
     is_watched = reached(seeds, edges_of(left))
-    may_end = reaching(np.array([bool(there) for there in ends]), edges)
+    may_end = reaching(*edges, np.array([bool(there) for there in ends]))
     kept = on_way[:, None] & may_end[table] | is_watched[:, None] & (is_beaten | (left >= 0))
     return replace(
         lexer, table=np.where((table >= 0) & kept, table, -1), ends=ends,
@@ -131,4 +131,4 @@ def _with_merged_classes(
 
 def reached(seeds: _States, edges: Edges) -> _States:
     """The states to which some lead, and these."""
-    return reaching(seeds, edges[::-1])
+    return reaching(*edges[::-1], seeds)

@@ -94,9 +94,9 @@ class _Determinizer:
             owed = self._owed
             seeds, before, stack, seen = self._threads
             status = kernels.ordered_subsets(
-                self._program, self._looks, (owed.paid, owed.begun, owed.kept), behinds, self._made.starts[regex],
-                letters, _STEPS, self._at, self._table, (self._items, self._first, self._slots),
-                (self._end_first, self._watching), self._flags, (seeds, before, stack, self._row, seen, *self._marks),
+                *self._program, *self._looks, owed.paid, owed.begun, owed.kept, *behinds, self._made.starts[regex],
+                letters, _STEPS, self._at, self._table, self._items, self._first, self._slots, self._end_first,
+                self._watching, self._flags, seeds, before, stack, self._row, seen, *self._marks,
             )  # fmt: skip
             self._meter.check_states(int(self._at[0]), _DOING)
             if status == kernels.OK:

@@ -265,7 +265,7 @@ class _Proofs:
             self._meter.check_time(_DOING)
             self._counts[_N_FOUND] = 0
             is_done = kernels.replaced_pieces(
-                self._parser, self._memory, given, self._resting, is_alone, _SLICE, found
+                *self._parser, *self._memory, *given, self._resting, is_alone, _SLICE, found
             )
             rows += map(tuple, found[: self._counts[_N_FOUND]].tolist())
         return rows

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....system.properties import cached_property
-from ...automata.dfa import TARGET_LOW, Dfa, intersect, minimize
+from ...automata.dfa import TARGET_LOW, Dfa, intersect, minimize, reaching
 from ...automata.words import nothing, plain_dfa
 from .words import everything
 
@@ -244,10 +244,9 @@ def trimmed(dfa: Dfa) -> Dfa:
     all_heads = np.r_[entries[plain], targets.reshape(-1)].astype(np.int32)
     real = all_heads >= 0
     all_tails, all_heads = all_tails[real], all_heads[real]
-    is_start = np.zeros(dfa.states, np.uint8)
-    is_start[dfa.start] = 1
-    useful = kernels.co_accessible(all_tails, all_heads, dfa.accepting) != 0
-    useful &= kernels.co_accessible(all_heads, all_tails, is_start) != 0
+    is_start = np.zeros(dfa.states, np.bool_)
+    is_start[dfa.start] = True
+    useful = reaching(all_tails, all_heads, dfa.accepting) & reaching(all_heads, all_tails, is_start)
     if not useful[dfa.start]:
         return nothing()
     new = np.full(dfa.states + 1, _DEAD, np.int32)

@@ -14,17 +14,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....system.memo import Memo
 from ....system.types import Array
 from ...core.lazy_table import LazyTable
-from ...rows.row_pool import has_kernels
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
 
 #: Pairs of states that are looked at for one question, past which neither is left out; and in Python, before kernels
 #: are loaded for it.
-_MOST_PAIRS, _FEW_PAIRS = 1 << 12, 1 << 6
+_MOST_PAIRS = 1 << 12
 
 #: Answers that are remembered, and sets that have numbers; past that these are forgotten.
 _MOST_KNOWN, _MOST_SETS = 1 << 15, 1 << 12
@@ -120,13 +120,8 @@ class Obligations:
     def _find(self, a: int, b: int) -> bool:
         if self._arrays is None or not _MOST_PAIRS:
             return bool(self._search(a, b, _MOST_PAIRS))
-        found = None if has_kernels() else self._search(a, b, _FEW_PAIRS)
-        if found is None:
-            from .... import kernels
-
-            pairs, slots = np.empty((_MOST_PAIRS + 1, 2), np.int32), np.zeros(4 * _MOST_PAIRS, np.int32)
-            found = bool(kernels.is_subsumed(*self._arrays, a, b, pairs, slots))
-        return bool(found)
+        pairs, slots = np.empty((_MOST_PAIRS + 1, 2), np.int32), np.zeros(4 * _MOST_PAIRS, np.int32)
+        return bool(kernels.is_subsumed(*self._arrays, a, b, pairs, slots))
 
     def _search(self, a: int, b: int, most: int) -> bool | None:
         """Whether ``a`` subsumes ``b``; None where there are more pairs to look at."""
@@ -199,15 +194,13 @@ class WatchedSets:
 
     def ask(self, state: int, number: int) -> None:
         """Find out whether a lexeme can become anything in a state while something is watched."""
-        from ....kernels import LIVE, STUCK
-
         is_live = self._futures(state, self.watched(number))  # others may ask meanwhile, and rows be forgotten
         if self.row_of[number] < 0:
             if self._used == len(self.lives):
                 self._make_room()
             self.row_of[number] = self._used
             self._used += 1
-        self.lives[self.row_of[number], state] = LIVE if is_live else STUCK
+        self.lives[self.row_of[number], state] = kernels.LIVE if is_live else kernels.STUCK
 
     def _make_room(self) -> None:
         """Room for more rows; all are forgotten when they take too much."""
@@ -226,9 +219,7 @@ class WatchedSets:
             known = self._number[watched] = self._states + len(self._sets)
             self._sets.append(watched)
             if len(self._sets) > len(self.table):
-                from ....kernels import NOT_FOLLOWED
-
-                more = np.full((max(1, len(self.table)), self._classes), NOT_FOLLOWED, np.int32)
+                more = np.full((max(1, len(self.table)), self._classes), kernels.NOT_FOLLOWED, np.int32)
                 self.table = np.concatenate([self.table, more])
                 self.row_of = np.concatenate([self.row_of, np.full(len(more), -1, np.int32)])
         return known
@@ -241,8 +232,6 @@ class WatchedSets:
 
     def follow(self, number: int) -> None:
         """Have the row of a set at hand, and of others that it leads to."""
-        from ....kernels import BEATEN
-
         todo = [number - self._states]
         most, seen = 1 + _AHEAD, set(todo)
         for each in todo:  # grows as it goes
@@ -250,7 +239,7 @@ class WatchedSets:
             after: dict[tuple[int, ...], int] = {}
             for states in dict.fromkeys(behind):
                 left = self._obligations.left(states)
-                after[states] = BEATEN if left is None else self.number(left)
+                after[states] = kernels.BEATEN if left is None else self.number(left)
             self.table[each] = [after[states] for states in behind]
             more = {number - self._states for number in after.values() if number >= self._states} - seen
             seen |= more

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
 from ....system.properties import cached_property
@@ -87,8 +88,6 @@ class WatchedFutures:
 
     def _follow_pairs(self, state: int, watch: int) -> int | None:
         """Work it out for all pairs that a lexeme and what is watched come to; None where these are too many."""
-        from .... import kernels
-
         tables, states = self._tables, len(self._tables.table)
         pairs, begins = np.empty((_MOST_PAIRS, 2), np.int32), np.empty(_MOST_PAIRS + 1, np.int32)
         moves, slots = np.empty(8 * _MOST_PAIRS, np.int32), np.zeros(2 * _MOST_PAIRS, np.int32)
@@ -210,8 +209,6 @@ class _KnownPairs:
 
     def with_room(self, more: int) -> _KnownPairs:
         """These, with room for more pairs."""
-        from .... import kernels
-
         size = len(self.keys)
         while size < 2 * (self.count + more):
             size *= 2
@@ -227,8 +224,6 @@ class _KnownPairs:
 
     def keep(self, pairs: NDArray[np.int32], count: int, sets: list[int], which: NDArray[np.int32]) -> None:
         """Enter pairs, with which of some sets each has."""
-        from .... import kernels
-
         numbers = []
         for each in sets:
             numbers.append(self._number_of.setdefault(each, len(self.sets)))
@@ -239,7 +234,5 @@ class _KnownPairs:
 
     def find(self, state: int, watch: int) -> int | None:
         """What is known of a pair."""
-        from .... import kernels
-
         number = int(kernels.find_watched(self.keys, self.numbers, state, watch))
         return None if number < 0 else self.sets[number]

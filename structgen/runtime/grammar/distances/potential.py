@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
+from ....system.types import Array
 from ...core.digraph import bits
 from ..completability.nesting import rules_of
 from ..tables import SYMBOLS, GrammarTables
@@ -285,14 +287,22 @@ def _added(tables: GrammarTables, shifting: list[int], weights: list[int]) -> ND
 
 def _in_token(tables: GrammarTables, texts: GrammarTexts, trie: Trie, added: NDArray[np.int64]) -> int:
     """The most that the lexemes which a token completes add; -1 where that takes too long to see."""
-    from .... import kernels
-
     added = added.copy()
     added[:, [texts.is_ignored(terminal) for terminal in range(tables.members)]] = -1
     begins = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
     return int(
         kernels.most_completed(
-            trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, tables.class_of, tables.table,
-            tables.goes_on, np.ascontiguousarray(tables.ends[:, 1]), begins, added, tables.starts, _MOST_STEPS,
+            trie.byte, trie.depth, trie.skip, trie.first_token, tables.class_of, tables.table, tables.goes_on,
+            np.ascontiguousarray(tables.ends[:, 1]), begins, added, tables.starts, _MOST_STEPS,
+            *completion_scratch(trie.max_depth, len(tables.table), len(added)),
         )
+    )  # fmt: skip
+
+
+def completion_scratch(deepest: int, states: int, kinds: int) -> tuple[Array, ...]:
+    """Scratch of `kernels.most_completed`, with room for more than all states at each depth."""
+    depths, room, keys = deepest + 2, 2 * states + 4096, states * kinds
+    return (
+        np.empty((depths, room), np.int32), np.empty((depths, room), np.int64), np.empty(depths, np.int64),
+        *np.empty((2, keys), np.int64),
     )  # fmt: skip

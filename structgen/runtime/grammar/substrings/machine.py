@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....budget import Meter, StepMeter
 from ....errors import VocabularyError
 from ....progress import Progress, silent
@@ -80,8 +81,6 @@ class QuotationMasks:
         return found
 
     def _walk(self, nodes: NDArray[np.int32], low: int, packed: int) -> tuple[set[int], set[int]]:
-        from .... import kernels
-
         trie, (high, length) = self._vocabulary.trie, _unpacked(packed)
         tokens = np.zeros(32 * self.pool.words, np.uint8)
         below = np.zeros(len(trie.byte), np.uint8)
@@ -143,8 +142,6 @@ class SubstringMachine:
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """Where a byte leads; nothing where it leads nowhere."""
-        from .... import kernels
-
         ((low, packed, _),) = threads
         high, length = _unpacked(packed)
         text, order, _ = self._suffixes
@@ -157,8 +154,6 @@ class SubstringMachine:
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete."""
-        from .... import kernels
-
         ((low, packed, _),) = threads
         high, length = _unpacked(packed)
         return bool(length and kernels.may_end(*self._suffixes[1:], low, high, length))

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....errors import BudgetExceededError, FormatError, UnsupportedError
 from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES
@@ -71,8 +72,6 @@ class CheapestTexts:
     """
 
     def __init__(self, machine: StackAutomaton, arena: NDArray[np.int32], order: Iterable[int]) -> None:
-        from .... import kernels
-
         tables = machine.tables
         if (tables.loops[:, 0] < 0).any() or (tables.records[:, 0] == MARK).any():
             raise UnsupportedError(
@@ -97,8 +96,6 @@ class CheapestTexts:
 
     def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
         """By offset the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
-        from .... import kernels
-
         if self.offsets[-1] > _MOST_OFFSETS:
             raise too_long(f"{self.offsets[-1]:,} states with counts")
         table[list(self._stands_for)] = DEAD

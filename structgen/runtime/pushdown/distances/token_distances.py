@@ -18,6 +18,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....errors import UnsupportedError
 from ....system.memo import Memo
 from ....vocabulary.trie import Trie
@@ -105,8 +106,6 @@ class StackDistances:
 
     def _find_potential(self, arena: NDArray[np.int32]) -> int:
         """The most that a token can add to `_sum`."""
-        from .... import kernels
-
         offsets, far = self._texts.offsets, self._texts.far
         lengths, is_far = np.diff(offsets), self._texts.costs >= far
         costs = np.where(is_far, 0, self._texts.costs)
@@ -126,10 +125,14 @@ class StackDistances:
                 if record is not None and sequence:
                     below.update(state for state in record[2:] if state >= 0)
         trie = self._trie
-        gained = kernels.most_gained(
-            trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, arena,
-            np.array(sorted(below), np.int32), np.where(least >= far, 0, least), most, _MOST_STEPS,
-        )  # fmt: skip
+        gained, room = -1, 4 * len(most) + 64
+        while gained < 0:
+            gained = kernels.most_gained(
+                trie.byte, trie.depth, trie.skip, trie.first_token, arena, np.array(sorted(below), np.int32),
+                np.where(least >= far, 0, least), most, _MOST_STEPS, np.empty(trie.max_depth + 3, np.int64),
+                *np.empty((2, room), np.int64), *np.empty((2, len(most)), np.int64),
+            )  # fmt: skip
+            room *= 2
         by_tokens = [
             most[list(first + sequence)].sum() - least[state]
             for state, record, sequence in self._texts.moves_by_tokens()
@@ -318,8 +321,6 @@ def by_runs(vocabulary: Vocabulary) -> list[int]:
 
 def row_of(tokens: NDArray[np.int32], words: int) -> NDArray[np.int32]:
     """Tokens as a row: read-only ``int32[words]``."""
-    from .... import kernels
-
     row = np.zeros(words, np.uint32)
     kernels.flip_ids(row, tokens)
     found = row.view(np.int32)
