@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ def _compiled() -> dict[str, object]:
     """What the compiled module has. Raises `ImportError` where there is none of these sources."""
     if os.environ.get("STRUCTGEN_KERNELS") == "jit":
         raise ImportError("STRUCTGEN_KERNELS=jit asks for them")
+    spec = find_spec("structgen._kernels")
+    if spec is not None and spec.origin is not None and not _is_whole(Path(spec.origin)):
+        raise ImportError(f"{spec.origin} is damaged")
     module = import_module("structgen._kernels")
     if (Path(__file__).parents[2] / "pyproject.toml").exists():  # a checkout, whose files change
         from .sources import digest
@@ -67,6 +71,17 @@ def _compiled() -> dict[str, object]:
         if digest() != module.DIGEST:
             raise ImportError("they have changed since structgen._kernels was built")
     return vars(module)
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a module of Linux's (ELF) has its end; the system's loader ends the process where it has not."""
+    with file.open("rb") as opened:
+        head = opened.read(64)
+        size = opened.seek(0, os.SEEK_END)
+    if head[:5] != b"\x7fELF\x02":
+        return size > 0
+    table, width, count = int.from_bytes(head[40:48], "little"), head[58], head[60] | head[61] << 8
+    return len(head) == 64 and table + width * count <= size
 
 
 def _load() -> dict[str, object]:

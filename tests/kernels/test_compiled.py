@@ -39,9 +39,9 @@ def module() -> Any:
 def _wrong(parameter: Parameter, given: Any) -> list[Any]:
     """What may not stand in the place of an argument."""
     if not parameter.dimensions:
-        return ["1", None, np.zeros(2), 1 << 70]
+        return ["1", None, np.zeros(2), *([] if parameter.scalar == "float64" else [1 << 70])]
     other = np.int32 if given.dtype == np.int64 else np.int64
-    apart = np.zeros((*given.shape[:-1], 2 * given.shape[-1] + 4), given.dtype)[..., ::2]
+    apart = np.zeros((*(3,) * (given.ndim - 1), 8), given.dtype)[..., ::2]
     found = [None, given.tolist(), given.astype(other), given[None], apart]
     if given.itemsize > 1:
         found.append(given.astype(given.dtype.newbyteorder()))
@@ -55,7 +55,8 @@ def _wrong(parameter: Parameter, given: Any) -> list[Any]:
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_a_wrong_argument_is_a_type_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every argument of every kernel: another type, shape or layout, and what may not be written to."""
-    kernel, calls = getattr(kernels, name), []
+    kernel: Any = getattr(kernels, name)
+    calls: list[list[Any]] = []
 
     def note(*arguments: Any) -> Any:
         if not calls:
@@ -99,7 +100,7 @@ _LIFE = """
 import sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None
 import json, numpy as np, structgen as sg
-from structgen.runtime import apply_bitmask
+from structgen.runtime.logits.array_logits import mask_bits
 tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b'{"', b'": ', b"if ", b"12", None]
 vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[261])
 cache = sg.Cache(sys.argv[1])
@@ -115,6 +116,8 @@ for eager in (True, False):
     for definition in definitions:
         index = sg.compile(definition, vocabulary, eager=eager, cache=cache if eager else None)
         for max_tokens in (None, 40):
+            if max_tokens and "uniqueItems" in definition.canonical():
+                continue
             guide = sg.Guide(index, max_tokens=max_tokens)
             for step in range(12):
                 row = guide.bitmask()
@@ -124,10 +127,10 @@ for eager in (True, False):
                     break
         batch = sg.GuideBatch(vocabulary, [index, index])
         rows.append(batch.bitmask().tolist())
-        for dtype in (np.float32, np.float16):
-            logits = np.zeros((1, vocabulary.size), dtype)
-            apply_bitmask(logits, sg.Guide(index).bitmask())
-            rows.append(np.isinf(logits).tolist())
+        for dtype in (np.int32, np.int16):
+            bits = np.zeros((1, vocabulary.size), dtype)
+            mask_bits(bits, sg.Guide(index).bitmask(), -1)
+            rows.append(bits.tolist())
 assert not {"numba", "llvmlite"} & {name for name, each in sys.modules.items() if each is not None}
 print(json.dumps(rows))
 """

@@ -99,7 +99,7 @@ def build(target: Path, platform: Platform) -> None:
         source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
         headers = _STABLE, f"-I{sysconfig.get_path('include')}"
         made = folder / target.name
-        linked = "-s", "-shared", source, *objects, "-o", made
+        linked: list[str | Path] = ["-s", "-shared", source, *objects, "-o", made]
         _compiler("-target", platform.target, *_OPTIONS, "-Wall", *headers, *linked)
         new = target.with_suffix(".new")
         shutil.copy(made, new)

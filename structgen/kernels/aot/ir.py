@@ -11,6 +11,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core import types
@@ -49,7 +50,7 @@ def _translated(kernel: Signature) -> str:
     )
     returned = compiled.signature.return_type
     scalars = [getattr(types, each) for each in kernel.results]
-    expected = types.Tuple(scalars) if kernel.returns_tuple else scalars[0] if scalars else types.none
+    expected: Any = types.Tuple(scalars) if kernel.returns_tuple else scalars[0] if scalars else types.none
     if returned != expected:
         raise TypeError(f"{kernel.module}.{kernel.name} states that it returns {expected}, and returns {returned}")
     library.get_function(compiled.fndesc.llvm_func_name).name = PREFIX + kernel.name
@@ -60,13 +61,9 @@ def _translated(kernel: Signature) -> str:
 
 def translate(kernels: list[Signature]) -> str:
     """One module of all these kernels, whose other functions and data nobody else sees."""
-    whole = None
-    for kernel in kernels:
-        module = llvm.parse_assembly(_translated(kernel))
-        if whole is None:
-            whole = module
-        else:
-            whole.link_in(module)
+    whole, *others = (llvm.parse_assembly(_translated(kernel)) for kernel in kernels)
+    for each in others:
+        whole.link_in(each)
     for each in [*whole.functions, *whole.global_variables]:
         if each.is_declaration:
             if not each.name.startswith("llvm.") and each.name not in _NEEDED:

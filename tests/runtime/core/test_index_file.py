@@ -7,7 +7,6 @@ import random
 import struct
 import subprocess
 import sys
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from judges.naive import small_vocabulary
 from make_golden import DEFINITIONS, FOLDER, PATTERNS, TEXTS, masks_along
 
 import structgen as sg
-from structgen.runtime.rows.row_pool import RowPool, decode_gaps, encode_gaps, encode_lists
+from structgen.runtime.rows.row_pool import RowPool, decode_gaps, encode_gaps
 from structgen.storage import container
 
 VOCABULARY = small_vocabulary()
@@ -128,17 +127,6 @@ def test_the_container_round_trips_and_aligns() -> None:
 def test_gaps(ids: list[int]) -> None:
     array = np.array(ids, np.uint32)
     np.testing.assert_array_equal(decode_gaps(encode_gaps(array)), array)
-
-
-@pytest.mark.parametrize("size", [300, 70_000, 400_000])
-def test_gaps_of_lists_one_after_another(size: int) -> None:
-    source = random.Random(size)
-    lists = [sorted(source.sample(range(size), source.choice((1, 1, 2, 9, 200)))) for _ in range(40)]
-    bounds = [0, *accumulate(map(len, lists))]
-    gaps, places = encode_lists(np.array([i for ids in lists for i in ids], np.int32), bounds)
-    for ids, (begin, end) in zip(lists, pairwise(places), strict=True):
-        assert gaps[begin:end].tolist() == encode_gaps(np.array(ids, np.int32)).tolist()
-    assert encode_lists(np.zeros(0, np.int32), [0, 0, 0])[1] == [0, 0, 0]
 
 
 def test_the_pool_stores_rows_once_and_small() -> None:
