@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 from .subset_construction import _zone
 from .values import DEAD, LOW, MID, SET
 
@@ -14,7 +14,7 @@ from .values import DEAD, LOW, MID, SET
 # another.
 
 
-@bare_kernel
+@kernel
 def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_classes, states, limit, at, counts,
                 ids):  # fmt: skip
     """The allowed tokens of many states, as lists, as long as they stay short.
@@ -51,7 +51,7 @@ def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_cla
     return n_ids
 
 
-@bare_kernel
+@kernel
 def walk_row(byte, depth, skip, token, twins, table, classes, n_classes, state, at, row, n_states, below):
     """Set the bit of every token that ``state`` allows in ``row``, ``uint32[words + 1]``.
 
@@ -99,7 +99,7 @@ def _copy_twins(twins, row):
         row[twin >> 5] = (row[twin >> 5] & ~mask) | (mask if bit else np.uint32(0))
 
 
-@bare_kernel
+@kernel
 def walk_difference(byte, depth, skip, token, twins, table, classes, n_classes, state, base, at, other, row):
     """Turn ``row``, the row of state ``base``, into the row of ``state``, walking only where the two differ.
 
@@ -128,7 +128,7 @@ def walk_difference(byte, depth, skip, token, twins, table, classes, n_classes, 
     _copy_twins(twins, row)
 
 
-@bare_kernel
+@kernel
 def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, live, state,
                  low, high, begin, pieces, row, tokens, firsts, lasts):  # fmt: skip
     """The tokens that ``state`` allows for each count from ``low`` to ``high``.

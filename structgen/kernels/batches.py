@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined, spliced
+from .jit import inlined, kernel
 
 #: Of a transition: not taken before; see `structgen.runtime.batch.lazy_automaton`.
 UNKNOWN = -2
@@ -16,7 +16,7 @@ PENDING, REJECTED, ACCEPTED = 0, 1, 2
 ENDED, FREE = 0, 1
 
 
-@spliced
+@inlined
 def token_slot(keys, config, token):
     """The slot of a configuration's token, which holds -1 where it is new. (Linear probing, TAOCP 3, section 6.4.)"""
     mask = len(keys) - 1
@@ -27,7 +27,7 @@ def token_slot(keys, config, token):
     return slot
 
 
-@spliced
+@inlined
 def _token_target(config, token, offsets, blob, following, spelled_in, keys, values, used_at, now):
     """Where a token leads from a configuration: its number, `DEAD` or `UNKNOWN`. Notes when it was come by."""
     if config == FREE:
@@ -46,7 +46,7 @@ def _token_target(config, token, offsets, blob, following, spelled_in, keys, val
     return target
 
 
-@bare_kernel
+@kernel
 def follow_bytes(targets, state, data, found):
     """Follow bytes by transitions that are known, ``int32[states, 256]``; returns how many were.
 
@@ -60,7 +60,7 @@ def follow_bytes(targets, state, data, found):
     return len(data)
 
 
-@bare_kernel
+@kernel
 def remember_tokens(keys, values, taken):
     """Remember where tokens lead; returns how many are new. There are free slots for all of them.
 
@@ -77,7 +77,7 @@ def remember_tokens(keys, values, taken):
     return count
 
 
-@bare_kernel
+@kernel
 def keep_tokens(keys, values, gone, used_at, since, kept, targets):
     """Copy what is remembered of tokens into another table, ``kept`` and ``targets``, that has room for it.
 
@@ -99,7 +99,7 @@ def keep_tokens(keys, values, gone, used_at, since, kept, targets):
     return count
 
 
-@bare_kernel
+@kernel
 def forget_targets(following, spelled, gone):
     """Have the first ``spelled`` rows of transitions by byte no longer lead to what is ``gone``."""
     for row in range(spelled):
@@ -109,7 +109,7 @@ def forget_targets(following, spelled, gone):
                 following[row, byte] = UNKNOWN
 
 
-@bare_kernel
+@kernel
 def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spelled_in, keys, values, row_of, used_at,
                   now, outcome, rows):  # fmt: skip
     """Append a token to each of some sequences.
@@ -163,7 +163,7 @@ def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spel
     return pending, unknown
 
 
-@bare_kernel
+@kernel
 def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, keys, values, used_at, now, reached):
     """Follow trees of tokens, without a change to any sequence.
 
@@ -193,7 +193,7 @@ def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, key
     return first
 
 
-@bare_kernel
+@kernel
 def place_rows(hashes, count, slots):
     """Enter the numbers of the first rows into an empty hash table, by their hashes."""
     mask = len(slots) - 1
@@ -267,7 +267,7 @@ def _number_of_row(row, wide, counts, offsets, values, hashes, slots, used):
     return count
 
 
-@bare_kernel
+@kernel
 def add_row(row, wide, counts, offsets, values, hashes, slots, used):
     """The number of a row: of an equal one, or the next, under which it is kept.
 
@@ -285,7 +285,7 @@ def add_row(row, wide, counts, offsets, values, hashes, slots, used):
     return _number_of_row(row, wide, counts, offsets, values, hashes, slots, used)
 
 
-@bare_kernel
+@kernel
 def add_unions(parts, gaps, long_gap, scratch, wide, counts, offsets, values, hashes, slots, used, numbers):
     """`add_row` for several rows that are unions of others, each of which has some bits flipped.
 
@@ -331,7 +331,7 @@ def add_unions(parts, gaps, long_gap, scratch, wide, counts, offsets, values, ha
         numbers[place] = _number_of_row(scratch[0], wide, counts, offsets, values, hashes, slots, used)
 
 
-@bare_kernel
+@kernel
 def copy_rows(numbers, wide, counts, offsets, values, masks):
     """Write rows into masks.
 
@@ -361,7 +361,7 @@ def copy_rows(numbers, wide, counts, offsets, values, masks):
             masks[i, offsets[number, k]] = values[number, k]
 
 
-@bare_kernel
+@kernel
 def change_rows(numbers, shown, wide, counts, offsets, values, masks):
     """As `copy_rows`, for masks that hold the rows ``shown`` (``int32[batch]``, updated); nobody else writes them."""
     words = wide.shape[1]
@@ -386,7 +386,7 @@ def change_rows(numbers, shown, wide, counts, offsets, values, masks):
             masks[i, offsets[number, k]] = values[number, k]
 
 
-@bare_kernel
+@kernel
 def roll_back(counts, which, at, befores, reached):
     """The histories' nodes that lie ``counts`` tokens back, ``int32[n]``; -1 before the beginning."""
     for i in range(len(counts)):
@@ -398,7 +398,7 @@ def roll_back(counts, which, at, befores, reached):
         reached[i] = node
 
 
-@bare_kernel
+@kernel
 def mark_nodes(at, befores, most, marks):
     """Mark the nodes where sequences are, and so many before each (``int32[nodes]``)."""
     for i in range(len(at)):
@@ -410,7 +410,7 @@ def mark_nodes(at, befores, most, marks):
             node = befores[node]
 
 
-@bare_kernel
+@kernel
 def take_texts(last, befores, tokens, stops, found, tops, starts):
     """The tokens of chains of nodes, without those of their first nodes.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .automaton_walks import _FIXED, _copy_twins, _count, _join
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 from .pushdown.arena import (
     A_CLASS_OF,
     A_GROUPS,
@@ -25,7 +25,7 @@ from .values import DEAD, INC, SET
 # See `structgen.runtime.index.token_budget`.
 
 
-@bare_kernel
+@kernel
 def walk_outcomes(byte, depth, skip, first_token, table, classes, n_classes, records, loops, live, state, low, high,
                   begin, pieces, slots, outcomes):  # fmt: skip
     """Where tokens lead from ``state`` with each count from ``low`` to ``high``, each outcome once.
@@ -108,7 +108,7 @@ def _is_outcome(outcomes, k, pieces, p):
     )
 
 
-@bare_kernel
+@kernel
 def count_back(begins, sources, outcomes, offsets, live, distances, states, counts, n_queue):
     """Fewest tokens to the end, by breadth-first search backwards over outcomes; see `walk_outcomes`.
 
@@ -154,7 +154,7 @@ def count_back(begins, sources, outcomes, offsets, live, distances, states, coun
                     n_queue += 1
 
 
-@bare_kernel
+@kernel
 def walk_within(byte, depth, skip, token, twins, table, classes, n_classes, records, loops, live, state, count,
                 offsets, distances, most, at, counted, row):  # fmt: skip
     """Set the bits of the tokens that lead where the distance is at most ``most``; see `count_back`.
@@ -197,7 +197,7 @@ def walk_within(byte, depth, skip, token, twins, table, classes, n_classes, reco
 FAR = 1 << 40
 
 
-@bare_kernel
+@kernel
 def cheapest_pops(arena, begins, entries, offsets, costs, most_sweeps):
     """Fewest bytes that take a state off the stack, with all that is put on it on the way.
 
@@ -261,7 +261,7 @@ def cheapest_pops(arena, begins, entries, offsets, costs, most_sweeps):
     return False
 
 
-@bare_kernel
+@kernel
 def most_gained(byte, depth, skip, first_token, arena, below, least, most, limit, begin, states, gained, stamp,
                 where):  # fmt: skip
     """By how much a token can make a stack cost more, whatever the stack is; `FAR` after ``limit`` steps.

@@ -203,26 +203,17 @@ def _kept(compiled: Foreign, function: Callable[..., object]) -> Foreign:
 
 # Numba counts references to arrays, atomically, whenever one is handed on or named anew; in a kernel that calls
 # helpers in its innermost loop that takes most of the time. Without its run time (`_nrt`) it counts none, and can't
-# allocate.
-_HELPER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# allocate. By NumPy's model of errors a division looks at no divisor, and raises nothing.
+_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
 
 
 def kernel(function: Callable[..., object]) -> Foreign:
     """Compile a function lazily, without the GIL, and keep the machine code across processes."""
-    return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True)(function), function)
+    return _kept(numba.njit(**_OPTIONS)(function), function)
 
 
-def bare_kernel(function: Callable[..., object]) -> Foreign:
-    """As `kernel`, for a function that allocates nothing."""
-    return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function), function)
+#: For helpers that only other kernels call: compiled into their callers, not kept on their own.
+inlined: Foreign = numba.njit(**_OPTIONS, no_cpython_wrapper=True)
 
-
-#: For helpers that only other kernels call, and that allocate nothing: compiled into their callers, not kept on their
-#: own.
-inlined: Foreign = numba.njit(**_HELPER, _nrt=False)
-
-#: For small helpers of bare kernels, in whose place their text is put: a call hands over seven words for each array.
-spliced: Foreign = numba.njit(**_HELPER, _nrt=False, inline="always")
-
-#: For helpers that allocate.
-allocating: Foreign = numba.njit(**_HELPER)
+#: For small helpers, in whose place their text is put: a call hands over seven words for each array.
+spliced: Foreign = numba.njit(**_OPTIONS, no_cpython_wrapper=True, inline="always")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 from .values import CONFLICT, DEAD, NO_ROOM, OK
 
 #: The class of which no other name is left, and what the end of a node says where no name ends.
@@ -84,7 +84,7 @@ def _next(tables, records, classes, slots, n, which, byte, zone):
     return np.int64(n)
 
 
-@bare_kernel
+@kernel
 def build_key_states(
     labels, label_start, positions, child_start, child_bytes, child_nodes, ends, roots, tables, accepting, records,
     n_classes, first_state, keys, values, links, linked, classes, class_slots, made, edges, end_of, counted, stack,

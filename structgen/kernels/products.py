@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 from .values import DEAD, NO_ROOM, OK, TOO_MANY_STATES, TOO_MUCH_WORK
 
 
-@bare_kernel
+@kernel
 def intersect(table_a, accepting_a, table_b, accepting_b, n_classes, max_states, max_work, at, left, right, table,
               slots):  # fmt: skip
     """Reachable product of two DFAs over the same classes, for some time.
@@ -64,7 +64,7 @@ def _product_slot(slots, left, right, p, q, n_q):
     return slot
 
 
-@bare_kernel
+@kernel
 def co_accessible(tails, heads, alive, scratch):
     """Which nodes of a graph reach a goal: ``uint8[nodes]``, in and out. Edges are ``int32[m]`` each.
 
@@ -99,7 +99,7 @@ def co_accessible(tails, heads, alive, scratch):
                 top += 1
 
 
-@bare_kernel
+@kernel
 def prove_places(options, groups, first, members, is_lower, good, proved, at, most):
     """The largest set of places such that each is come to be left, supposed of what is lower: a least solution within
     a greatest one, for some time.
@@ -188,7 +188,7 @@ def _split(elements, set_of, first, past, marked, touched, n_touched, n_sets):
     return n_sets
 
 
-@bare_kernel
+@kernel
 def coarsest_partition(tails, labels_order, label_starts, heads, accepting, max_work, at, blocks, cords, marks,
                        in_first, incoming):  # fmt: skip
     """The coarsest partition of a partial DFA's states that respects acceptance and all transitions, for some time.

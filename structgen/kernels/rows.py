@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 from .subset_construction import shell_sort
 
 
-@bare_kernel
+@kernel
 def nearest_base(row, bases, n_bases, good_enough):
     """Which base differs from ``row`` in the fewest bits: 0 is the empty row, ``b`` is ``bases[b - 1]``.
 
@@ -45,19 +45,19 @@ def _change_gaps(row, kind, gaps, long_gap, flip):
             row[position >> 5] = row[position >> 5] ^ bit if flip else row[position >> 5] | bit
 
 
-@bare_kernel
+@kernel
 def flip_gaps(row, gaps, long_gap):
     """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``."""
     _change_gaps(row, np.uint32, gaps, long_gap, True)
 
 
-@bare_kernel
+@kernel
 def set_gaps(row, gaps, long_gap):
     """Set the bits of a stored list of ids in ``row``, ``int32[words]``."""
     _change_gaps(row, np.int32, gaps, long_gap, False)
 
 
-@bare_kernel
+@kernel
 def write_gaps(ids, long_gap, gaps):
     """Ascending ids as ``uint16`` gaps, see `encode_gaps`; returns how many."""
     n = 0
@@ -74,7 +74,7 @@ def write_gaps(ids, long_gap, gaps):
     return n
 
 
-@bare_kernel
+@kernel
 def missing_gaps(row, gaps, long_gap, out):
     """Those of a stored list of ids whose bits a row, ``uint32[words]``, does not have, as `write_gaps` has them.
 
@@ -98,14 +98,14 @@ def missing_gaps(row, gaps, long_gap, out):
     return n
 
 
-@bare_kernel
+@kernel
 def sort_to_gaps(ids, long_gap, gaps):
     """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
     shell_sort(ids, len(ids))
     return write_gaps(ids, long_gap, gaps)
 
 
-@bare_kernel
+@kernel
 def flip_ids(row, ids):
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):
@@ -113,7 +113,7 @@ def flip_ids(row, ids):
         row[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
 
 
-@bare_kernel
+@kernel
 def set_bits(row, base, out):
     """Write the ascending positions of the bits in which two rows differ, ``uint32[bits]``."""
     n = 0
@@ -126,7 +126,7 @@ def set_bits(row, base, out):
             word ^= low
 
 
-@bare_kernel
+@kernel
 def keep_allowed(bits, words, never, out):
     """Copy the bits of logits to ``out``, with ``never`` where a token is forbidden, or has no bit in ``words``.
 

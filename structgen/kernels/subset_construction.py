@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 from .values import (
     _AT_ONE,
     _PLUS_ONE,
@@ -174,7 +174,7 @@ def _next_zone(zone, past_minimum, minimum, maximum):
     return 3
 
 
-@bare_kernel
+@kernel
 def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes, max_states,
                 max_work, at, table, accepting, items, first, slots, records, scratch):  # fmt: skip
     """Subset construction (Rabin & Scott 1959) of an NFA with counted loops, for some time.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from .jit import inlined, kernel
 
 
 @inlined
@@ -29,20 +29,20 @@ def _ends_behind(order, is_end, low, high, length):
     return False
 
 
-@bare_kernel
+@kernel
 def narrowed(text, order, low, high, length, byte):
     """The suffixes, of those from ``low`` on before ``high``, that have this byte behind so many, as two bounds."""
     first = _first_from(text, order, low, high, length, np.int64(byte))
     return first, _first_from(text, order, first, high, length, np.int64(byte) + 1)
 
 
-@bare_kernel
+@kernel
 def may_end(order, is_end, low, high, length):
     """Whether some of these suffixes may end behind so many bytes."""
     return _ends_behind(order, is_end, low, high, length)
 
 
-@bare_kernel
+@kernel
 def walk_text(byte, depth, skip, first_token, token_ids, nodes, text, order, is_end, low, high, length, path,
               tokens, below):  # fmt: skip
     """Which tokens go on in the text from ``nodes`` of the trie, and at which nodes what was read may end.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..rows import popcount
 from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
@@ -21,7 +21,7 @@ L_WALK, L_RESIDUAL, L_NODE, L_RUNS, L_BELOW, L_SET, L_STATE, LEXER_PROGRESS = ra
 LIVE, STUCK = 1, 2
 
 
-@bare_kernel
+@kernel
 def looping_kinds(table, goes_on, kinds, found):
     """By lexer state: the kinds of bytes that all lead back to it, none of which begins another lexeme there.
 
@@ -36,7 +36,7 @@ def looping_kinds(table, goes_on, kinds, found):
         found[s] = ~others
 
 
-@bare_kernel
+@kernel
 def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, beats, loops, sets, row_of, lives,
                residuals, starts, most, progress, path, runs, below, found):  # fmt: skip
     """The tokens that lexemes in progress allow, one after the other, and where in the trie each can be complete.
@@ -179,7 +179,7 @@ def walk_lexer(byte, depth, skip, first_token, kinds, class_of, table, goes_on, 
     return status
 
 
-@bare_kernel
+@kernel
 def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit, long_gap, gaps, found):
     """The rows of some runs of tokens, those with one number together, as many as there is room for.
 
@@ -232,7 +232,7 @@ def rows_of_runs(token_ids, runs, begin, end, numbers, low, slot_of, rows, limit
     return n
 
 
-@bare_kernel
+@kernel
 def lists_of_runs(token_ids, runs, starts, numbers, most, long_gap, ids, gaps, found):
     """The rows of walks that allow few tokens, those of one walk with one number together.
 
@@ -288,7 +288,7 @@ def lists_of_runs(token_ids, runs, starts, numbers, most, long_gap, ids, gaps, f
     return n
 
 
-@bare_kernel
+@kernel
 def lists_of_ends(below, starts, begins, ends, most, nodes, found):
     """Where lexemes end, in walks that come to few nodes at which they can: nodes by terminal and what is watched.
 
@@ -393,7 +393,7 @@ def _write_gap(gap, long_gap, gaps, position):
     return position + 1
 
 
-@bare_kernel
+@kernel
 def most_completed(byte, depth, skip, first_token, class_of, table, goes_on, ends, begins, added, starts, limit,
                    states, sums, lengths, seen, slots):  # fmt: skip
     """The most that the lexemes which a token completes add up to, from whatever lexer state it begins in.

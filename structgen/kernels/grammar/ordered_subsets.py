@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..subset_construction import _append_row, _found_row
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 
@@ -196,7 +196,7 @@ def _moved(program, paid, rows, match, memory, at, state, n_behind, byte):
     return 2 * n
 
 
-@bare_kernel
+@kernel
 def ordered_subsets(
     move_first, move_to, move_look, edge_first, edge_low, edge_high, edge_to, turn, after,
     ahead, column, negate, paid, begun, kept, followed, accepting, begins, start, letters, most,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from .blocks import (
     _CELL_SLOTS,
     _CELLS,
@@ -89,7 +89,7 @@ def _simplest(shift, goto, same_start, same, cells, cell_slots, counts, cell):
                 s = shift[s, symbol] if symbol >= 0 else goto[s, -2 - symbol]
                 if s < 0:
                     return np.int64(SHORT)
-                cell = np.int64(_cell(cells, cell_slots, counts, s, cell))
+                cell = np.int64(_cell(cells, cell_slots, counts, np.int64(s), cell))
                 if cell < 0:
                     return cell
             break
@@ -207,19 +207,19 @@ def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ign
     return here, within, after
 
 
-@bare_kernel
+@kernel
 def push_states(stacks, counts, below, states):
     """The cell of some states on top of another cell, -1 for none, the lowest first; or `FULL`."""
     cells, cell_slots = _table(stacks, _CELLS), _flat(stacks, _CELL_SLOTS)
     below = np.int64(below)
     for k in range(len(states)):
-        below = np.int64(_cell(cells, cell_slots, counts, states[k], below))
+        below = np.int64(_cell(cells, cell_slots, counts, np.int64(states[k]), below))
         if below < 0:
             break
     return below
 
 
-@bare_kernel
+@kernel
 def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, threads, others, n, scratch, above):
     """Threads of the lexer and the parser over the bytes of a token.
 
@@ -333,7 +333,7 @@ def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, thre
     used = 0
     for k in range(n):
         cell = np.int64(threads[k, T_CELL])
-        level = threads[k, T_LEVEL]
+        level = np.int64(threads[k, T_LEVEL])
         accepts = _accepted_by(
             goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
             waiting, masks, cell,
@@ -343,7 +343,7 @@ def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, thre
         offer = _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, accepts, level)
         if offer < 0:
             return offer, 0, 0
-        number = futures[threads[k, T_LEXER]]
+        number = np.int64(futures[threads[k, T_LEXER]])
         answer, _ = _allows(
             shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level,
@@ -361,7 +361,7 @@ def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, thre
                 answer, _ = _answer(
                     parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets,
                     moves, levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, answers,
-                    answer_slots, counts, cell, name, threads[k, T_CONTEXT], level,
+                    answer_slots, counts, cell, name, np.int64(threads[k, T_CONTEXT]), level,
                 )  # fmt: skip
             if answer < -1:
                 return answer, 0, 0
@@ -385,7 +385,7 @@ def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, thre
     return n, 0, 0
 
 
-@bare_kernel
+@kernel
 def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, lexer, watched, is_fresh):
     """Whether the text is complete if the lexeme of a thread is.
 
@@ -419,7 +419,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
         if e >= end_start[lexer]:
             if ends[e, 1] >= 0 and lapses[ends[e, 1]]:
                 continue
-            t = ends[e, 0]
+            t = np.int64(ends[e, 0])
             if ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
                 move = 0
             elif t >= lines[3]:
@@ -437,7 +437,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
             elif after < 0:
                 return NO_LEVEL, level, operation
             elif t >= lines[3]:
-                move = moves[level, operation]
+                move = np.int64(moves[level, operation])
         if move == -1:
             continue
         if move == -3:
@@ -458,7 +458,7 @@ def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, le
                 break
             known = _shifted(
                 shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
-                here, lines[2],
+                here, np.int64(lines[2]),
             )  # fmt: skip
             here = np.int64(shifts[known, 2]) if known >= 0 else np.int64(known)
         if here == REFUSED:

@@ -6,7 +6,7 @@ integers: base, two lengths, the states of both, the lowest first. Rows are foun
 
 from __future__ import annotations
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..subset_construction import _append_row, _found_row
 
 #: What is counted, in ``counts``: pairs, their integers, pairs that wait, uses among them, bases, their states; work,
@@ -505,7 +505,7 @@ def _is_any_known(memory, base, piece, n, shortest):
     return found
 
 
-@bare_kernel
+@kernel
 def replaced_pieces(
     table, length, origin, defaults, contexts, ways, below, origins, like, terminals, shifts,
     starts, rows, status, slots, used, last_use, waiting, base_starts, base_states, base_slots, scratch, parts,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 
 
-@bare_kernel
+@kernel
 def follow_watched(table, beats, state, watch, keys, known, pairs, slots, seen, begins, moves):
     """The lexer states that a lexeme comes to, each with that of an earlier one, as long as that is not completed.
 
@@ -75,7 +75,7 @@ def follow_watched(table, beats, state, watch, keys, known, pairs, slots, seen, 
     return n
 
 
-@bare_kernel
+@kernel
 def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, number, first):
     """By pair, the union of the sets of all that it comes to.
 
@@ -151,7 +151,7 @@ def solve_watched(begins, moves, own, set_of, sets, scratch, slots, values, numb
     return different
 
 
-@bare_kernel
+@kernel
 def keep_watched(keys, known, pairs, count, numbers):
     """Enter the sets of so many pairs into a table that has room for them."""
     for k in range(count):
@@ -160,14 +160,14 @@ def keep_watched(keys, known, pairs, count, numbers):
         keys[at] = _key(pairs[k, 0], pairs[k, 1])
 
 
-@bare_kernel
+@kernel
 def find_watched(keys, known, state, watch):
     """The set of a pair; -1 where it is not known."""
     at = _key_slot(keys, state, watch)
     return known[at] if keys[at] else -1
 
 
-@bare_kernel
+@kernel
 def is_subsumed(table, beats, lapses, a, b, pairs, slots):
     """Whether state ``a`` is beaten, or lapses, wherever ``b`` does.
 

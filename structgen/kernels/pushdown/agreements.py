@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..values import MARK, SET
 from .arena import (
     A_CLASS_OF,
@@ -134,7 +134,7 @@ def _pair_targets(arena, agreeing, bytes_, entry, its, pairs, begin, n):
     return _pair(arena, agreeing, bytes_, state, other, pairs, begin, n)
 
 
-@bare_kernel
+@kernel
 def agree_on_tokens(byte, depth, skip, height, agreeing, arena, state, other, limit, first, pairs):
     """Whether two states allow the same tokens, and leave the same nodes to what is below, with any equal counts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..values import DEAD
 
 # A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown.tables`): a call with
@@ -108,7 +108,7 @@ def _weigh(arena, row, weights):
     return weight
 
 
-@bare_kernel
+@kernel
 def widest_entry(arena, state, weights):
     """The entry of a state whose classes weigh most together, `DEAD` where all are dead; its share; what all
     weigh.
@@ -135,7 +135,7 @@ def widest_entry(arena, state, weights):
     return widest, most / max(1.0, total), total
 
 
-@bare_kernel
+@kernel
 def approach_base(arena, state, weights, narrowest, share, steps, config):
     """Follow the entries that weigh most to a configuration that they stay in.
 

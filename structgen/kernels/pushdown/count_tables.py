@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..subset_construction import _zone
 from ..values import DEAD, INC, SET
 from .arena import (
@@ -65,7 +65,7 @@ def _number_of(members, slots, n, state, count):
     return np.int64(n)
 
 
-@bare_kernel
+@kernel
 def spell_counts(arena, state, count, reach, members, slots, table):
     """The automaton that begins at a state with a count as one that does not count, for texts of ``reach`` bytes.
 
@@ -128,7 +128,7 @@ def spell_counts(arena, state, count, reach, members, slots, table):
     return n
 
 
-@bare_kernel
+@kernel
 def spell_regex_counts(table, n_classes, records, loops, live, state, count, reach, members, slots, spelled):
     """`spell_counts` for the automaton of a regex, whose other arguments are those of `walk_counted`.
 

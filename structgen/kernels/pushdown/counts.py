@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..automaton_walks import _FIXED, _count, _join
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..subset_construction import _zone
 from ..values import DEAD, INC, MARK, SET
 from .arena import A_CLASS_OF, A_GROUPS, A_LIVE, A_LOOPS, A_MOVES, A_RECORDS, A_STATES, OVERFLOW, _row
 
 
-@bare_kernel
+@kernel
 def walk_stack_counted(byte, depth, skip, first_token, token_ids, arena, state, minimum, maximum, start, work, begin,
                        pieces, ids, tokens, token_first, token_last, below, nodes, node_first,
                        node_last):  # fmt: skip
@@ -154,7 +154,7 @@ def _add_count(live, counts, known, todo, n, state, count):
     return n + 1
 
 
-@bare_kernel
+@kernel
 def spread_counts(edge_start, edge_target, like, group_start, move_record, move_start, sequence, records, loops, live,
                   counts, known, todo, n):  # fmt: skip
     """The counts that states can have, by a flow along the moves that keep, set or add to a count.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..values import DEAD
 from .agreements import _are_same
 from .arena import A_CLASS_OF, A_CLASSES, A_RETURNS, A_STATES, NOT_SINGLE, TOO_FAR, _row
 from .threads import _follow, _may_return, _single_move, _start_stack
 
 
-@bare_kernel
+@kernel
 def heights_of(depth, deepest, height):
     """By node of the trie the bytes of the longest way down, ``uint16[nodes]``, out.
 
@@ -25,7 +25,7 @@ def heights_of(depth, deepest, height):
         height[i] = below - d
 
 
-@bare_kernel
+@kernel
 def kinds_below(byte, depth, kinds, met, below):
     """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``, out.
 
@@ -125,7 +125,7 @@ _SAME_AFTER, _FIRST_PAIR, _N_PAIRS, _ROWS, _CHILD, NOTES = 0, 256, 256 + 2 * _PA
 _FEW_NODES, _MANY_NODES = 4, 256
 
 
-@bare_kernel
+@kernel
 def walk_stack_difference(
     byte, depth, skip, first_token, token_ids, upper, height, met, kinds, agreeing, arena, config, base, limit,
     stacks, slots, by_depth, notes, telling, ids, below

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 from .arena import A_CLASS_OF, A_CLASSES, A_EDGE_START, A_EDGES, A_LIKE, A_RETURNS, OPEN, OVERFLOW
 from .cells import _LINK, _NIL, _PROBES, _unite
@@ -15,7 +15,7 @@ from .threads import _COST_OF_THREAD, _follow, _may_return
 P_NODE, P_END, P_ENTERED, P_IDS, P_BELOW, P_CELLS, P_SETS, P_STAMP, PROGRESS = range(9)
 
 
-@bare_kernel
+@kernel
 def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, entering, start, work, progress, at,
               threads, cells, slots, begins, members, returning, set_slots, following, ids, sets, below):  # fmt: skip
     """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from .arena import A_CAME_TO, A_SETS, A_TESTS
 
 # A set of members below 62 is one word, a bit each. Any other has a number in the table at `A_SETS`. That begins with
@@ -57,7 +57,7 @@ def _number_last(arena):
     return np.int64(n)
 
 
-@bare_kernel
+@kernel
 def number_sets(arena, sets):
     """Enter ``int32[*, words]`` into the table of sets; the number of the last one, -1 where there is no room."""
     number = np.int64(-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..values import DEAD, SET
 from .arena import (
     A_CLASS_OF,
@@ -74,7 +74,7 @@ def _local(states, known, n, state):
     return n
 
 
-@bare_kernel
+@kernel
 def name_subautomaton(arena, zone_kept, states, known, table, text):
     """What tells the automaton that begins at a state from others, whatever it lies in, as a text.
 

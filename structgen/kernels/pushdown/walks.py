@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import bare_kernel, inlined
+from ..jit import inlined, kernel
 from ..rows import sort_to_gaps
 from ..subset_construction import _zone
 from ..values import DEAD, SET
@@ -36,7 +36,7 @@ def _next_live(arena, row, upper, at, end):
     return at
 
 
-@bare_kernel
+@kernel
 def walk_stack(byte, depth, skip, first_token, token_ids, upper, arena, residual, config, work, nodes, stacks, slots,
                by_depth, ids, below):  # fmt: skip
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
@@ -242,7 +242,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, upper, arena, residual
 FEW_IDS = 64
 
 
-@bare_kernel
+@kernel
 def decide_state(byte, depth, skip, first_token, token_ids, upper, arena, residual, state, count, work, weights, wide,
                  widest, nodes, long_gap, stacks, slots, by_depth, ids, below, gaps):  # fmt: skip
     """`walk_stack`, unless that would take long where the same can be found by walking less.
