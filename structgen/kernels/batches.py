@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import helper, kernel, spliced
+from .jit import helper, kernel
 from .signatures import Out, boolean, int8, int32, int64, uint8, uint16
 
 #: Of a transition: not taken before; see `structgen.runtime.batch.lazy_automaton`.
@@ -17,7 +17,7 @@ PENDING, REJECTED, ACCEPTED = 0, 1, 2
 ENDED, FREE = 0, 1
 
 
-@spliced
+@helper
 def token_slot(keys, config, token):
     """The slot of a configuration's token, which holds -1 where it is new. (Linear probing, TAOCP 3, section 6.4.)"""
     mask = len(keys) - 1
@@ -28,7 +28,7 @@ def token_slot(keys, config, token):
     return slot
 
 
-@spliced
+@helper
 def _token_target(config, token, offsets, blob, following, spelled_in, keys, values, used_at, now):
     """Where a token leads from a configuration: its number, `DEAD` or `UNKNOWN`. Notes when it was come by."""
     if config == FREE:
@@ -61,7 +61,7 @@ def follow_bytes(targets: int32[:, ::1], state: int64, data: uint8[::1], found: 
     return len(data)
 
 
-@kernel
+@kernel(releases_gil=False)
 def remember_tokens(keys: Out[int64[::1]], values: Out[int32[::1]], taken: int64[:, ::1]) -> int64:
     """Remember where tokens lead; returns how many are new. There are free slots for all of them.
 
@@ -411,7 +411,7 @@ def change_rows(
             masks[i, offsets[number, k]] = values[number, k]
 
 
-@kernel
+@kernel(releases_gil=False)
 def roll_back(
     counts: int32[::1], which: int32[::1], at: int32[::1], befores: int32[::1], reached: Out[int32[::1]],
 ) -> None:  # fmt: skip
@@ -425,7 +425,7 @@ def roll_back(
         reached[i] = node
 
 
-@kernel
+@kernel(releases_gil=False)
 def mark_nodes(at: int32[::1], befores: int32[::1], most: int64, marks: Out[int32[::1]]) -> None:
     """Mark the nodes where sequences are, and so many before each (``int32[nodes]``)."""
     for i in range(len(at)):

@@ -46,19 +46,19 @@ def _change_gaps(row, kind, gaps, long_gap, flip):
             row[position >> 5] = row[position >> 5] ^ bit if flip else row[position >> 5] | bit
 
 
-@kernel
+@kernel(releases_gil=False)
 def flip_gaps(row: Out[uint32[::1]], gaps: uint16[::1], long_gap: int64) -> None:
     """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``."""
     _change_gaps(row, np.uint32, gaps, long_gap, True)
 
 
-@kernel
+@kernel(releases_gil=False)
 def set_gaps(row: Out[int32[::1]], gaps: uint16[::1], long_gap: int64) -> None:
     """Set the bits of a stored list of ids in ``row``, ``int32[words]``."""
     _change_gaps(row, np.int32, gaps, long_gap, False)
 
 
-@kernel
+@kernel(releases_gil=False)
 def write_gaps(ids: int32[::1], long_gap: int64, gaps: Out[uint16[::1]]) -> int64:
     """Ascending ids as ``uint16`` gaps, see `encode_gaps`; returns how many."""
     n = 0
@@ -75,7 +75,7 @@ def write_gaps(ids: int32[::1], long_gap: int64, gaps: Out[uint16[::1]]) -> int6
     return n
 
 
-@kernel
+@kernel(releases_gil=False)
 def missing_gaps(row: uint32[::1], gaps: uint16[::1], long_gap: int64, out: Out[uint16[::1]]) -> int64:
     """Those of a stored list of ids whose bits a row, ``uint32[words]``, does not have, as `write_gaps` has them.
 
@@ -99,14 +99,14 @@ def missing_gaps(row: uint32[::1], gaps: uint16[::1], long_gap: int64, out: Out[
     return n
 
 
-@kernel
+@kernel(releases_gil=False)
 def sort_to_gaps(ids: Out[int32[::1]], long_gap: int64, gaps: Out[uint16[::1]]) -> int64:
     """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
     shell_sort(ids, len(ids))
     return write_gaps(ids, long_gap, gaps)
 
 
-@kernel
+@kernel(releases_gil=False)
 def flip_ids(row: Out[uint32[::1]], ids: int32[::1]) -> None:
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):

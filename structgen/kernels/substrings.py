@@ -30,7 +30,7 @@ def _ends_behind(order, is_end, low, high, length):
     return False
 
 
-@kernel
+@kernel(releases_gil=False)
 def narrowed(
     text: uint8[::1], order: int32[::1], low: int64, high: int64, length: int64, byte: int64,
 ) -> tuple[int64, int64]:  # fmt: skip
@@ -39,7 +39,7 @@ def narrowed(
     return first, _first_from(text, order, first, high, length, np.int64(byte) + 1)
 
 
-@kernel
+@kernel(releases_gil=False)
 def may_end(order: int32[::1], is_end: uint8[::1], low: int64, high: int64, length: int64) -> boolean:
     """Whether some of these suffixes may end behind so many bytes."""
     return _ends_behind(order, is_end, low, high, length)

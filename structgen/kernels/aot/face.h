@@ -28,16 +28,6 @@ typedef union {
     const Array *array;
 } Value;
 
-/* What Numba asks for to see an array in another shape; kernels' arrays are contiguous, so that it always can. */
-__attribute__((visibility("hidden"))) int numba_attempt_nocopy_reshape(
-    int64_t nd, const int64_t *dims, const int64_t *strides, int64_t newnd, const int64_t *newdims,
-    int64_t *newstrides, int64_t itemsize, int is_f_order) {
-    int64_t stride = itemsize;
-    for (int64_t i = newnd - 1; i >= 0; stride *= newdims[i--])
-        newstrides[i] = stride;
-    return 1;
-}
-
 #define WORDS1(a, size) NULL, NULL, (int64_t)(a)->shape[0], size, (a)->data, (int64_t)(a)->shape[0], size
 #define WORDS2(a, size) NULL, NULL, (int64_t)((a)->shape[0] * (a)->shape[1]), size, (a)->data, \
     (int64_t)(a)->shape[0], (int64_t)(a)->shape[1], (int64_t)((a)->shape[1] * size), size

@@ -22,8 +22,8 @@ from numba.core.registry import cpu_target
 from ..signatures import Parameter, Signature, read
 from .face import PREFIX
 
-#: What kernels may need besides their own code: functions of C, and one of the face's.
-_NEEDED = {"memcpy", "memset", "memmove", "numba_attempt_nocopy_reshape"}
+#: What kernels may need besides their own code, of C.
+_NEEDED = {"memcpy", "memset", "memmove"}
 
 
 def _type(parameter: Parameter) -> types.Type:

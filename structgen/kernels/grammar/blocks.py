@@ -7,6 +7,10 @@ row (`structgen.runtime.core.blocks`).
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import make_array, populate_array
 
 from ..jit import spliced
 
@@ -21,25 +25,59 @@ _HITS, _WAITING, _MASKS, _WORKLIST, _ANSWERS, _ANSWER_SLOTS, _ALLOWED, _MISSING,
 _COMPLETIONS = 13
 
 
-@spliced
 def _flat(block, k):
     """A table's numbers, in one row."""
     return block[block[3 * k] : block[3 * k] + block[3 * k + 1] * block[3 * k + 2]]
 
 
-@spliced
 def _table(block, k):
     return _flat(block, k).reshape(block[3 * k + 1], block[3 * k + 2])
 
 
-@spliced
 def _words(block, k):
     return _table(block, k).view(np.uint32)
 
 
-@spliced
+def _flat_words(block, k):
+    return _flat(block, k).view(np.uint32)
+
+
 def _bytes(block, k):
     return _table(block, k).view(np.uint8)
+
+
+def _lowered(function, dtype, dimensions):
+    """Have Numba make the array from the block's address: a reshape takes it fifty times as long, and can fail."""
+    size = dtype.bitwidth // 8
+
+    @type_callable(function)
+    def typed(context):
+        return lambda block, k: types.Array(dtype, dimensions, "C")
+
+    @lower_builtin(function, types.Array, types.Integer)
+    def made(context, builder, signature, arguments):
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        k = context.cast(builder, arguments[1], signature.args[1], types.intp)
+
+        def header(place):
+            at = builder.add(builder.mul(k, k.type(3)), k.type(place))
+            return builder.sext(builder.load(builder.gep(data, [at])), k.type)
+
+        rows, columns = header(1), builder.sdiv(builder.mul(header(2), k.type(4)), k.type(size))
+        shape = [rows, columns] if dimensions == 2 else [builder.mul(rows, columns)]
+        strides = [builder.mul(columns, k.type(size)), k.type(size)][-dimensions:]
+        made = make_array(signature.return_type)(context, builder)
+        begin = builder.bitcast(builder.gep(data, [header(0)]), context.get_data_type(dtype).as_pointer())
+        populate_array(made, begin, cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides),
+                       k.type(size), None)  # fmt: skip
+        return made._getvalue()
+
+
+for _function, _dtype, _dimensions in (
+    (_flat, types.int32, 1), (_table, types.int32, 2), (_words, types.uint32, 2), (_flat_words, types.uint32, 1),
+    (_bytes, types.uint8, 2),
+):  # fmt: skip
+    _lowered(_function, _dtype, _dimensions)
 
 
 @spliced
@@ -47,7 +85,7 @@ def _actions(block):
     """The parser: from ``shift`` to ``brackets``."""
     return (
         _table(block, 0), _table(block, 1), _flat(block, 2), _table(block, 3), _words(block, 4), _words(block, 5),
-        _flat(block, 6), _flat(block, 7), _flat(block, 8).view(np.uint32), _flat(block, 9), _flat(block, 10),
+        _flat(block, 6), _flat(block, 7), _flat_words(block, 8), _flat(block, 9), _flat(block, 10),
     )  # fmt: skip
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ..jit import helper, spliced
+import numpy as np
+
+from ..jit import helper
 from .blocks import _COMPLETIONS, _flat, _table, _words
 
 
-@spliced
+@helper
 def _have_common(sets, a, others, b):
     """Whether two sets have a common member."""
     w = 0
@@ -15,7 +17,7 @@ def _have_common(sets, a, others, b):
     return w < sets.shape[1]
 
 
-@spliced
+@helper
 def _same_words(rows, a, b):
     w = 0
     while w < rows.shape[1] and rows[a, w] == rows[b, w]:
@@ -60,13 +62,13 @@ def _completed(parser, goto, cells, cell, brackets, first):
                 k += 1
                 continue
             inside = min(inside + net[state], reach[state])
-        row = row_of[begins[state] + inside]
+        row = np.int64(row_of[begins[state] + inside])
         if row == 0:
             return -1, depth_read
         if _have_common(sets, sure[row], ahead, k):
             return 1, depth_read
         for m in range(starts[row], starts[row + 1]):
-            if not _have_common(sets, moves[m, 2], ahead, k):
+            if not _have_common(sets, np.int64(moves[m, 2]), ahead, k):
                 continue
             if n == len(waiting):
                 return -1, depth_read

@@ -90,7 +90,7 @@ def _simplest(shift, goto, same_start, same, cells, cell_slots, counts, cell):
                 s = shift[s, symbol] if symbol >= 0 else goto[s, -2 - symbol]
                 if s < 0:
                     return np.int64(SHORT)
-                cell = np.int64(_cell(cells, cell_slots, counts, s, cell))
+                cell = np.int64(_cell(cells, cell_slots, counts, np.int64(s), cell))
                 if cell < 0:
                     return cell
             break
@@ -208,19 +208,19 @@ def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ign
     return here, within, after
 
 
-@kernel
+@kernel(releases_gil=False)
 def push_states(stacks: Out[int32[::1]], counts: Out[int64[::1]], below: int64, states: int32[::1]) -> int64:
     """The cell of some states on top of another cell, -1 for none, the lowest first; or `FULL`."""
     cells, cell_slots = _table(stacks, _CELLS), _flat(stacks, _CELL_SLOTS)
     below = np.int64(below)
     for k in range(len(states)):
-        below = np.int64(_cell(cells, cell_slots, counts, states[k], below))
+        below = np.int64(_cell(cells, cell_slots, counts, np.int64(states[k]), below))
         if below < 0:
             break
     return below
 
 
-@kernel
+@kernel(releases_gil=False)
 def read_token(
     parser: Out[int32[::1]], of_levels: int32[::1], lexer_block: int32[::1], table: int32[:, ::1],
     stacks: Out[int32[::1]], counts: Out[int64[::1]], data: uint8[::1], threads: Out[int32[:, ::1]],
@@ -338,7 +338,7 @@ def read_token(
     used = 0
     for k in range(n):
         cell = np.int64(threads[k, T_CELL])
-        level = threads[k, T_LEVEL]
+        level = np.int64(threads[k, T_LEVEL])
         accepts = _accepted_by(
             goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
             waiting, masks, cell,
@@ -348,7 +348,7 @@ def read_token(
         offer = _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, accepts, level)
         if offer < 0:
             return offer, 0, 0
-        number = futures[threads[k, T_LEXER]]
+        number = np.int64(futures[threads[k, T_LEXER]])
         answer, _ = _allows(
             shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level,
@@ -366,7 +366,7 @@ def read_token(
                 answer, _ = _answer(
                     parser, shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets,
                     moves, levels, offered, offer, tight, number, cells, cell_slots, shifts, shift_slots, answers,
-                    answer_slots, counts, cell, name, threads[k, T_CONTEXT], level,
+                    answer_slots, counts, cell, name, np.int64(threads[k, T_CONTEXT]), level,
                 )  # fmt: skip
             if answer < -1:
                 return answer, 0, 0
@@ -390,7 +390,7 @@ def read_token(
     return n, 0, 0
 
 
-@kernel
+@kernel(releases_gil=False)
 def may_end_text(
     parser: int32[::1], of_levels: int32[::1], lexer_block: int32[::1], stacks: Out[int32[::1]],
     counts: Out[int64[::1]], cell: int64, level: int64, lexer: int64, watched: int64, is_fresh: int64,
@@ -427,7 +427,7 @@ def may_end_text(
         if e >= end_start[lexer]:
             if ends[e, 1] >= 0 and lapses[ends[e, 1]]:
                 continue
-            t = ends[e, 0]
+            t = np.int64(ends[e, 0])
             if ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
                 move = 0
             elif t >= lines[3]:
@@ -445,7 +445,7 @@ def may_end_text(
             elif after < 0:
                 return NO_LEVEL, level, operation
             elif t >= lines[3]:
-                move = moves[level, operation]
+                move = np.int64(moves[level, operation])
         if move == -1:
             continue
         if move == -3:
@@ -466,7 +466,7 @@ def may_end_text(
                 break
             known = _shifted(
                 shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
-                here, lines[2],
+                here, np.int64(lines[2]),
             )  # fmt: skip
             here = np.int64(shifts[known, 2]) if known >= 0 else np.int64(known)
         if here == REFUSED:

@@ -57,7 +57,8 @@ def _slot(slots, pairs, a, b, bits):
     """The slot of a pair of numbers, which is free where the pair is new.
 
     It lies near those of pairs with neighbouring ``a``, which come at the same time, if it can: a cell has few others
-    above it. From there on it is double hashing (Knuth, TAOCP 3, section 6.4, algorithm D).
+    above it. From there on it is double hashing (Knuth, TAOCP 3, section 6.4, algorithm D). Spliced, because masks
+    that are put together again take a third more where it is called.
     """
     mask = len(slots) - 1
     mixed = np.uint64(b + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -71,10 +72,10 @@ def _slot(slots, pairs, a, b, bits):
     return slot
 
 
-@spliced
+@helper
 def _cell(cells, cell_slots, counts, state, below):
     """The cell of a state on top of another cell, or `FULL`."""
-    slot = _slot(cell_slots, cells, below, state, 1)
+    slot = _slot(cell_slots, cells, np.int64(below), np.int64(state), 1)
     if cell_slots[slot]:
         return cell_slots[slot] - 1
     c = counts[_N_CELLS]
@@ -89,7 +90,7 @@ def _cell(cells, cell_slots, counts, state, below):
     return c
 
 
-@spliced
+@helper
 def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal):
     """The state and the cell below it after a reduction of a stack given likewise; the cell may be `SHORT` or `FULL`.
 
@@ -182,11 +183,11 @@ def _line_ended(shift, goto, reductions, reduce, before, defaults, cells, cell_s
         terminal = newline if k == 0 else indent if move == -2 else dedent
         known = _shifted(
             shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
-            cell, terminal,
+            cell, np.int64(terminal),
         )  # fmt: skip
         if known < 0:
             return known, depth_read, state
-        cell = shifts[known, 2]
+        cell = np.int64(shifts[known, 2])
         depth_read = min(depth_read, shifts[known, 3])
         state = shifts[known, 4]
         if cell < 0:
@@ -272,7 +273,7 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
     return 0
 
 
-@spliced
+@helper
 def _accepted_by(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots,
                  counts, waiting, masks, cell):  # fmt: skip
     """The number of what a stack accepts, or `SHORT` or `FULL`."""
@@ -285,10 +286,10 @@ def _accepted_by(goto, reductions, reduce, before, shifted, ignored, cells, cell
     return failed if failed else cells[cell, 3] - 1
 
 
-@spliced
+@helper
 def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, number, level):
     """The number of what is accepted at a level, or `FULL`."""
-    slot = _slot(offer_slots, offers, number, level, 1)
+    slot = _slot(offer_slots, offers, np.int64(number), np.int64(level), 1)
     if offer_slots[slot]:
         return offer_slots[slot] - 1
     new = counts[_N_OFFERS]
@@ -328,7 +329,7 @@ def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, se
                 word >>= np.uint32(1)
                 if not is_member or t < lines[3]:
                     continue
-                move = moves[level, t - lines[3]]
+                move = np.int64(moves[level, t - lines[3]])
                 if (turn == 0) != (move == 1) or (move <= 0 and (move != -2 or is_indent_refused)):
                     continue
                 here, depth, _ = _line_ended(
@@ -361,13 +362,13 @@ def _allows(shift, goto, reductions, reduce, before, defaults, lines, moves, set
     return -1 if answer == 1 else answer, min(depth_read, depth)
 
 
-@spliced
+@helper
 def _mixed(mixed, number):
     """A hash, and another number."""
     return (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(number)
 
 
-@spliced
+@helper
 def _answer_slot(answers, answer_slots, cells, cell, count, number, within, level, mixed):
     """The slot of an answer that so many states on top of a stack decide, which is free where there is none.
 
@@ -392,7 +393,7 @@ def _answer_slot(answers, answer_slots, cells, cell, count, number, within, leve
     return slot
 
 
-@spliced
+@helper
 def _answered(answers, answer_slots, levels, cells, cell, number, within, level):
     """What is remembered of a set on a stack: 1, 0, or -1 for nothing; and the lowest depth looked at.
 
@@ -429,7 +430,7 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
     if len(asked) == 0:
         return np.int64(-1), depth_read, False
     for turn in range(3):
-        last_move = np.int32(-1)
+        last_move = np.int64(-1)
         last_boundary = np.int32(-1)
         e = -1
         while e + 1 < len(asked):
@@ -437,7 +438,7 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
             if not e & 31 and not tight[number, 1 + (e >> 5)]:
                 e += 31
                 continue
-            t = asked[e, 0]
+            t = np.int64(asked[e, 0])
             is_line = t >= lines[3]
             if is_line != (turn > 0) or not tight[number, 1 + (e >> 5)] >> np.int32(e & 31) & 1:
                 continue
@@ -447,7 +448,7 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
             depth = np.int64(cells[cell, 2])
             is_alike = True
             if is_line:
-                move = moves[level, t - lines[3]]
+                move = np.int64(moves[level, t - lines[3]])
                 if move == -1 or (turn == 1) != (move == 0 or move == 1):
                     continue
                 if move == last_move and asked[e, 1] == last_boundary:
@@ -530,7 +531,7 @@ def _answer(parser, shift, goto, reductions, reduce, before, defaults, context, 
     return found, np.int64(depth)
 
 
-@kernel
+@kernel(releases_gil=False)
 def keep_answer(
     stacks: Out[int32[::1]], counts: Out[int64[::1]], cell: int64, count: int64, number: int64, within: int64,
     level: int64, answer: int64,
@@ -611,7 +612,7 @@ def lay_out_places(
                     n += 1
 
 
-@kernel
+@kernel(releases_gil=False)
 def add_groups(
     records: int32[::1], ids: int32[::1], groups: int32[::1], row: Out[uint32[::1]], pool_rows: Out[int32[::1]],
 ) -> int64:  # fmt: skip
@@ -772,10 +773,11 @@ def walk_stack_masks(
         visited += 1
         if visited > _MOST_RECORDS:
             return SHORT, 0, 0, 0
-        p = todo[n_todo, 0]
-        c = todo[n_todo, 1]
-        p_context = todo[n_todo, 2]
-        p_level = todo[n_todo, 3]
+        # Whoever calls a helper with numbers of other types has Numba compile it again.
+        p = np.int64(todo[n_todo, 0])
+        c = np.int64(todo[n_todo, 1])
+        p_context = np.int64(todo[n_todo, 2])
+        p_level = np.int64(todo[n_todo, 3])
         number = _accepted_by(
             goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
             waiting, masks, c,
@@ -788,7 +790,7 @@ def walk_stack_masks(
             return offer, 0, 0, 0
         e_end = p + 2 + 2 * records[p]
         for e in range(p + 2, e_end, 2):
-            t = records[e]
+            t = np.int64(records[e])
             here = c
             where = p_context
             after_level = p_level
@@ -801,10 +803,10 @@ def walk_stack_masks(
                 if brackets[t]:
                     operation = columns + brackets[t] - 1
             if operation >= 0:
-                move = moves[p_level, operation]
+                move = np.int64(moves[p_level, operation])
                 if move == -1:
                     continue
-                after_level = levels[p_level, operation]
+                after_level = np.int64(levels[p_level, operation])
             if t >= at_zero:
                 if move:
                     here, depth, state = _line_ended(
@@ -825,7 +827,7 @@ def walk_stack_masks(
                     )  # fmt: skip
                     if known < 0:
                         return known, 0, 0, 0
-                here = shifts[known, 2]
+                here = np.int64(shifts[known, 2])
                 depth_read = min(depth_read, shifts[known, 3])
                 where = context[shifts[known, 4]]
             if here < 0:
@@ -855,7 +857,7 @@ def walk_stack_masks(
             n_todo += 1
         g = e_end
         for _ in range(records[p + 1]):
-            number = records[g] >> 5
+            number = np.int64(records[g] >> 5)
             count = records[g] & 31
             group = g
             g += 2 if count == IS_ROW else 3 if count == IS_LONG else 1 + count

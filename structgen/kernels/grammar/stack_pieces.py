@@ -7,8 +7,9 @@ integers: base, two lengths, the states of both, the lowest first. Rows are foun
 from __future__ import annotations
 
 from ..jit import helper, kernel
-from ..signatures import Out, boolean, int32, int64, uint8
+from ..signatures import Out, boolean, int32, int64
 from ..subset_construction import _append_row, _found_row
+from .blocks import _flat, _table
 
 #: What is counted, in ``counts``: pairs, their integers, pairs that wait, uses among them, bases, their states; work,
 #: and how much of it may be done; the candidate that comes next, the symbol of the next state on top of it, and what
@@ -17,10 +18,10 @@ _PAIRS, _ITEMS, _N_WAITING, _USES, _BASES, _STATES, _WORK, _MOST_WORK, _CANDIDAT
 PIECE_COUNTS = 12
 _SPLIT_AT = 11
 
-#: What ``parser`` is (see `replaced_pieces`), and what ``memory`` is: where rows begin, and they, what is known of
-#: each, slots to find them; users of pairs, with the one before, the last of each pair, the pairs that wait; where
-#: bases begin, their states, their slots; pieces at hand; parts of a base; counts; the parts by where they lead, and
-#: places of a part; pairs that fail; bases that wait; by state when a pair came to it.
+#: The tables of the blocks ``parser`` (see `replaced_pieces`) and ``memory``: where rows begin, and they, what is
+#: known of each, slots to find them; users of pairs, with the one before, the last of each pair, the pairs that wait;
+#: where bases begin, their states, their slots; pieces at hand; parts of a base; counts; the parts by where they
+#: lead, and places of a part; pairs that fail; bases that wait; by state when a pair came to it.
 (
     _TABLE, _LENGTH, _ORIGIN, _DEFAULTS, _CONTEXTS, _WAYS, _BELOW, _ORIGINS, _LIKE, _TERMINALS, _SHIFTS,
 ) = range(11)  # fmt: skip
@@ -49,10 +50,10 @@ _MOST_AT_ONCE, _MOST_STEPS, _TALLEST, _LONGEST = 1_000, 256, 16, 24
 @helper
 def _target(parser, memory, base, piece, n, symbol):
     """Where a symbol leads from the top of a piece; -1 for nowhere, `_SPLIT` where that depends on the base."""
-    table = parser[_TABLE]
+    table = _table(parser, _TABLE)
     if n:
         return max(table[piece[n - 1], symbol], -1)
-    first, states, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_COUNTS]
+    first, states, counts = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES), _flat(memory, _COUNTS)
     found = max(table[states[first[base]], symbol], -1)
     for i in range(first[base] + 1, first[base + 1]):
         if max(table[states[i], symbol], -1) != found:
@@ -64,7 +65,7 @@ def _target(parser, memory, base, piece, n, symbol):
 @helper
 def _settled(parser, memory, base, piece, n):
     """How long a piece is after reductions that are made whatever comes next, as long as they do not go below it."""
-    length, origin, defaults = parser[_LENGTH], parser[_ORIGIN], parser[_DEFAULTS]
+    length, origin, defaults = _flat(parser, _LENGTH), _flat(parser, _ORIGIN), _flat(parser, _DEFAULTS)
     for _ in range(_MOST_STEPS):
         rule = defaults[piece[n - 1]] if n else -1
         if rule < 0 or length[rule] > n:
@@ -93,8 +94,9 @@ def _read(parser, memory, base, piece, n, symbol):
 @helper
 def _number(memory, row, size, is_kept):
     """The number of a row; -1 where it has none, and is not to be kept or there is no room."""
-    starts, items, status, slots = memory[_STARTS], memory[_ROWS], memory[_STATUS], memory[_SLOTS]
-    counts = memory[_COUNTS]
+    starts, items = _flat(memory, _STARTS), _flat(memory, _ROWS)
+    status, slots = _flat(memory, _STATUS), _flat(memory, _SLOTS)
+    counts = _flat(memory, _COUNTS)
     known, slot = _found_row(slots, starts, items, row, 0, size)
     if known >= 0:
         return known
@@ -114,7 +116,7 @@ def _number(memory, row, size, is_kept):
 @helper
 def _is_known(memory, base, piece, begin, n, is_kept):
     """Whether a piece that is no pair is kept; from now on it is."""
-    row = memory[_SCRATCH][0]
+    row = _table(memory, _SCRATCH)[0]
     row[0] = base
     row[1] = n - begin
     for i in range(begin, n):
@@ -125,7 +127,8 @@ def _is_known(memory, base, piece, begin, n, is_kept):
 @helper
 def _base_number(memory, size):
     """The number of the base whose states, ascending, were written behind those of all; -1 where there is no room."""
-    first, states, slots, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_BASE_SLOTS], memory[_COUNTS]
+    first, states = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES)
+    slots, counts = _flat(memory, _BASE_SLOTS), _flat(memory, _COUNTS)
     begin = counts[_STATES]
     known, slot = _found_row(slots, first, states, states, begin, begin + size)
     if known >= 0:
@@ -144,7 +147,8 @@ def _base_number(memory, size):
 @helper
 def _keep_bases(memory):
     """Have the bases found that were there at first."""
-    first, states, slots, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_BASE_SLOTS], memory[_COUNTS]
+    first, states = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES)
+    slots, counts = _flat(memory, _BASE_SLOTS), _flat(memory, _COUNTS)
     for base in range(counts[_BASES]):
         slots[_found_row(slots, first, states, states, first[base], first[base + 1])[1]] = base
 
@@ -152,9 +156,11 @@ def _keep_bases(memory):
 @helper
 def _parts(parser, memory, base, symbol):
     """Write the parts of a base that do the same with a symbol, with -1 single states: into ``parts``, how many."""
-    table = parser[_TABLE]
-    first, states, parts, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_PARTS], memory[_COUNTS]
-    chains = memory[_CHAINS]  # by state: the part of those that lead there; by place: the next place of the part
+    table = _table(parser, _TABLE)
+    first, states = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES)
+    parts, counts = _flat(memory, _PARTS), _flat(memory, _COUNTS)
+    # By state: the part of those that lead there; by place: the next place of the part.
+    chains = _table(memory, _CHAINS)
     size, found = first[base + 1] - first[base], 0
     counts[_WORK] += size
     for i in range(size - 1, -1, -1):
@@ -188,8 +194,8 @@ def _parts(parser, memory, base, symbol):
 @helper
 def _may_do_the_same(parser, memory, base, one, n, other, m):
     """Whether two pieces may accept the same, by the states on top."""
-    table, terminals = parser[_TABLE], parser[_TERMINALS]
-    first, states = memory[_BASE_STARTS], memory[_BASE_STATES]
+    table, terminals = _table(parser, _TABLE), _flat(parser, _TERMINALS)[0]
+    first, states = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES)
     if (not n or not m) and first[base + 1] - first[base] > 1:
         return True
     s = one[n - 1] if n else states[first[base]]
@@ -215,8 +221,9 @@ def _is_above(one, n, other, m):
 @helper
 def _ask(parser, memory, user, base, one, n, other, m):
     """Have a pair, if it is not known, wait to be looked at; False where it is known to fail, or may not be asked."""
-    like, row, counts = parser[_LIKE], memory[_SCRATCH][0], memory[_COUNTS]
-    status, uses, last_use, todo = memory[_STATUS], memory[_USED], memory[_LAST_USE], memory[_WAITING]
+    like, row, counts = _flat(parser, _LIKE), _table(memory, _SCRATCH)[0], _flat(memory, _COUNTS)
+    status, uses = _flat(memory, _STATUS), _table(memory, _USED)
+    last_use, todo = _flat(memory, _LAST_USE), _flat(memory, _WAITING)
     if n and m and one[n - 1] == other[m - 1]:
         # They do the same until what lies below the lowest state that they share differs.
         while n > 1 and m > 1 and one[n - 2] == other[m - 2]:
@@ -269,8 +276,8 @@ def _taken(parser, memory, base, source, n, terminal, piece):
     Returns what it comes to, and the length of the piece that shifts it; or how many states are popped below it, and
     the nonterminal that comes then.
     """
-    table, length, origin = parser[_TABLE], parser[_LENGTH], parser[_ORIGIN]
-    first, states, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_COUNTS]
+    table, length, origin = _table(parser, _TABLE), _flat(parser, _LENGTH), _flat(parser, _ORIGIN)
+    first, states, counts = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES), _flat(memory, _COUNTS)
     for i in range(n):
         piece[i] = source[i]
     for _ in range(_MOST_STEPS):
@@ -298,11 +305,14 @@ def _taken(parser, memory, base, source, n, terminal, piece):
 @helper
 def _compared(parser, memory, pair, base, one, n, other, m):
     """Ask for what pieces with different states on top come to with one terminal: whether that may hold, `_SPLIT`."""
-    table, contexts, like, terminals = parser[_TABLE], parser[_CONTEXTS], parser[_LIKE], parser[_TERMINALS]
-    first, states = memory[_BASE_STARTS], memory[_BASE_STATES]
-    here, there, last, asked = memory[_SCRATCH][3], memory[_SCRATCH][4], memory[_STAMPS], memory[_COUNTS][_WORK]
+    table, contexts = _table(parser, _TABLE), _flat(parser, _CONTEXTS)
+    like, terminals = _flat(parser, _LIKE), _flat(parser, _TERMINALS)[0]
+    first, states = _flat(memory, _BASE_STARTS), _flat(memory, _BASE_STATES)
+    here, there, last = _table(memory, _SCRATCH)[3], _table(memory, _SCRATCH)[4], _flat(memory, _STAMPS)
+    counts = _flat(memory, _COUNTS)
+    asked = counts[_WORK]
     if (not n or not m) and first[base + 1] - first[base] > 1:
-        memory[_COUNTS][_SPLIT_AT] = -1
+        counts[_SPLIT_AT] = -1
         return _SPLIT
     single = states[first[base]]
     s, t = one[n - 1] if n else single, other[m - 1] if m else single
@@ -350,8 +360,8 @@ def _compared(parser, memory, pair, base, one, n, other, m):
 @helper
 def _popped(parser, memory, pair, base, one, n, other, m, top):
     """Ask for what pieces come to when a state is popped that lies on both: 1 where that may hold, 0, or `_SPLIT`."""
-    first, below, origins = parser[_WAYS], parser[_BELOW], parser[_ORIGINS]
-    here, there = memory[_SCRATCH][3], memory[_SCRATCH][4]
+    first, below, origins = _flat(parser, _WAYS), _flat(parser, _BELOW), _flat(parser, _ORIGINS)
+    here, there = _table(memory, _SCRATCH)[3], _table(memory, _SCRATCH)[4]
     for way in range(first[top], first[top + 1]):
         if below[way] > n and n == m:
             continue
@@ -373,8 +383,9 @@ def _popped(parser, memory, pair, base, one, n, other, m, top):
 @helper
 def _looked_at(parser, memory, pair):
     """Ask for what a pair needs; whether it may hold."""
-    starts, items, parts, counts = memory[_STARTS], memory[_ROWS], memory[_PARTS], memory[_COUNTS]
-    one, other = memory[_SCRATCH][1], memory[_SCRATCH][2]
+    starts, items = _flat(memory, _STARTS), _flat(memory, _ROWS)
+    parts, counts = _flat(memory, _PARTS), _flat(memory, _COUNTS)
+    one, other = _table(memory, _SCRATCH)[1], _table(memory, _SCRATCH)[2]
     begin = starts[pair]
     base, n, m = items[begin], items[begin + 1], items[begin + 2]
     for i in range(n):
@@ -402,8 +413,9 @@ def _looked_at(parser, memory, pair):
 @helper
 def _fail(memory, pair):
     """What is built upon a pair that fails does, too; of the others that were asked nothing is known."""
-    status, uses, last_use, todo = memory[_STATUS], memory[_USED], memory[_LAST_USE], memory[_WAITING]
-    failed, counts = memory[_FAILED], memory[_COUNTS]
+    status, uses = _flat(memory, _STATUS), _table(memory, _USED)
+    last_use, todo = _flat(memory, _LAST_USE), _flat(memory, _WAITING)
+    failed, counts = _flat(memory, _FAILED), _flat(memory, _COUNTS)
     status[pair] = _FAILS
     failed[0] = pair
     n = 1
@@ -424,7 +436,7 @@ def _fail(memory, pair):
 @helper
 def _hold(parser, memory, base, one, n, other, m):
     """Whether two pieces do the same on every state of a base; they are overwritten."""
-    status, todo, counts = memory[_STATUS], memory[_WAITING], memory[_COUNTS]
+    status, todo, counts = _flat(memory, _STATUS), _flat(memory, _WAITING), _flat(memory, _COUNTS)
     counts[_N_WAITING] = counts[_USES] = 0
     if not _ask(parser, memory, -1, base, one, n, other, m):
         return False
@@ -443,7 +455,7 @@ def _hold(parser, memory, base, one, n, other, m):
 @helper
 def _is_less(parser, one, n, other, m):
     """The order in which each replacement goes down, so that they end: by length, then by states from the top."""
-    shifts = parser[_SHIFTS]
+    shifts = _flat(parser, _SHIFTS)
     if n != m:
         return n < m
     for i in range(n - 1, -1, -1):
@@ -453,11 +465,10 @@ def _is_less(parser, one, n, other, m):
 
 
 @helper
-def _holds(parser, memory, candidates, c, top, symbol):
+def _holds(parser, memory, first, values, c, top, symbol):
     """Whether a candidate holds with a state on top, that a symbol leads to, or with none, -1."""
-    first, values = candidates
-    defaults, parts, todo = parser[_DEFAULTS], memory[_PARTS], memory[_BASES_WAITING]
-    piece, instead = memory[_SCRATCH][5], memory[_SCRATCH][6]
+    defaults, parts, todo = _flat(parser, _DEFAULTS), _flat(memory, _PARTS), _flat(memory, _BASES_WAITING)
+    piece, instead = _table(memory, _SCRATCH)[5], _table(memory, _SCRATCH)[6]
     begin = first[c]
     size, left, n_symbols = values[begin + 1], values[begin + 2], values[begin + 3]
     todo[0] = values[begin]
@@ -508,34 +519,23 @@ def _is_any_known(memory, base, piece, n, shortest):
 
 @kernel
 def replaced_pieces(
-    table: Out[int32[:, ::1]], length: Out[int32[::1]], origin: Out[int32[::1]], defaults: Out[int32[::1]],
-    contexts: Out[int32[::1]], ways: Out[int32[::1]], below: Out[int32[::1]], origins: Out[int32[::1]],
-    like: Out[int32[::1]], terminals: int64, shifts: Out[int32[::1]], starts: Out[int32[::1]], rows: Out[int32[::1]],
-    status: Out[uint8[::1]], slots: Out[int32[::1]], used: Out[int32[:, ::1]], last_use: Out[int32[::1]],
-    waiting: Out[int32[::1]], base_starts: Out[int32[::1]], base_states: Out[int32[::1]], base_slots: Out[int32[::1]],
-    scratch: Out[int32[:, ::1]], parts: Out[int32[::1]], counts: Out[int64[::1]], chains: Out[int32[:, ::1]],
-    failed: Out[int32[::1]], bases_waiting: Out[int32[::1]], stamps: Out[int64[::1]], first: Out[int32[::1]],
-    values: Out[int32[::1]], resting: boolean[::1], is_alone: boolean, most: int64, found: Out[int32[:, ::1]],
+    parser: int32[::1], memory: Out[int32[::1]], first: int32[::1], values: int32[::1], resting: boolean[::1],
+    is_alone: boolean, most: int64, found: Out[int32[:, ::1]],
 ) -> boolean:  # fmt: skip
     """Which candidates hold, for some time.
 
-    The parser is ``table``, ``int32[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin``
-    by rule; by state: its default reduction's rule, ``contexts``, the first of its ``ways`` to be popped; of these
-    ways, the states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there
-    are; by state how many it shifts. From ``starts`` to ``stamps`` is what is remembered (see above), each ``int32``
-    but for ``counts``, ``stamps`` (``int64``) and ``status`` (``uint8``). Candidates are a base, the lengths of a
-    piece, of what is left of it and of the symbols, the piece and the symbols, in ``values`` each from ``first[c]``
-    on. With ``is_alone`` they are asked with nothing on top, else with each state on top that is ``resting``.
+    ``parser`` is a block of ``table[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin``
+    by rule; by state: its default reduction's rule, ``contexts``, the first of its ways to be popped; of these ways,
+    the states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there are;
+    by state how many it shifts. ``memory`` is the block of what is remembered, see above. Candidates are a base, the
+    lengths of a piece, of what is left of it and of the symbols, the piece and the symbols, in ``values`` each from
+    ``first[c]`` on. With ``is_alone`` they are asked with nothing on top, else with each state on top that is
+    ``resting``.
 
     Adds candidates and states on top, or -1, to ``found``, ``int32[*, 2]``, until ``most`` more work is done. Returns
     whether all were looked at; ``counts`` say how many were found.
     """
-    parser = table, length, origin, defaults, contexts, ways, below, origins, like, terminals, shifts
-    memory = (
-        starts, rows, status, slots, used, last_use, waiting, base_starts, base_states, base_slots, scratch, parts,
-        counts, chains, failed, bases_waiting, stamps,
-    )  # fmt: skip
-    candidates, piece = (first, values), scratch[7]
+    table, counts, piece = _table(parser, _TABLE), _flat(memory, _COUNTS), _table(memory, _SCRATCH)[7]
     if not counts[_PAIRS]:
         _keep_bases(memory)
     until = counts[_WORK] + most
@@ -560,7 +560,7 @@ def replaced_pieces(
                 m = n + 1
                 if _is_any_known(memory, _COVERED, piece, m, 2):
                     continue
-            if _holds(parser, memory, candidates, c, top, symbol):
+            if _holds(parser, memory, first, values, c, top, symbol):
                 found[counts[_FOUND], 0] = c
                 found[counts[_FOUND], 1] = top
                 counts[_FOUND] += 1

@@ -160,7 +160,7 @@ def solve_watched(
     return different
 
 
-@kernel
+@kernel(releases_gil=False)
 def keep_watched(
     keys: Out[int64[::1]], known: Out[int32[::1]], pairs: int32[:, ::1], count: int64, numbers: int32[::1],
 ) -> None:  # fmt: skip
@@ -171,7 +171,7 @@ def keep_watched(
         keys[at] = _key(pairs[k, 0], pairs[k, 1])
 
 
-@kernel
+@kernel(releases_gil=False)
 def find_watched(keys: int64[::1], known: int32[::1], state: int64, watch: int64) -> int64:
     """The set of a pair; -1 where it is not known."""
     at = _key_slot(keys, state, watch)

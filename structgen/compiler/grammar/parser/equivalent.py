@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from .... import kernels
 from ....budget import Meter
+from ....runtime.core import blocks
 from ....runtime.core.bitsets import bits_of, words_of
 from ....runtime.grammar.tables import SYMBOLS
 from .lalr import Lalr
@@ -218,15 +219,15 @@ class _Proofs:
         sure = [next(iter(there)) if yes else -1 for yes, there in zip(defaults, table.reductions, strict=True)]
         self._sure = _ints(sure)
         numbers: dict[int, int] = {}
-        self._parser = (
+        self._parser, _ = blocks.packed((
             _actions(table), _ints(len(rule) for _, rule in rules), _ints(origin for origin, _ in rules), self._sure,
             _ints(numbers.setdefault(context, len(numbers)) for context in contexts),
             _ints(accumulate(map(len, ways), initial=0)),
             _ints(below for there in ways for below, _ in there),
             _ints(origin for there in ways for _, origin in there),
             _ints(like.setdefault(tuple(there), state) for state, there in enumerate(ways)),
-            table.symbols.end + 1, _ints(map(len, table.shifts)),
-        )  # fmt: skip
+            _ints([table.symbols.end + 1]), _ints(map(len, table.shifts)),
+        ))  # fmt: skip
         read = {table.symbols.rules[rule][0] for rule in sure if rule >= 0} | {*range(table.symbols.end + 1)}
         #: The states that can be on top behind a terminal and what it makes certain.
         self._resting = np.zeros(table.states, np.bool_)
@@ -237,21 +238,20 @@ class _Proofs:
         """Begin with what lies below all candidates."""
         bases = list(bases)
         states = len(self._sure)
-        first = np.zeros(len(bases) + _BASES, np.int32)
-        first[: len(bases) + 1] = [*accumulate(map(len, bases), initial=0)]
-        below = np.empty(first[len(bases)] + _STATES, np.int32)
-        below[: first[len(bases)]] = [state for base in bases for state in base]
-        self._counts = np.zeros(kernels.PIECE_COUNTS, np.int64)
-        self._counts[[_N_BASES, _N_STATES, _LIMIT]] = len(bases), first[len(bases)], _MOST_WORK
-        chains = np.full((3, states + 1), -1, np.int32)
-        self._memory = (
-            np.zeros(_PAIRS + 1, np.int32), np.empty(_ITEMS, np.int32), np.zeros(_PAIRS, np.uint8),
-            np.full(4 * _PAIRS, -1, np.int32), np.empty((_USES, 2), np.int32), np.empty(_PAIRS, np.int32),
-            np.empty(_WAITING, np.int32), first, below, np.full(2 << len(first).bit_length(), -1, np.int32),
-            np.empty((8, 64), np.int32), np.empty(states + 1, np.int32), self._counts, chains,
-            np.empty(_WAITING, np.int32), np.empty(max(_WAITING, states + 1), np.int32),
-            np.full(states, -1, np.int64),
-        )  # fmt: skip
+        firsts = [*accumulate(map(len, bases), initial=0)]
+        many = len(bases) + _BASES
+        self._memory, tables = blocks.blank([
+            (_PAIRS + 1, 1), (_ITEMS, 1), (_PAIRS, 1), (4 * _PAIRS, 1), (_USES, 2), (_PAIRS, 1), (_WAITING, 1),
+            (many, 1), (firsts[-1] + _STATES, 1), (2 << many.bit_length(), 1), (8, 64), (states + 1, 1),
+            (kernels.PIECE_COUNTS, 1), (3, states + 1), (_WAITING, 1), (max(_WAITING, states + 1), 1), (states, 1),
+        ])  # fmt: skip
+        _, _, _, slots, *_, first, below, base_slots, _, _, counts, chains, _, _, stamps = tables
+        for table in (slots, base_slots, chains, stamps):
+            table[:] = -1
+        first[: len(firsts), 0] = firsts
+        below[: firsts[-1], 0] = [state for base in bases for state in base]
+        self._counts = counts[:, 0]
+        self._counts[[_N_BASES, _N_STATES, _LIMIT]] = len(bases), firsts[-1], _MOST_WORK
 
     def held(self, candidates: list[_Candidate], *, is_alone: bool) -> list[tuple[int, int]]:
         """Which candidates hold, each with a state on top; -1 where they do with nothing on top."""
@@ -265,7 +265,7 @@ class _Proofs:
             self._meter.check_time(_DOING)
             self._counts[_N_FOUND] = 0
             is_done = kernels.replaced_pieces(
-                *self._parser, *self._memory, *given, self._resting, is_alone, _SLICE, found
+                self._parser, self._memory, *given, self._resting, is_alone, _SLICE, found
             )
             rows += map(tuple, found[: self._counts[_N_FOUND]].tolist())
         return rows
