@@ -7,9 +7,10 @@ asks for that; with ``NUMBA_BOUNDSCHECK=1`` kernels look at every index then.
 
 Kernels take scalars and arrays only, of one type each, check no bounds, allocate nothing and raise nothing: their
 callers hand them arrays that were validated or built by structgen itself, scratch and room for results among them. A
-kernel runs without the GIL, but for those of a few microseconds, so scratch belongs to one thread. What does not fit into the room is a status, and the
-caller comes again with more. Scalars are returned, and tuples of them. Where a kernel could run for long on a hostile
-definition it counts its work and stops at a limit. No divisor is 0: a division would not say so.
+kernel runs without the GIL, but for those of a few microseconds, so scratch belongs to one thread. What does not fit
+into the room is a status, and the caller comes again with more. Scalars are returned, and tuples of them, which cost
+Python less than to read them from an array. Where a kernel could run for long on a hostile definition it counts its
+work and stops at a limit. No divisor is 0: a division would not say so.
 
 Why no write passes the end of an array, whatever tables say, if their numbers are in bounds (`runtime.columns`):
 
