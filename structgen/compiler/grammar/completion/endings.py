@@ -74,7 +74,7 @@ def with_endings(
 
     explorer = _Explorer(tables, given, needless, completing, meter)
     endings = explorer.run()
-    layout = tables.layout and replace(tables.layout, is_far=explorer.is_far)
+    layout = tables.layout and replace(tables.layout, is_far=explorer.is_far, room=explorer.room)
     return replace(tables, endings=endings, layout=layout)
 
 
@@ -158,6 +158,8 @@ class _Explorer:
         self._contexts = _contexts_behind(tables, self._ignored)
         #: Whether what is watched is followed past the next lexeme.
         self.is_far = tables.layout is None
+        #: Columns: see `structgen.runtime.grammar.indentation.IndentationTerminals`.
+        self.room = 0
 
     def _boundaries(self, is_far: bool | None = None) -> Boundaries:
         met = self._met
@@ -231,7 +233,8 @@ class _Explorer:
         lines = LineEnds(
             self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
         )  # fmt: skip
-        return lines.unconstrained(self._completing)
+        found, self.room = lines.unconstrained(self._completing)
+        return found
 
     def _explore_lines(self) -> bool:
         """Look at all borders, as `_explore` does; whether there are not too many."""
