@@ -23,7 +23,7 @@ from ..parser.stack import Accepted, Parser, Stack
 from ..tables import GrammarTables
 from .boundaries import Boundaries
 from .completion_tables import CompletionTables, TableBuilder, columns_of
-from .indented_moves import OUTSIDE, IndentedMoves, Place
+from .indented_moves import OUTSIDE, IndentedMoves, Inside
 from .lexical_follow import LexicalFollow
 from .nesting import Nesting
 from .obligations import Watched
@@ -42,10 +42,10 @@ _MOST_FIRST = 1 << 13
 _Left: TypeAlias = dict[tuple[int, int], int]
 
 #: By stack what is put on it, before which endings, and its place.
-_Waiting: TypeAlias = dict[Stack, tuple[dict[int, int], Place]]
+_Waiting: TypeAlias = dict[Stack, tuple[dict[int, int], Inside]]
 
 #: The same, as a key.
-_Key: TypeAlias = frozenset[tuple[Stack, frozenset[tuple[int, int]], Place]]
+_Key: TypeAlias = frozenset[tuple[Stack, frozenset[tuple[int, int]], Inside]]
 
 #: Stands for an answer that is not known yet.
 _UNKNOWN: _Left = {}
@@ -181,7 +181,7 @@ class Completions:
         nesting, indented = self._nesting, self._indented
         if nesting is not None and indented is not None:
             depths = nesting.depths(self._tables)
-            positions = [indented.number(s, Place(each)) for s, there in enumerate(depths) for each in sorted(there)]
+            positions = [indented.number(s, Inside(each)) for s, there in enumerate(depths) for each in sorted(there)]
         else:
             positions = list(range(len(self._tables.context))) if self.is_exact else []
         for position in positions:
@@ -213,11 +213,11 @@ class Completions:
         net = nesting.net if nesting is not None else [0] * len(reach)
         return builder.tables(reach, net, row_of, first, len(self._moves.terminal))
 
-    def _at(self, stack: Stack, place: Place) -> int:
+    def _at(self, stack: Stack, place: Inside) -> int:
         """The state on top of a stack, or the number of its position."""
         return stack.state if self._indented is None else self._indented.number(stack.state, place)
 
-    def _find(self, stack: Stack, above: int, left: _Left | None, place: Place) -> Completion:
+    def _find(self, stack: Stack, above: int, left: _Left | None, place: Inside) -> Completion:
         """Go down a stack, whose top is at a place, until a run succeeds or none is left.
 
         What is ``left`` there pops ``above`` more states than it says.
@@ -247,7 +247,7 @@ class Completions:
             self._places[key] = found
         return found
 
-    def _succeeds(self, waiting: _Waiting, here: Stack, place: Place, put: dict[int, int]) -> bool:
+    def _succeeds(self, waiting: _Waiting, here: Stack, place: Inside, put: dict[int, int]) -> bool:
         """Whether a run does on a stack that nonterminals are put on; else what is left of them is ``waiting``."""
         at = self._at(here, place)
         todo = list(put.items())
@@ -265,7 +265,7 @@ class Completions:
                     todo.append((after, there))
         return False
 
-    def _pop(self, waiting: _Waiting, stack: Stack, place: Place, count: int, origin: int, endings: int) -> None:
+    def _pop(self, waiting: _Waiting, stack: Stack, place: Inside, count: int, origin: int, endings: int) -> None:
         """Have a nonterminal wait on what a stack is without some states, before some endings."""
         indented, places = self._indented, {stack: place}
         for _ in range(count):

@@ -34,7 +34,7 @@ from .obligations import Watched
 _Position: TypeAlias = tuple[int, int, tuple[int, ...]]
 
 
-class Place(NamedTuple):
+class Inside(NamedTuple):
     """Open brackets, and the rooms of narrow levels, the outermost first."""
 
     brackets: int = 0
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 #: What lies in no brackets, with room.
-OUTSIDE = Place()
+OUTSIDE = Inside()
 
 
 class _Line(NamedTuple):
@@ -116,18 +116,18 @@ class IndentedMoves:
 
     # -- positions ----------------------------------------------------------------------------------------
 
-    def place_at(self, level: Level) -> Place:
+    def place_at(self, level: Level) -> Inside:
         """The place of what is at a level."""
         first, columns = self._layout.first_narrow, self._layout.columns
-        return Place(level.brackets, tuple(columns - column for column in level.columns if column >= first))
+        return Inside(level.brackets, tuple(columns - column for column in level.columns if column >= first))
 
-    def below(self, state: int, place: Place) -> Place:
+    def below(self, state: int, place: Inside) -> Inside:
         """The place below a state that is at one itself. In a block that is closed nothing is put on any more."""
         block = self._blocks.get(state, 0)
         rooms = place.rooms if not block else place.rooms[:-1] if block > 0 else (*place.rooms, 0)
-        return Place(place.brackets - self.net[state], rooms)
+        return Inside(place.brackets - self.net[state], rooms)
 
-    def number(self, state: int, place: Place) -> int:
+    def number(self, state: int, place: Inside) -> int:
         """The number of a position."""
         position = state, min(place.brackets, self._nesting.below[state] + 1), place.rooms
         known = self._number.get(position)
@@ -150,7 +150,7 @@ class IndentedMoves:
             rooms = (*rooms, self._room(rooms) - 1)
         elif block:
             rooms = rooms[:-1]
-        return self.number(target, Place(brackets, rooms)) if brackets >= 0 and min(rooms, default=0) >= 0 else None
+        return self.number(target, Inside(brackets, rooms)) if brackets >= 0 and min(rooms, default=0) >= 0 else None
 
     def _room(self, rooms: tuple[int, ...]) -> int:
         return rooms[-1] if rooms else self._layout.room
