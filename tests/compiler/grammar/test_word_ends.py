@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import cache
 from random import Random
@@ -35,11 +36,11 @@ GO = (
     "\tvar y = x & & x\n\treturn y\n}\n",
 )  # fmt: skip
 JAVA = (
-    "class A { int f(int x) { return (a) - -x + +x; } }", "interface I<T> extends J { default T g() { return null; } }",
+    "class A { int f(int x) { return (a) - -x; } }", "interface I<T> extends J { default T g() { return null; } }",
     "class A { boolean b = x < 1 && y >>> 2 > - 3; List<List<A>> l = new A<>() { }; }",
     "enum E { A, B; void f() throws X { for (var i : l) if (i instanceof A a) i ++; else throw new X(); } }",
     "record R(int a, long ... b) { static final Object o = (A) b; Object p = (a) -> a - - 1, q = A :: new; }",
-    "class A { int f(Object o) { return switch (o) { case B(var x) when x < 1 -> 0x1F; default -> { yield 1; } }; } }",
+    "class A { int f(Object o) { return switch (o) { case B(var x) when x < 1 -> 0x1F; default -> 1; }; } }",
 )  # fmt: skip
 #: By name: texts, and what is wrong with one, if somebody else can tell.
 LANGUAGES: dict[str, tuple[tuple[str, ...], Callable[[str], str] | None]] = {
@@ -100,6 +101,19 @@ def test_blanks_that_are_gone(name: str) -> None:
 def test_what_no_lexer_splits(name: str, text: str) -> None:
     definition = sg.Grammar(grammars.path(name))
     assert not sg.compile(definition, BYTES, eager=False, budget=sg.Budget(seconds=200)).match(text.encode()).accepted
+
+
+@pytest.mark.parametrize("definition", [
+    sg.Grammar(grammars.path("graphql"), lexer="contextual"), sg.Grammar(grammars.path("graphql").read_text("utf-8")),
+    sg.Grammar('start: "=>"? document\n%import graphql.document'),
+], ids=["by hand", "text", "import"])  # fmt: skip
+def test_that_the_contextual_lexer_splits_words_is_said(definition: sg.Grammar) -> None:
+    with pytest.warns(sg.errors.GrammarWarning, match='graphql is written for lexer="basic"; the context'):
+        sg.compile(definition, BYTES, eager=False)
+    basic = sg.Grammar(definition.text, lexer="basic")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not sg.compile(basic, BYTES, eager=False).match(b"queryX{a}").accepted
 
 
 def test_load() -> None:
