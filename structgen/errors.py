@@ -171,4 +171,5 @@ class GrammarWarning(StructgenWarning):
 
 
 class SchemaWarning(StructgenWarning):
-    """A keyword or a format of a JSON Schema that checks nothing, and that its author may have misspelt."""
+    """A keyword or a format of a JSON Schema that checks nothing and may be misspelt, or a place where no value can be.
+    """

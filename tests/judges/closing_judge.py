@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from judges.formats import FORMATS
+from judges.json_judge import exact_arithmetic
 
 jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
 
@@ -194,8 +195,9 @@ def _member(schema: dict[str, Any], name: str) -> list[Any]:
 def judged(judge: ClosingJudge, value: Any) -> tuple[bool, bool] | None:
     """Whether a value is valid, and closed; None where the judge follows a reference for ever."""
     try:
-        is_valid = judge.is_valid(value)
-        return is_valid, is_valid and judge.is_closed(value)
+        with exact_arithmetic():
+            is_valid = judge.is_valid(value)
+            return is_valid, is_valid and judge.is_closed(value)
     except BaseException as error:  # a panic of the package `rpds`, when Python's stack is at its end
         if isinstance(error, RecursionError) or type(error).__name__ == "PanicException":
             return None
