@@ -15,8 +15,9 @@ from judges.guides import EOS, allowed
 #: How often a guide may be asked while an order is looked for; n members without a place of their own have n! orders.
 _ENOUGH = 10_000
 
-#: Orders of one item that are followed through the rest of an array; after most items they all lead to the same.
-_KEPT = 4
+#: Orders of one item that are followed through the rest of an array: all of four members. After most items they lead
+#: to the same, but not where an array differs from a constant in one of its items.
+_KEPT = 24
 
 
 # -- values to texts -----------------------------------------------------------------------------------------
