@@ -60,6 +60,7 @@ class TestSettings:
             ("[vlm]\nseconds = 1", "no setting 'vlm'"),
             ("[vllm]\nmax_item = 1", r"structgen.toml, \[vllm\].*Did you mean max_items"),
             ("max_items = -1", "max_items"),
+            ("max_digits = 0", "max_digits"),
             ("whitespace = 'some'", "whitespace"),
             ("dialect = 'perl'", "dialect is 'perl'"),
             ("strict_tools = true", "strict_tools is True"),

@@ -122,6 +122,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         definition.separators,
         definition.max_items,
         definition.max_string_length,
+        definition.max_digits,
         definition.unique_names,
     )
 
