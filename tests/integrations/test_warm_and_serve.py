@@ -32,7 +32,7 @@ TESTS = Path(__file__).parents[1]
 SETTINGS = {
     "plain": "",
     "other": 'whitespace = "any"\nmax_whitespace = 4\nmax_items = 5\nmax_digits = 9\nproperty_order = "any"\n'
-    'dialect = "ecma"\n[sglang]\nwhitespace = "compact"\n[mlx]\nescapes = "ascii"\n',
+    'dialect = "ecma"\nstrict_tools = "always"\n[sglang]\nwhitespace = "compact"\n[mlx]\nescapes = "ascii"\n',
 }
 
 FAMILIES = ["tiny", "llama3", "qwen2_5", "gemma", "tekken"]
