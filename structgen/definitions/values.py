@@ -19,6 +19,7 @@ from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.properties import cached_property
 from ..system.types import Foreign, with_article
 from .guidance_options import json_spaces, options_of
+from .styles import STYLES as TAG_STYLES
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -200,10 +201,10 @@ WHITESPACE = {"compact": "", "single": " ?", "any": r"[ \t\n\r]"}
 _TAG_WHITESPACE = {"compact": "", "single": r"[ \t\n\r]?", "any": r"[ \t\n\r]"}
 
 #: How the members of an object can be written.
-STYLES = (
-    "json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml",
-    "cohere_xml", "kimi_k3_xml",
-)  # fmt: skip
+STYLES = ("json", *TAG_STYLES)
+
+#: What is written between keys and values in Gemma's notation.
+_GEMMAS = re.compile(r'<\|"\|>|[{}\[\]:,]')
 
 #: Words for how strings are escaped, and the letters that can stand behind a backslash.
 ESCAPES = ("minimal", "ascii", "any")
@@ -404,8 +405,9 @@ class JsonSchema(Composable):
         return self.whitespace if isinstance(self.whitespace, int) else None
 
     def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
-        """The special tokens of a vocabulary, where tags may hold some: what its bytes don't tell."""
-        return sorted(vocabulary.special_tokens.items()) if self.style != "json" else []
+        """The special tokens of a vocabulary whose names stand in the tags: what its bytes don't tell."""
+        texts = TAG_STYLES[self.style].texts if self.style != "json" else ()
+        return [each for each in sorted(vocabulary.special_tokens.items()) if any(each[0] in text for text in texts)]
 
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
@@ -778,11 +780,16 @@ class StructuralTag(Composable):
         """The special tokens of a vocabulary whose names may stand in the texts: what its bytes don't tell."""
         from json.encoder import encode_basestring_ascii as quote
 
-        named = sorted(vocabulary.special_tokens.items())
-        marks = (*(style for style in STYLES if style != "json"), '"style":"gemma"')
-        if any(mark in self.text for mark in marks):  # whose tags are not in the format
-            return named
-        return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
+        written = [text for name, style in TAG_STYLES.items() if name in self.text for text in style.texts]
+        is_gemmas = '"style":"gemma"' in self.text  # whose texts are made of pieces of the schema's
+
+        def may_stand(name: str) -> bool:
+            pieces = filter(None, _GEMMAS.split(name)) if is_gemmas else [name]
+            return any(name in text for text in written) or all(
+                quote(piece)[1:-1] in self.text or (is_gemmas and piece in "null") for piece in pieces
+            )
+
+        return [each for each in sorted(vocabulary.special_tokens.items()) if may_stand(each[0])]
 
     def named_tokens(self) -> set[int | str]:
         """The tokens that the format names, or has the ids of, as tokens."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....definitions.styles import Style
 from ...programs.special_tokens import SpecialTokens
 from ..strings.json_escapes import unspelled
-from .styles import Style
 
 NONE = SpecialTokens({})
 
