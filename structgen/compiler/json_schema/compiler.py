@@ -7,13 +7,13 @@ from functools import partial
 
 from ...budget import Meter
 from ...definitions import JsonSchema
+from ...definitions.styles import STYLES
 from ...errors import SchemaWarning, UnsupportedError
 from ...system.warning import warn
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
 from ..programs.special_tokens import SpecialTokens
 from .layout.options import NONE, TextOptions
-from .layout.styles import STYLES
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
 from .normal_form.nesting import endless
@@ -125,6 +125,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         definition.separators,
         definition.max_items,
         definition.max_string_length,
+        definition.max_digits,
         definition.unique_names,
     )
 

@@ -20,6 +20,7 @@ from .impossible import impossible_places
 from .layout.options import TextOptions
 from .layout.writable import writable
 from .normal_form.assembling import assemble
+from .normal_form.digits import with_at_most
 from .normal_form.inhabited import inhabited
 from .normal_form.shapes import Value, Values
 from .normal_form.shaping import Shaping
@@ -85,7 +86,10 @@ def normalise(
                 remedy="Exclude less, allow the escapes that strings need, and describe an object for a style, whose "
                 "strings do not hold the closing tag.",
             )
-    return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations), tuple(impossible))
+    found, at = assemble(drafts, alive, meter)
+    if layout is not None and layout.max_digits is not None:  # no set of values, so that unions come before
+        found = tuple([with_at_most(layout.max_digits, value, meter) for value in found])
+    return Values(found, at, tuple(assertions.relaxations), tuple(impossible))
 
 
 def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int = 0) -> Iterator[Value]:
