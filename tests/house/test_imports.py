@@ -67,8 +67,8 @@ ROOMS = {
     ),
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.layout compiler.json_schema.normal_form compiler.json_schema.numbers"
-        " compiler.json_schema.read compiler.json_schema.strings compiler.patterns compiler.programs definitions kernels"
-        " runtime.automaton runtime.pushdown"
+        " compiler.json_schema.read compiler.json_schema.strings compiler.patterns compiler.programs definitions"
+        " kernels runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
