@@ -90,7 +90,8 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
 
         tables = compile_fsm(definition, meter)
     else:
-        raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}")
+        remedy = "Of tools, sg.tool_calls makes a definition, structgen warm --for ENGINE what that asks for."
+        raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}", remedy=remedy)
     row_of = np.full(tables.states, -1, np.int32)
     machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.spelled), row_of, [])
     check_never_stuck(machine, meter)

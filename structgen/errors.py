@@ -175,4 +175,4 @@ class GrammarWarning(StructgenWarning):
 
 
 class SchemaWarning(StructgenWarning):
-    """A keyword or a format of a JSON Schema that checks nothing, and that its author may have misspelt."""
+    """A keyword or format of a JSON Schema that checks nothing and may be misspelt, or a place without any value."""

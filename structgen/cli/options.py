@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: What definitions are read from, in words.
 DEFINITION_FILES = (
-    "Files (.regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them"
+    "Files (.regex, .words, .json, .tag.json, .tools.json, .lark, .gbnf, .ebnf), manifests (.toml), folders of them"
 )
 
 #: Of the names of index files.

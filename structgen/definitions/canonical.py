@@ -67,7 +67,7 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     # Separators are two texts, perhaps "unique_names"; the option's name stands alone, or behind a number or them.
     item, key = (more.pop(0), more.pop(0)) if len(more) > 1 and isinstance(more[0], str) else (None, None)
     max_items = next((each for each in more if isinstance(each, int)), None)
-    max_string_length = next((each[0] for each in more if isinstance(each, list)), None)
+    max_string_length, max_digits = next(([*each, None][:2] for each in more if isinstance(each, list)), (None, None))
     unique_names = "unique_names" in more
     bounded = _ANY_BOUNDED.fullmatch(gap) if gap is not None else None
     words = {pattern: word for word, pattern in WHITESPACE.items()}
@@ -80,7 +80,8 @@ def schema_options(options: list[Foreign]) -> dict[str, Foreign]:
     return {
         "whitespace": whitespace, "max_whitespace": most, "property_order": order, "escapes": escapes,
         "additional_properties": additional, "lenient": lenient, "item_separator": item, "key_separator": key,
-        "max_items": max_items, "max_string_length": max_string_length, "unique_names": unique_names,
+        "max_items": max_items, "max_string_length": max_string_length,
+        "max_digits": max_digits, "unique_names": unique_names,
     }  # fmt: skip
 
 

@@ -5,16 +5,18 @@
 ``NAME.words``        a choice: one word a line; blank lines and lines that begin with ``#`` are skipped
 ``NAME.json``         a JSON Schema
 ``NAME.tag.json``     a structural tag
+``NAME.tools.json``   tools as of a request, a list, or an object with ``tools`` and options; for engines alone
 ``NAME.lark``         a grammar in Lark's syntax, whose rule ``start`` a whole text is
 ``NAME.gbnf``         a grammar in llama.cpp's GBNF, whose rule ``root`` a whole text is
 ``NAME.ebnf``         one in XGrammar's EBNF
 ``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
                       ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
-                      ``json_schema = '...'`` or ``structural_tag = '...'`` (JSON text, or a table),
+                      ``json_schema = '...'``, ``structural_tag = '...'`` or ``tools = '...'`` (JSON text, or tables),
                       ``python = "MODULE:NAME"``, or ``file = "..."``, a path relative to the manifest;
-                      schemas take the options of `JsonSchema` as further keys, and structural tags
-                      those of `StructuralTag`; regexes and files with EBNF take ``dialect``; ``for`` names
-                      the engines that ask for it, of one definition or, above them, of all
+                      schemas take the options of `JsonSchema` as further keys, structural tags
+                      those of `StructuralTag`, and tools what stands beside them in a request; regexes
+                      and files with EBNF take ``dialect``; ``for`` names the engines that ask for it, of one
+                      definition or, above them, of all
 ``MODULE:NAME``       an object of an importable module: a definition, a dict, a type or a function. Modules
                       are looked for in the current folder first. Importing one runs it.
 ====================  ===================================================================================
@@ -35,6 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, StructgenError
+from .tool_request import TOOL_OPTIONS, ToolRequest
 from .values import (
     DIALECT_FLAGS,
     EBNF_DIALECTS,
@@ -61,7 +64,7 @@ else:
 FLAG_LETTERS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
 
 #: The keys of a manifest that say what a definition is, and those that a JSON Schema takes besides.
-SOURCES = ("regex", "words", "json_schema", "structural_tag", "python", "file")
+SOURCES = ("regex", "words", "json_schema", "structural_tag", "tools", "python", "file")
 SCHEMA_OPTIONS = tuple(field.name for field in fields(JsonSchema) if field.init)
 
 #: An object in a module, as in packaging's entry points.
@@ -209,7 +212,7 @@ def _read_file(path: Path, dialect: str = "") -> Items:
 
 def _suffix(path: Path) -> str:
     """What says which kind of definition a file holds."""
-    return _TAG if path.name.endswith(_TAG) and path.name != _TAG else path.suffix
+    return next((each for each in (_TAG, _TOOLS) if path.name.endswith(each) and path.name != each), path.suffix)
 
 
 def _decode(path: Path) -> str:
@@ -252,7 +255,7 @@ def said_by(definition: Definition) -> frozenset[str]:
     return frozenset(each.name for each in options if getattr(definition, each.name) != each.default)
 
 
-_TAG = ".tag.json"
+_TAG, _TOOLS = ".tag.json", ".tools.json"
 
 #: Which reader takes which suffix. A reader gets the path and the decoded text.
 READERS: dict[str, Callable[[Path, str], Definition]] = {
@@ -260,6 +263,7 @@ READERS: dict[str, Callable[[Path, str], Definition]] = {
     ".words": lambda path, text: _read_words(text),
     ".json": lambda path, text: JsonSchema(text),
     _TAG: lambda path, text: StructuralTag(text),
+    _TOOLS: lambda path, text: ToolRequest.of(text),
     ".lark": lambda path, text: Grammar(path),
     ".gbnf": lambda path, text: Gbnf(text),
     ".ebnf": lambda path, text: Ebnf(text),
@@ -315,7 +319,7 @@ def _parse_entry(manifest: Path, entry: object) -> tuple[Definition, frozenset[s
     if not isinstance(entry, dict):
         raise DefinitionError("expected a table", remedy='Write NAME = { regex = "..." }.')
     sources = [key for key in SOURCES if key in entry]
-    options = {key: value for key, value in entry.items() if key in SCHEMA_OPTIONS}
+    options = {key: value for key, value in entry.items() if key in (*SCHEMA_OPTIONS, *TOOL_OPTIONS)}
     unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set())
     unknown -= {"dialect", "for"}
     if unknown:
@@ -323,7 +327,7 @@ def _parse_entry(manifest: Path, entry: object) -> tuple[Definition, frozenset[s
             f"unknown key {min(unknown)!r}",
             remedy=f"Use one of {', '.join(SOURCES)}; flags go with regex, dialect with regex and EBNF, "
             f"{', '.join(SCHEMA_OPTIONS)} with a JSON Schema, {', '.join(TAG_OPTIONS)} with a structural tag, "
-            "and for with any.",
+            f"{', '.join(TOOL_OPTIONS)} with tools, and for with any.",
         )
     if len(sources) != 1:
         what = f"expected exactly one of {', '.join(SOURCES)}"
@@ -334,10 +338,14 @@ def _parse_entry(manifest: Path, entry: object) -> tuple[Definition, frozenset[s
         definition = _in_dialect(definition, entry["dialect"])
     if not options:
         return definition, said
+    if isinstance(definition, ToolRequest):
+        return ToolRequest.of(definition.text, **options), said
     if isinstance(definition, StructuralTag) and options.keys() <= set(TAG_OPTIONS):
         return replace(definition, format=definition.text, **options), said
-    if not isinstance(definition, JsonSchema):
-        what = f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}"
+    others = options.keys() - set(SCHEMA_OPTIONS)
+    if others or not isinstance(definition, JsonSchema):
+        of = "requests with tools" if others else "JSON Schemas"
+        what = f"{min(others or options)} is an option of {of}, and this is a {definition.kind}"
         raise DefinitionError(what, remedy="Leave it out.")
     return replace(definition, schema=definition.text, **options), said
 
@@ -352,6 +360,8 @@ def _parse_source(manifest: Path, source: str, entry: JsonMap) -> tuple[Definiti
         if not isinstance(value, str | dict):
             raise DefinitionError("structural_tag is neither a string of JSON nor a table", remedy="Make it one.")
         return StructuralTag(value), none
+    if source == "tools":
+        return ToolRequest.of(value), none
     if source == "json_schema":
         if not isinstance(value, str | dict | bool):
             raise DefinitionError("json_schema is neither a string of JSON nor a table", remedy="Make it one.")

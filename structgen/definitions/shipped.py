@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 #: Where the files are; every grammar's imports are looked for here, too.
@@ -32,6 +32,13 @@ def path(name: str) -> Path:
 def is_shipped(file: str) -> bool:
     """Return whether a grammar's file, ``""`` for none, is one of these."""
     return bool(file) and Path(file).parent == FOLDER
+
+
+def that_need_basic(text: str, files: Iterable[str]) -> list[str]:
+    """Return those written for the basic lexer that a text holds, or that are among its files."""
+    there = {Path(file).stem for file in files if is_shipped(file)}
+    needing = [name for name, options in OPTIONS.items() if options.get("lexer") == "basic"]
+    return [name for name in needing if name in there or path(name).read_text(encoding="utf-8") in text]
 
 
 def options_of(file: str) -> Mapping[str, object]:

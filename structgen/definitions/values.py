@@ -19,6 +19,7 @@ from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.properties import cached_property
 from ..system.types import Foreign, with_article
 from .guidance_options import json_spaces, options_of
+from .styles import STYLES as TAG_STYLES
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -200,10 +201,10 @@ WHITESPACE = {"compact": "", "single": " ?", "any": r"[ \t\n\r]"}
 _TAG_WHITESPACE = {"compact": "", "single": r"[ \t\n\r]?", "any": r"[ \t\n\r]"}
 
 #: How the members of an object can be written.
-STYLES = (
-    "json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml",
-    "cohere_xml", "kimi_k3_xml",
-)  # fmt: skip
+STYLES = ("json", *TAG_STYLES)
+
+#: What is written between keys and values in Gemma's notation.
+_GEMMAS = re.compile(r'<\|"\|>|[{}\[\]:,]')
 
 #: Words for how strings are escaped, and the letters that can stand behind a backslash.
 ESCAPES = ("minimal", "ascii", "any")
@@ -215,7 +216,7 @@ MAX_INDENT = 16
 #: The options of a `JsonSchema`.
 _SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient", "style",
-    "excludes", "item_separator", "key_separator", "max_items", "max_string_length", "unique_names",
+    "excludes", "item_separator", "key_separator", "max_items", "max_string_length", "max_digits", "unique_names",
 )  # fmt: skip
 
 
@@ -260,6 +261,9 @@ class JsonSchema(Composable):
     max_string_length:
         So many characters at most has a string whose length the schema does not bound, or as many as it asks for with
         ``minLength`` or a pattern. Names are not bounded. None: any number.
+    max_digits:
+        So many digits at most has a number of which the schema allows endlessly many spellings, those of the fraction
+        and the exponent counted, or as many as its shortest has. At least 1. None: any number.
     unique_names:
         Whether no object has a name twice. Declared names come once in any case; with False others may come again, as
         JSON allows, and parsers take the last. Names are compared unescaped: ``"a"`` is ``"\u0061"``.
@@ -307,6 +311,7 @@ class JsonSchema(Composable):
     key_separator: str | None = None
     max_items: int | None = None
     max_string_length: int | None = None
+    max_digits: int | None = None
     unique_names: bool = False
     text: str = field(init=False)
 
@@ -329,6 +334,7 @@ class JsonSchema(Composable):
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_most("max_items", self.max_items, "items")
         _check_most("max_string_length", self.max_string_length, "characters")
+        _check_most("max_digits", self.max_digits, "digits", least=1)
         _check_choice("property_order", self.property_order, ("schema", "any"))
         if self.escapes not in ESCAPES:
             object.__setattr__(self, "escapes", _letters(self.escapes))
@@ -399,8 +405,9 @@ class JsonSchema(Composable):
         return self.whitespace if isinstance(self.whitespace, int) else None
 
     def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
-        """The special tokens of a vocabulary, where tags may hold some: what its bytes don't tell."""
-        return sorted(vocabulary.special_tokens.items()) if self.style != "json" else []
+        """The special tokens of a vocabulary whose names stand in the tags: what its bytes don't tell."""
+        texts = TAG_STYLES[self.style].texts if self.style != "json" else ()
+        return [each for each in sorted(vocabulary.special_tokens.items()) if any(each[0] in text for text in texts)]
 
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
@@ -409,11 +416,12 @@ class JsonSchema(Composable):
     @cached_property
     def _options(self) -> str:
         """`canonical` up to the text."""
+        bounds = (self.max_string_length, self.max_digits)
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient,
             *(self.separators if self.item_separator or self.key_separator else ()),
             *(() if self.max_items is None else (self.max_items,)),
-            *(() if self.max_string_length is None else ((self.max_string_length,),)),
+            *(() if bounds == (None, None) else (bounds[: 1 + (self.max_digits is not None)],)),
             *(("unique_names",) if self.unique_names else ()),
         )  # fmt: skip
         written = [self.style, *self.excludes]
@@ -422,7 +430,7 @@ class JsonSchema(Composable):
 
 
 @lru_cache(1 << 8, typed=True)
-def _as_json(*options: str | int | tuple[int] | None) -> str:
+def _as_json(*options: str | int | tuple[int | None, ...] | None) -> str:
     return json.dumps(options, separators=(",", ":"))
 
 
@@ -710,7 +718,7 @@ class StructuralTag(Composable):
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
         servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
     whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator, max_items, max_string_length, unique_names:
+    key_separator, max_items, max_string_length, max_digits, unique_names:
         What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
     places:
         For messages: by the label of a tag, where the schemas in it come from.
@@ -735,6 +743,7 @@ class StructuralTag(Composable):
     key_separator: str | None = None
     max_items: int | None = None
     max_string_length: int | None = None
+    max_digits: int | None = None
     unique_names: bool = False
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     text: str = field(init=False)
@@ -771,11 +780,16 @@ class StructuralTag(Composable):
         """The special tokens of a vocabulary whose names may stand in the texts: what its bytes don't tell."""
         from json.encoder import encode_basestring_ascii as quote
 
-        named = sorted(vocabulary.special_tokens.items())
-        marks = (*(style for style in STYLES if style != "json"), '"style":"gemma"')
-        if any(mark in self.text for mark in marks):  # whose tags are not in the format
-            return named
-        return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
+        written = [text for name, style in TAG_STYLES.items() if name in self.text for text in style.texts]
+        is_gemmas = '"style":"gemma"' in self.text  # whose texts are made of pieces of the schema's
+
+        def may_stand(name: str) -> bool:
+            pieces = filter(None, _GEMMAS.split(name)) if is_gemmas else [name]
+            return any(name in text for text in written) or all(
+                quote(piece)[1:-1] in self.text or (is_gemmas and piece in "null") for piece in pieces
+            )
+
+        return [each for each in sorted(vocabulary.special_tokens.items()) if may_stand(each[0])]
 
     def named_tokens(self) -> set[int | str]:
         """The tokens that the format names, or has the ids of, as tokens."""
@@ -824,7 +838,7 @@ def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
 #: The options of `StructuralTag` that are its schemas'.
 TAG_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
-    "item_separator", "key_separator", "max_items", "max_string_length", "unique_names",
+    "item_separator", "key_separator", "max_items", "max_string_length", "max_digits", "unique_names",
 )  # fmt: skip
 
 
@@ -893,9 +907,9 @@ def _folders(paths: object) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def _check_most(name: str, bound: object, what: str) -> None:
-    if not (bound is None or (_is_int(bound) and bound >= 0)):
-        raise DefinitionError(f"{name} is {bound!r}", remedy=f"Use a number of {what}, or None.")
+def _check_most(name: str, bound: object, what: str, least: int = 0) -> None:
+    if not (bound is None or (_is_int(bound) and bound >= least)):
+        raise DefinitionError(f"{name} is {bound!r}", remedy=f"Use a number of {what}, {least} or more, or None.")
 
 
 def _check_whitespace(whitespace: object, bound: object) -> None:

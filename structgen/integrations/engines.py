@@ -8,18 +8,20 @@ door. So the key of what was warmed is the key that the adapter looks up.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.guidance_options import KEY, options_of
 from ..definitions.loading import NamedDefinition
 from ..definitions.token_sets import engine_dialect
+from ..definitions.tool_request import ToolRequest
 from ..definitions.values import Ebnf
 from ..errors import DefinitionError, StructgenError, UnsupportedError
 from ..system.types import Foreign, JsonMap
-from ..tools import behind_reasoning, detect_tool_style, tool_style
+from ..tools import behind_reasoning, detect_tool_style, tool_calls, tool_style
 from ..tools.calls import Reasoning
 from .settings import ENGINE_NAMES, Settings, settings_for
 
@@ -41,8 +43,10 @@ class Door:
         Whether requests may say options. Otherwise they are texts alone, and a grammar does not say its notation.
     kinds:
         The kinds of definitions that it asks for; none: all.
+    has_tools:
+        Whether requests may have tools; otherwise the engine makes structural tags of them, or nothing.
     reasons:
-        Whether JSON stands behind the reasoning that a prompt leaves room for.
+        Whether JSON stands behind the reasoning that a prompt leaves room for, which tells that of tools as well.
     settings:
         The operator's.
     engine:
@@ -54,6 +58,7 @@ class Door:
     tag_whitespace: str = "single"
     has_options: bool = True
     kinds: tuple[str, ...] = ()
+    has_tools: bool = False
     reasons: bool = False
     settings: Settings = field(default_factory=Settings)
     engine: str = ""
@@ -106,6 +111,47 @@ class Door:
             return engine_grammar(plain.text, is_larks=is_larks(plain.text))
         return self.completed(plain, said & CHOICE)
 
+    def tools(self, request: JsonMap, tokenizer: Foreign = None) -> StructuralTag:
+        """The replies that a request with tools asks for here.
+
+        Parameters
+        ----------
+        request:
+            ``tools``, a list, and what may stand beside them, as of a `ToolRequest`.
+        tokenizer:
+            The model's, or its chat template, where neither the request nor the operator names the style.
+
+        Raises what `tool_calls` does.
+        """
+        said = {"style": self.settings.tool_style, "tokenizer": tokenizer, **request}
+        tools = [_ruled(tool, self.settings.strict_tools) for tool in said.pop("tools")]
+        return tool_calls(tools, **self.options("tools", said), **said)
+
+    def _tools_wanted(self, request: JsonMap, templates: Iterable[object]) -> Iterator[Definition]:
+        """The same for models of some chat templates, with each reasoning that prompts may leave room for."""
+        if not self.has_tools:
+            raise UnsupportedError(
+                f"{self.name} asks for no tools", remedy="Warm what the engine makes of them: a structural tag."
+            )
+        by_prompt = self.reasons and "reasoning" not in request
+        for template, reasoning in product(templates, (True, False, "auto") if by_prompt else (None,)):
+            yield self.tools({**request, **({"reasoning": reasoning} if by_prompt else {})}, template)
+
+    def asked(
+        self, definition: Definition, said: AbstractSet[str], templates: Iterable[object]
+    ) -> Iterator[tuple[str, Definition]]:
+        """What is asked for here where a definition is written in a file, by what is said of the door in messages.
+
+        Raises `UnsupportedError` as `wanted` does, and what making a definition of tools raises.
+        """
+        if isinstance(definition, ToolRequest):
+            yield from ((self.name, each) for each in self._tools_wanted(definition.request, templates))
+            return
+        wanted = self.wanted(definition, said)
+        yield self.name, wanted
+        for template in templates:
+            yield from ((f"{self.name} behind reasoning", each) for each in self.behind_reasoning(wanted, template))
+
     def behind_reasoning(self, definition: Definition, template: object) -> list[Definition]:
         """A definition that is wanted, behind all reasoning that a model with a chat template may be prompted to."""
         if not self.reasons or not isinstance(definition, JsonSchema):
@@ -121,6 +167,18 @@ class Door:
 
 #: How a reply may reason.
 _REASONING: tuple[Reasoning, ...] = (True, "auto")
+
+
+def _ruled(tool: object, rule: str) -> object:
+    """A tool that says whether its arguments follow its schema as the operator has it."""
+    if rule == "said" or not isinstance(tool, Mapping):
+        return tool
+    inner = tool.get("function")
+    if isinstance(inner, Mapping):
+        return {**tool, "function": _ruled(inner, rule)}
+    if rule == "always":
+        return {name: value for name, value in tool.items() if name != "strict" or value is not False}
+    return tool if tool.get("strict") is True else {**tool, "strict": False}
 
 
 def _with(definition: Foreign, options: Mapping[str, Foreign], **text: str) -> Definition:
@@ -167,14 +225,14 @@ _WRITTEN = ("json_schema", "regex", "grammar", "gbnf", "structural_tag")
 TEXTS = Door("an engine", "any", "any", has_options=False, kinds=_WRITTEN)
 
 #: A program that compiles what it has written itself: definitions as they are, but for the operator's settings.
-PROGRAM = Door("a program")
+PROGRAM = Door("a program", has_tools=True)
 
 #: The ways in which each engine asks, by its name.
 ENGINES: dict[str, tuple[Door, ...]] = {
     **dict.fromkeys(ENGINE_NAMES, (PROGRAM,)),
     "vllm": (
         replace(TEXTS, name="vLLM's structured outputs"),
-        Door("vLLM's logits processor", "any", "any", kinds=_WRITTEN),
+        Door("vLLM's logits processor", "any", "any", kinds=_WRITTEN, has_tools=True),
     ),
     "sglang": (replace(TEXTS, name="SGLang"),),
     "tensorrt-llm": (replace(TEXTS, name="TensorRT-LLM"),),
@@ -182,7 +240,7 @@ ENGINES: dict[str, tuple[Door, ...]] = {
         PROGRAM,
         Door(
             "transformers serve", "single", "any", has_options=False, kinds=("json_schema", "structural_tag"),
-            reasons=True,
+            has_tools=True, reasons=True,
         ),
     ),
     "outlines": (PROGRAM, Door("Outlines", kinds=("json_schema", "regex", "grammar"))),
@@ -218,14 +276,11 @@ def wanted_by(
         refused: list[StructgenError] = []
         for opened in doors:
             try:
-                wanted = opened.wanted(each.definition, each.said)
+                for name, wanted in opened.asked(each.definition, each.said, templates):
+                    names = asked.setdefault(wanted.canonical(), ([], wanted))[0]
+                    names += [name] if name not in names else []
             except StructgenError as error:
                 refused.append(error)
-                continue
-            asked.setdefault(wanted.canonical(), ([], wanted))[0].append(opened.name)
-            for other in (other for template in templates for other in opened.behind_reasoning(wanted, template)):
-                names = asked.setdefault(other.canonical(), ([], other))[0]
-                names += [name for name in [f"{opened.name} behind reasoning"] if name not in names]
         if not asked:
             what = f"definition {each.name!r}: {refused[0].what}"
             found.append(type(refused[0])(what, where=each.where, remedy=refused[0].remedy))

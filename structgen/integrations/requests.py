@@ -21,6 +21,7 @@ from ..api import compile
 from ..budget import Budget, Cancel
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.token_sets import ids_of
+from ..definitions.tool_request import TOOL_OPTIONS
 from ..definitions.values import TAG_OPTIONS
 from ..errors import (
     CacheError,
@@ -37,7 +38,7 @@ from ..runtime.index.index import Index
 from ..system.locks import Lock, Rank
 from ..system.memo import Memo
 from ..system.types import Foreign, JsonMap, with_article
-from ..tools import ToolStyle, behind_reasoning, detect_tool_style, tool_calls, tool_style
+from ..tools import ToolStyle, behind_reasoning, detect_tool_style, tool_style
 from ..vocabulary.vocabulary import Vocabulary
 from .engines import PROGRAM, TEXTS, Door, door, engine_grammar, is_larks, said_in
 from .settings import Settings, settings_for
@@ -63,7 +64,7 @@ KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
     "gbnf": ((str,), Gbnf),
     "ebnf": ((str,), Ebnf),
     "structural_tag": ((str, dict), StructuralTag),
-    "tools": ((list,), lambda tools, **options: tool_calls(tools, **options)),
+    "tools": ((list,), lambda tools, at, tokenizer, **said: at.tools({"tools": tools, **said}, tokenizer)),
 }
 
 #: By such a key: the options that may stand beside it, which are those of the definition.
@@ -74,8 +75,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "ebnf": ("start", "dialect"),
     "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),
 }
-OPTIONS["tools"] = ("style", "tool_choice", "parallel", *OPTIONS["structural_tag"])
-OPTIONS = {key: (*OPTIONS.get(key, ()), "reasoning") for key in KINDS} | {"index": ()}
+OPTIONS = {key: (*OPTIONS.get(key, ()), "reasoning") for key in KINDS} | {"tools": TOOL_OPTIONS, "index": ()}
 
 _NAME = re.compile(r"[\w-][\w.-]*")
 
@@ -125,31 +125,14 @@ def read_request(request: object, at: Door = PROGRAM, tokenizer: Foreign = None)
     if not isinstance(value, types):
         allowed = " or ".join(map(with_article, types))
         raise DefinitionError(f"{key} is {with_article(type(value))}", where=key, remedy=f"Make it {allowed}.")
-    reasoning = False
-    if key == "tools":
-        assert isinstance(value, list)
-        value = [_ruled(tool, at.settings.strict_tools) for tool in value]
-        options = {"style": at.settings.tool_style, "tokenizer": tokenizer, **options}
-    else:
-        reasoning = options.pop("reasoning", False)
+    reasoning = options.pop("reasoning", False) if key != "tools" else False
     said = {*options, *(said_in(value) if key == "json_schema" else ())}
+    left_open = {"at": at, "tokenizer": tokenizer} if key == "tools" else at.options(key, said)
     try:
-        made = make(value, **at.options(key, said), **options)
+        made = make(value, **left_open, **options)
     except TypeError as error:
         raise DefinitionError(f"an option of {key} is of the wrong type: {error}") from error
     return _reasoned(made, reasoning, at.settings.tool_style, tokenizer) if reasoning is not False else made
-
-
-def _ruled(tool: object, rule: str) -> object:
-    """A tool that says whether its arguments follow its schema as the operator has it."""
-    if rule == "said" or not isinstance(tool, Mapping):
-        return tool
-    inner = tool.get("function")
-    if isinstance(inner, Mapping):
-        return {**tool, "function": _ruled(inner, rule)}
-    if rule == "always":
-        return {name: value for name, value in tool.items() if name != "strict" or value is not False}
-    return tool if tool.get("strict") is True else {**tool, "strict": False}
 
 
 def _reasoned(definition: Definition, reasoning: Foreign, style: str, tokenizer: Foreign) -> Definition:

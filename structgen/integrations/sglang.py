@@ -16,7 +16,11 @@ has them.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from sglang.srt.constrained.base_grammar_backend import (
@@ -31,7 +35,7 @@ from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_fi
 from ..definitions import Definition, StructuralTag
 from ..definitions.guidance_options import optional_whitespace
 from ..definitions.values import format_of
-from ..errors import StructgenError
+from ..errors import CancelledError, StructgenError
 from ..runtime.logits.logits import apply_bitmask, revive_all
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign, JsonMap
@@ -44,7 +48,17 @@ from .matcher import Matcher
 from .requests import Indexes, indexes_with, read_engine_request
 from .settings import UNTOLD, settings_for, variable_of
 
+if TYPE_CHECKING:
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
+
+#: Of the thread that compiles for a request: set when SGLang has no use for that any more.
+_gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
 
 NAME = "structgen"
 
@@ -94,9 +108,11 @@ def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGramm
     if not serving.reasoning_parser:
         return backend
     parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
-    return ReasonerGrammarBackend(
+    wrapper = ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )  # fmt: skip
+    wrapper.executor = backend.executor
+    return wrapper
 
 
 class _Revived:
@@ -147,6 +163,23 @@ class _Masks:
         _revived.note(revive_all(logits, vocab_mask))
 
 
+class _Compiling(ThreadPoolExecutor):
+    """Threads that compile for requests. SGLang cancels the future of one that was aborted, or waits too long."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """A future that has the compile end when it is cancelled, begun or not."""
+        gone = threading.Event()
+
+        def run() -> T:
+            _gone.set(gone)
+            return fn(*args, **kwargs)
+
+        future = super().submit(run)
+        cancel = future.cancel
+        future.cancel = lambda: gone.set() or cancel()  # type: ignore[method-assign, func-returns-value]
+        return future
+
+
 class StructgenBackend(_Masks, BaseGrammarBackend):
     """Compiles what requests ask for, in SGLang's threads. A request that does not compile fails alone."""
 
@@ -156,6 +189,7 @@ class StructgenBackend(_Masks, BaseGrammarBackend):
 
     def __init__(self, indexes: Indexes) -> None:
         super().__init__()
+        self.executor = _Compiling()
         self._indexes = indexes
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
@@ -188,12 +222,14 @@ class StructgenBackend(_Masks, BaseGrammarBackend):
     def _begin(self, kind: str, text: str) -> BaseGrammarObject:
         try:
             return self._compiled(kind, read_engine_request(kind.upper(), text, self._indexes.door))
+        except CancelledError as error:
+            return InvalidGrammarObject(str(error))
         except StructgenError as error:
             _log.error("structgen: a request's %s cannot be honoured: %s", kind, error)
             return InvalidGrammarObject(str(error))
 
     def _compiled(self, kind: str, definition: Definition) -> StructgenGrammar:
-        matcher = Matcher(self._indexes.of(definition))
+        matcher = Matcher(self._indexes.of(definition, _gone.get()))
         return StructgenGrammar(matcher, definition, GrammarStats(dispatch_type=kind))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from typing import NamedTuple, TypeAlias
 
-from ..compiler.json_schema.layout.styles import (
+from ..definitions.styles import (
     ARRAYS,
     GAP,
     OBJECTS,

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from ..budget import Meter
 from ..building import build, marked_tag_machine
-from ..compiler.json_schema.layout.styles import STYLES
 from ..compiler.structural_tags.formats import Format, Inner
 from ..definitions import StructuralTag
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, NULL_CONTENT, REASONING
+from ..definitions.styles import STYLES
 from ..errors import DefinitionError
 from ..runtime.core.machine import CompiledMachine
 from ..system.depth_first import post_order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..compiler.json_schema.layout.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind
+from ..definitions.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind
 from .arguments import BLANK, BRACKETS, TaggedArguments, quoted
 
 #: How the JSON of values begins, by their types.

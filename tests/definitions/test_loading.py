@@ -13,6 +13,7 @@ import pytest
 import structgen as sg
 from structgen.definitions import Definition, Ebnf, JsonSchema, Regex
 from structgen.definitions.loading import load_definitions, read_definitions
+from structgen.definitions.tool_request import ToolRequest
 from structgen.errors import BudgetExceededError, DefinitionError, StructgenError
 
 
@@ -229,6 +230,43 @@ required = ["a"]
         assert found["table"] == JsonSchema({"type": "object", "required": ["a"]})
 
 
+class TestTools:
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [
+            ("{}", "tools is not a list"),
+            ('"x"', "tools is not a list"),
+            ("[", "JSON"),
+            ('{"tools": [], "parallel_tool_calls": true}', "no option 'parallel_tool_calls'"),
+        ],
+    )
+    def test_mistakes_are_named(self, tmp_path: Path, content: str, why: str) -> None:
+        path = write(tmp_path, "x.tools.json", content)
+        with pytest.raises(DefinitionError, match=why) as found:
+            load_definitions([path])
+        assert found.value.where.startswith(str(path))
+
+    def test_are_of_requests(self, tmp_path: Path) -> None:
+        write(tmp_path, "calls.tools.json", '{"tools": [], "style": "hermes"}')
+        manifest = (
+            '[definitions]\na = { tools = "[]", parallel = false, max_items = 2 }\n'
+            'b = { file = "calls.tools.json", reasoning = true }\nc = { tools = [{ type = "function" }] }\n'
+        )
+        write(tmp_path, "all.toml", manifest)
+        found = {each.name: each.definition for each in load_definitions([tmp_path])}
+        assert {name: each.request for name, each in found.items() if isinstance(each, ToolRequest)} == {
+            "a": {"tools": [], "parallel": False, "max_items": 2},
+            "b": {"tools": [], "style": "hermes", "reasoning": True},
+            "c": {"tools": [{"type": "function"}]},
+            "calls": {"tools": [], "style": "hermes"},
+        }
+        with pytest.raises(DefinitionError, match="warm --for ENGINE"):
+            sg.compile(found["a"], sg.Vocabulary.bytewise())
+        path = write(tmp_path, "wrong.toml", '[definitions.x]\nregex = "a"\nparallel = true\n')
+        with pytest.raises(DefinitionError, match="parallel is an option of requests with tools"):
+            load_definitions([path])
+
+
 class TestObjects:
     @pytest.fixture(autouse=True)
     def module(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -321,7 +359,7 @@ class TestNamedDirectly:
     def test_an_unknown_suffix_is_an_error(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(DefinitionError, match="suffix") as caught:
             load_definitions([write(tmp_path, name, "{}")])
-        assert ".regex, .words, .json, .tag.json, .lark, .gbnf, .ebnf, .toml" in caught.value.remedy
+        assert ".regex, .words, .json, .tag.json, .tools.json, .lark, .gbnf, .ebnf, .toml" in caught.value.remedy
 
     @pytest.mark.parametrize("name", ["absent", "absent.regex"])
     def test_a_missing_path_is_an_error(self, tmp_path: Path, name: str) -> None:

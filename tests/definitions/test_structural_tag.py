@@ -10,7 +10,12 @@ import pytest
 from judges.guides import BYTES, EACH_BYTE
 
 import structgen as sg
+from structgen.budget import Budget, Meter
+from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.compiler.programs.special_tokens import SpecialTokens
+from structgen.compiler.structural_tags.linker import whole_program
 from structgen.definitions.loading import load_definitions
+from structgen.definitions.styles import STYLES as TAG_STYLES
 from structgen.errors import DefinitionError
 from structgen.index_store import cache_key
 
@@ -150,3 +155,35 @@ def test_the_key_in_the_cache_has_the_special_tokens_that_are_named() -> None:
     assert key(named, é=256) != key(named, é=257)
     assert key(named, é=256) == key(named, é=256, b=257)
     assert key({"type": "any_text"}, é=256) == key({"type": "any_text"})
+
+
+#: Objects with members, and names of tokens: some stand in tags, or in Gemma's notation of pieces of the schema.
+CITY: Any = {"type": "object", "properties": {"city": {"enum": ["x", "<b>"]}, "any": {"type": "object"}}}
+NAMES = [
+    "<parameter=", "parameter", "<arg_key>", "</arg_value>", "]<]minimax[>[", "｜DSML｜", "<cofl:value", "<|open|>",
+    "<|sep|>", "<|close|>", "<b>", "a", "<|im_start|>", "<bos>", '<|"|>', "city:", "{city", 'city:<|"|>',
+    '<|"|>x<|"|>', "null", "nu", ":null", "{", ",any:", "null}", "true", "x", "</parameter>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("style", [*TAG_STYLES, "gemma"])
+def test_the_key_has_the_names_that_texts_depend_on(style: str) -> None:
+    """Whatever makes another program makes another key, and names that stand nowhere do not."""
+    tag = sg.StructuralTag({"type": "json_schema", "json_schema": CITY, "style": style})
+    definitions: list[sg.StructuralTag | sg.JsonSchema] = [tag]
+    definitions += [] if style == "gemma" else [sg.JsonSchema(CITY, style=style)]
+    seen = set()
+    for definition in definitions:
+        plain = sg.Vocabulary.from_bytes([*EACH_BYTE, None, None], [256])
+        for name in NAMES:
+            named = sg.Vocabulary.from_bytes([*EACH_BYTE, None, None], [256], special_tokens={name: 257})
+            assert named.fingerprint == plain.fingerprint
+            if isinstance(definition, sg.StructuralTag):
+                program, _ = whole_program(definition, named, Meter(Budget()))
+            else:
+                program, _ = compile_json_schema(definition, Meter(Budget()), SpecialTokens(named.special_tokens))
+            same_key = cache_key(definition, named) == cache_key(definition, plain)
+            assert not (program.token_edges and same_key), name
+            assert same_key or name not in ("<|im_start|>", "<bos>")
+            seen.add(bool(program.token_edges))
+    assert seen == {True, False}

@@ -13,7 +13,7 @@ from judges.loosening import is_right, revivals
 from judges.tag_judge import render
 
 import structgen as sg
-from structgen.compiler.json_schema.layout.styles import GAP, STYLES
+from structgen.definitions.styles import GAP, STYLES
 
 VOCABULARY = sg.Vocabulary.bytewise()
 

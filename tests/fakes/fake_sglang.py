@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -52,7 +53,14 @@ class InvalidGrammarObject(BaseGrammarObject):
 
 class BaseGrammarBackend:
     def __init__(self) -> None:
+        self.executor = ThreadPoolExecutor()
         self.cache: dict[tuple[str, str], Any] = {}
+
+    def _init_value_dispatch(self, key: tuple[str, str], require_reasoning: bool) -> Any:
+        return getattr(self, f"dispatch_{key[0]}")(key[1])
+
+    def get_cached_or_future_value(self, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
+        return self.executor.submit(self._init_value_dispatch, key, require_reasoning), False
 
     def set_cache(self, key: tuple[str, str], value: Any) -> None:
         self.cache[key] = value
@@ -104,6 +112,9 @@ class ReasonerGrammarBackend(BaseGrammarBackend):
             assert grammar_backend.is_support_token_filter
             names.append("set_token_filter")
         self.of_masks = [getattr(grammar_backend, name) for name in names]
+
+    def _init_value_dispatch(self, key: tuple[str, str], require_reasoning: bool) -> Any:
+        return self.begin(*key, require_reasoning)
 
     def begin(self, kind: str, text: str, reasoning: bool) -> Any:
         """What ``_init_value_dispatch`` makes of a request."""

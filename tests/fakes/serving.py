@@ -38,17 +38,27 @@ LIST = 'root ::= "- " [a-z]+ ("\\n- " [a-z]+)*\n'
 DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TAG = sg.tool_calls(TOOLS, "hermes", reasoning="auto").text
 
+#: Tools whose schema holds where the operator says so, and a manifest for the engines that are asked for tools.
+LOOSE_TOOLS: Any = [{**TOOLS[0], "function": {**TOOLS[0]["function"], "name": "ask", "strict": False}}]
+ASKED = """for = ["vllm", "transformers", "llama-cpp", "mlx", "onnxruntime-genai"]
+[definitions]
+required = { file = "../ask.tools.json", style = "hermes", tool_choice = "required" }
+"""
+
 #: What a build step is given, by name of the file.
 DEFINITIONS = {
     "person.json": json.dumps(PERSON, indent=2), "date.regex": DATE + "\n", "answer.words": "\n".join(WORDS),
     "sum.lark": LARK, "list.gbnf": LIST, "calls.tag.json": TAG,
+    "asked.toml": ASKED, "../ask.tools.json": json.dumps(LOOSE_TOOLS),
 }  # fmt: skip
 
 #: The same as requests, and one that nobody has compiled.
 REQUESTS: dict[str, Any] = {
     "json": {"json_schema": PERSON}, "regex": {"regex": DATE}, "choice": {"choice": WORDS},
     "grammar": {"grammar": LARK}, "gbnf": {"gbnf": LIST}, "tag": {"structural_tag": TAG},
-    "tools": {"tools": TOOLS, "style": "hermes", "reasoning": "auto"}, "unknown": {"json_schema": UNKNOWN},
+    "tools": {"tools": TOOLS, "style": "hermes", "reasoning": "auto"},
+    "tools required": {"tools": LOOSE_TOOLS, "style": "hermes", "tool_choice": "required"},
+    "unknown": {"json_schema": UNKNOWN},
 }  # fmt: skip
 
 #: As engines have them that have definitions as texts.
@@ -153,6 +163,11 @@ def _transformers(model: Model) -> Questions:
     tag = {"response_format": {"type": "structural_tag", "format": json.loads(TAG)}}
     yield "serve: tag", lambda: ask(tag, "")
     yield "serve: tools", lambda: ask({"tools": TOOLS}, "", tool_style="hermes")
+    for prompt in ("", "<think>", "<think>\n\n</think>"):
+        required = {"tools": LOOSE_TOOLS, "tool_choice": "required", "parallel_tool_calls": True}
+        yield f"serve after {prompt!r}: tools", lambda prompt=prompt, required=required: ask(  # type: ignore[misc]
+            required, prompt, tool_style="hermes"
+        )
     for name, schema in {"json": PERSON, "unknown": UNKNOWN}.items():
         body = {"response_format": {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}}
         for prompt in ("", "<think>", "<think>\n\n</think>"):

@@ -59,12 +59,16 @@ ROOMS = {
         "compiler.json_schema.numbers compiler.json_schema.read compiler.json_schema.strings definitions"
     ),
     "compiler.json_schema.normal_form": (
-        "compiler.json_schema.algebra compiler.json_schema.numbers compiler.json_schema.strings"
+        "compiler.json_schema.algebra compiler.json_schema.numbers compiler.json_schema.read"
+        " compiler.json_schema.strings"
     ),
-    "compiler.json_schema.layout": "compiler.json_schema.normal_form compiler.json_schema.strings compiler.programs",
+    "compiler.json_schema.layout": (
+        "compiler.json_schema.normal_form compiler.json_schema.strings compiler.programs definitions"
+    ),
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.layout compiler.json_schema.normal_form compiler.json_schema.numbers"
-        " compiler.json_schema.strings compiler.patterns compiler.programs kernels runtime.automaton runtime.pushdown"
+        " compiler.json_schema.read compiler.json_schema.strings compiler.patterns compiler.programs definitions"
+        " kernels runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
@@ -92,7 +96,7 @@ ROOMS = {
         " compiler.programs definitions runtime.core runtime.grammar"
     ),
     "compiler.structural_tags": (
-        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
+        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.read"
         " compiler.patterns compiler.programs compiler.scannerless definitions vocabulary"
     ),
     "compiler": "compiler.grammar.lexer runtime.automaton runtime.core runtime.grammar runtime.pushdown",
@@ -107,7 +111,7 @@ ROOMS = {
     "base_rows": (
         "building cache compiler.json_schema.strings definitions index_store runtime.pushdown tools vocabulary"
     ),
-    "replies": "building compiler.json_schema.layout compiler.structural_tags definitions runtime.core vocabulary",
+    "replies": "building compiler.structural_tags definitions runtime.core vocabulary",
     "api": (
         "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
         " runtime.rows vocabulary"
@@ -118,7 +122,7 @@ ROOMS = {
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows storage vocabulary",
     "explanations": (
-        "api building compiler.gbnf compiler.json_schema compiler.json_schema.algebra compiler.json_schema.layout"
+        "api building compiler.gbnf compiler.json_schema compiler.json_schema.algebra"
         " compiler.json_schema.read compiler.patterns compiler.programs correction definitions replies runtime.core"
         " runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
     ),

@@ -14,8 +14,8 @@ import structgen as sg
 from structgen.definitions.loading import NamedDefinition, load_definitions, said_by
 from structgen.definitions.values import TAG_OPTIONS
 from structgen.errors import DefinitionError, MissingIndexError, UnsupportedError
-from structgen.integrations.engines import ENGINES, definitions_for, door, is_larks
-from structgen.integrations.requests import indexes_for, read_engine_request, read_request
+from structgen.integrations.engines import ENGINES, Wanted, definitions_for, door, is_larks, wanted_by
+from structgen.integrations.requests import Named, indexes_for, read_engine_request, read_request
 from structgen.integrations.settings import ENGINE_NAMES, FILE_VARIABLE, SETTINGS, Settings, settings_for, variable_of
 from structgen.tools import tool_style
 
@@ -60,6 +60,7 @@ class TestSettings:
             ("[vlm]\nseconds = 1", "no setting 'vlm'"),
             ("[vllm]\nmax_item = 1", r"structgen.toml, \[vllm\].*Did you mean max_items"),
             ("max_items = -1", "max_items"),
+            ("max_digits = 0", "max_digits"),
             ("whitespace = 'some'", "whitespace"),
             ("dialect = 'perl'", "dialect is 'perl'"),
             ("strict_tools = true", "strict_tools is True"),
@@ -198,6 +199,36 @@ class TestTools:
             for name in ("said", "no", "yes"):
                 call = f'<tool_call>\n{{"name": "{name}", "arguments": {{}}}}\n</tool_call>'
                 assert index.match(call.encode()).accepted == (name not in constrained)
+
+
+    @pytest.mark.parametrize("rule", ["said", "always", "asked"])
+    def test_what_a_file_has_of_them_is_what_a_request_asks_for(self, rule: str, tmp_path: Path) -> None:
+        settings = Settings.read({"strict_tools": rule, "max_digits": 7})
+        (tmp_path / "a.tools.json").write_text(json.dumps(TOOLS))
+        manifest = tmp_path / "b.toml"
+        source = 'file = "a.tools.json", tool_choice = "required", parallel = false'
+        manifest.write_text(f"[definitions]\nx = {{ {source} }}\n")
+        template = "".join(tool_style("qwen_3").template)
+        each: tuple[tuple[Path, dict[str, Any]], ...] = (
+            (tmp_path / "a.tools.json", {}), (manifest, {"tool_choice": "required", "parallel": False}),
+        )  # fmt: skip
+        for path, options in each:
+            named = load_definitions([path])
+            for engine, number in (("vllm", 1), ("mlx", 0), ("transformers", 1)):
+                at = door(engine, settings, number)
+                wanted = wanted_by(engine, named, settings, [template])
+                found = {one.definition.definition.canonical() for one in wanted if isinstance(one, Wanted)}
+                asked = [
+                    read_request({"tools": TOOLS, **options, **reasoning}, at, template)
+                    for reasoning in ([{"reasoning": each} for each in (True, False, "auto")] if at.reasons else [{}])
+                ]
+                assert {one.canonical() for one in asked if not isinstance(one, Named)} <= found, engine
+            [refused] = wanted_by("sglang", named, settings, [template])
+            assert isinstance(refused, UnsupportedError)
+            assert "SGLang asks for no tools" in str(refused)
+        (tmp_path / "a.tools.json").write_text('[{"type": "function", "function": {}}]')
+        [refused] = wanted_by("mlx", load_definitions([tmp_path / "a.tools.json"]), settings, [template])
+        assert isinstance(refused, DefinitionError)
 
 
 class TestReasoning:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import threading
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -337,3 +339,31 @@ def test_sglangs_own_arguments_say_the_whitespace(
     index = made.dispatch_json('{"type": "object"}')._matcher.index
     assert index.match(right).accepted
     assert not index.match(wrong).accepted
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_a_request_that_sglang_aborts_is_compiled_no_further(
+    backend: Any, behind: Any, is_behind: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its `GrammarManager.abort_requests` does: the future is cancelled. Others with the same definition go on."""
+    found, begun, both, ended = behind if is_behind else backend, threading.Event(), threading.Event(), []
+
+    def compiled(*args: Any, cancel: Any, **options: Any) -> sg.Index:
+        begun.set()
+        if both.is_set():
+            return sg.compile(*args, cancel=cancel, **options)
+        while not cancel.is_set():
+            time.sleep(0.001)
+        ended.append(cancel)
+        return sg.compile(*args, cancel=cancel, **options)  # which looks at once
+
+    monkeypatch.setattr("structgen.integrations.requests.compile", compiled)
+    future, _ = found.get_cached_or_future_value(("regex", "[0-9]{4}"), False)
+    assert begun.wait(20)
+    future.cancel()
+    assert "cancelled" in future.result(20).error_message
+    assert len(ended) == 1
+    assert not caplog.records
+    both.set()
+    first, _ = found.get_cached_or_future_value(("regex", "[0-9]{4}"), False)
+    assert first.result(20).is_terminated() is False

@@ -31,8 +31,8 @@ TESTS = Path(__file__).parents[1]
 #: Operators' settings: none but what the test needs, and some that change what each engine asks for.
 SETTINGS = {
     "plain": "",
-    "other": 'whitespace = "any"\nmax_whitespace = 4\nmax_items = 5\nproperty_order = "any"\ndialect = "ecma"\n'
-    '[sglang]\nwhitespace = "compact"\n[mlx]\nescapes = "ascii"\n',
+    "other": 'whitespace = "any"\nmax_whitespace = 4\nmax_items = 5\nmax_digits = 9\nproperty_order = "any"\n'
+    'dialect = "ecma"\nstrict_tools = "always"\n[sglang]\nwhitespace = "compact"\n[mlx]\nescapes = "ascii"\n',
 }
 
 FAMILIES = ["tiny", "llama3", "qwen2_5", "gemma", "tekken"]

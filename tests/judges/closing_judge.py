@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from judges.formats import FORMATS
+from judges.json_judge import exact_arithmetic
+
 jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
 
 _OPENING = ("additionalProperties", "unevaluatedProperties")
@@ -33,18 +36,27 @@ class Way(NamedTuple):
 
 
 class ClosingJudge:
-    """Judges values under a schema of Draft 2020-12 whose references lead to its ``$defs``."""
+    """Judges values under a schema of Draft 2020-12 whose references lead to its ``$defs``.
+
+    ``is_exact``: what is left of unevaluated members and items is no matter of this judge, so that not all values
+    that it calls closed need be let through.
+    """
 
     def __init__(self, schema: Any) -> None:
         self._root = schema
+        self.is_exact = "unevaluated" not in str(schema)
         self._definitions = schema.get("$defs", {}) if isinstance(schema, dict) else {}
+        self._validators: dict[int, Any] = {}  # by the identity of their schemas, which the root keeps
 
     def is_valid(self, value: Any, schema: Any = None) -> bool:
         """Whether a value is valid as the schema is written, or as a part of it is."""
         schema = self._root if schema is None else schema
-        if isinstance(schema, dict):
-            schema = {**schema, "$defs": self._definitions}
-        return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+        if isinstance(schema, bool):
+            return schema
+        if id(schema) not in self._validators:
+            whole = {**schema, "$defs": self._definitions}
+            self._validators[id(schema)] = jsonschema.Draft202012Validator(whole, format_checker=FORMATS)
+        return bool(self._validators[id(schema)].is_valid(value))
 
     def is_closed(self, value: Any, schema: Any = None) -> bool:
         """Whether a valid value is closed."""
@@ -178,3 +190,15 @@ def _member(schema: dict[str, Any], name: str) -> list[Any]:
     found = [each for pattern, each in schema.get("patternProperties", {}).items() if re.search(pattern, name)]
     found += [schema["properties"][name]] if name in schema.get("properties", {}) else []
     return found or [schema.get("additionalProperties", True)]
+
+
+def judged(judge: ClosingJudge, value: Any) -> tuple[bool, bool] | None:
+    """Whether a value is valid, and closed; None where the judge follows a reference for ever."""
+    try:
+        with exact_arithmetic():
+            is_valid = judge.is_valid(value)
+            return is_valid, is_valid and judge.is_closed(value)
+    except BaseException as error:  # a panic of the package `rpds`, when Python's stack is at its end
+        if isinstance(error, RecursionError) or type(error).__name__ == "PanicException":
+            return None
+        raise

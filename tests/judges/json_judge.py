@@ -46,20 +46,20 @@ class Judge:
         latest = jsonschema.Draft202012Validator
         named = DRAFTS[draft][1] if draft else jsonschema.validators.validator_for(schema, default=latest)
         self._integral = named is not jsonschema.Draft4Validator
-        with _exact_arithmetic():
-            self._validator = named(self._loads(json.dumps(schema)), format_checker=FORMATS)
+        with exact_arithmetic():
+            self._validator = named(self.loads(json.dumps(schema)), format_checker=FORMATS)
 
     def is_valid(self, text: bytes | str, *, keep_last: bool = False) -> bool:
         """Whether the text is of a valid value. Raises `NoVerdictError`, of names twice unless the last is kept."""
-        with _exact_arithmetic():
-            value = self._loads(text, dict if keep_last else _object)
+        with exact_arithmetic():
+            value = self.loads(text, dict if keep_last else _object)
             try:
                 answer: bool = self._validator.is_valid(value)
                 return answer
             except Exception as error:  # an older draft's spelling, a reference or pattern that it can't follow
                 raise NoVerdictError(repr(error)) from error
 
-    def _loads(self, text: bytes | str, hook: Any = None) -> Any:
+    def loads(self, text: bytes | str, hook: Any = None) -> Any:
         """A value whose numbers are int, or Decimal where there is a fraction; in Draft 4 1.0 is no integer."""
         return json.loads(text, parse_float=self._number, parse_int=int, object_pairs_hook=hook or _object)
 
@@ -74,7 +74,8 @@ class Judge:
 
 
 @contextmanager
-def _exact_arithmetic() -> Iterator[None]:
+def exact_arithmetic() -> Iterator[None]:
+    """Decimals as long as the numbers that are judged."""
     with localcontext() as context:
         context.prec = 3 * _LARGEST
         yield

@@ -94,12 +94,13 @@ def _composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 #: Two levels of keywords below the root are enough for any two of them to meet.
 _INNER = _scalars() | _composed(_scalars()) | _composed(_composed(_scalars()))
+_ROOT = _composed(_INNER) | _composed(_scalars())
 
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Any:
     """A schema of Draft 2020-12; references lead to two definitions, which may be recursive."""
-    schema = draw(_composed(_INNER) | _composed(_scalars()))
+    schema = draw(_ROOT)
     if isinstance(schema, bool) or "$ref" not in str(schema):
         return schema
     return {**schema, "$defs": {name: draw(_INNER) for name in _DEFINITIONS}}

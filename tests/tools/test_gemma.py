@@ -10,6 +10,7 @@ import pytest
 from judges.tool_replies import ENGINES, Engine, engine
 
 import structgen as sg
+from structgen.errors import UnsupportedError
 from structgen.tools import tool_call_format
 
 
@@ -136,3 +137,16 @@ def test_the_mark_of_strings_may_be_a_special_token() -> None:
         guide = sg.Guide(sg.compile(tag, vocabulary, eager=False))
         assert all(guide.advance(token) for token in [*before, *b"{a:", 256, *b"x", 256, *b"}", *after])
         assert guide.is_accepting()
+
+
+def test_what_is_refused_names_the_tool_and_the_place() -> None:
+    object_ = {"type": "object"}
+    for schema, place in (
+        ({**object_, "properties": {"next": {"$ref": "#"}}}, "/properties/next"),
+        ({**object_, "properties": {"a": {"type": "array", "items": {"pattern": "x"}}}}, "/properties/a/items"),
+        ({**object_, "additionalProperties": {"type": "integer"}}, ""),
+    ):
+        tools = [{"name": "ok", "parameters": object_}, {"function": {"name": "f", "parameters": schema}}]
+        with pytest.raises(UnsupportedError) as caught:
+            sg.tool_calls(tools, "gemma")
+        assert caught.value.where == f"'f': tools[1].function.parameters{place}"

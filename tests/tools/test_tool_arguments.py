@@ -78,6 +78,12 @@ def test_strict_closes_objects() -> None:
         judge = index({"parameters": schema, "strict": strict})
         assert all(taken(judge, value) for value in valid)
         assert all(taken(judge, value) == (strict is not True) for value in extra)
+    bare = index({"parameters": {"type": "object"}, "strict": True})
+    assert taken(bare, {})
+    assert taken(bare, {"x": 1})
+    none = index({"parameters": {"type": "object", "properties": {}}, "strict": True})
+    assert taken(none, {})
+    assert not taken(none, {"x": 1})
     # One strict tool closes no other.
     tools = [{"name": name, "parameters": schema, "strict": strict} for name, strict in (("f", True), ("g", None))]
     judge = sg.compile(sg.tool_calls(tools, "llama", tool_choice="required"), VOCABULARY, eager=False)

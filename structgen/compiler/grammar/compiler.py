@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...definitions.grammar_marks import MARKED, spelled
-from ...definitions.shipped import is_shipped
+from ...definitions.shipped import is_shipped, that_need_basic
 from ...definitions.structured_regexes import is_long
 from ...definitions.values import check_levels
 from ...errors import BudgetExceededError, DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
@@ -383,7 +383,15 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
         grammar, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=ambiguity,
         indentation=definition.postlex, tell=not is_shipped(definition.path), written=definition.text,
     )  # fmt: skip
-    return replace(tables, notes=(*not_lexed(grammar), *tables.notes))
+    split: list[str] = []
+    if definition.lexer == "contextual":
+        files = definition.path, *(str(file) for file, _ in definition.imports.files)
+        split = [
+            f'the grammar {name} is written for lexer="basic"; the contextual one splits words, as a keyword need not'
+            " end where a word does"
+            for name in that_need_basic(definition.text, files)
+        ]
+    return replace(tables, notes=(*split, *not_lexed(grammar), *tables.notes))
 
 
 def _decided(definition: Grammar, grammar: ContextFreeGrammar, meter: Meter) -> tuple[ContextFreeGrammar, str]:

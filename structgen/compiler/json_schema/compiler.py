@@ -7,18 +7,19 @@ from functools import partial
 
 from ...budget import Meter
 from ...definitions import JsonSchema
+from ...definitions.styles import STYLES
 from ...errors import SchemaWarning, UnsupportedError
 from ...system.warning import warn
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
 from ..programs.special_tokens import SpecialTokens
 from .layout.options import NONE, TextOptions
-from .layout.styles import STYLES
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
+from .read.blame import blaming
 from .read.document import Document, SchemaFinding
 from .read.reader import read
 from .repair import read_leniently
@@ -60,9 +61,10 @@ def compile_json_schema(
     Returns the program, and a line for each thing that was relaxed (only where the definition is lenient). Raises
     the errors of `read`, `normalise` and `lower`, and `UnsupportedError` for an indentation without a deepest level.
     """
-    schema = read_schema(definition, meter, special)
-    schema.warn()
-    program = lower_schema(schema, meter, keeps_sets=keeps_sets)
+    with blaming(definition.text):
+        schema = read_schema(definition, meter, special)
+        schema.warn()
+        program = lower_schema(schema, meter, keeps_sets=keeps_sets)
     return program, tuple(dict.fromkeys(schema.relaxed))
 
 
@@ -70,12 +72,13 @@ def begin_json_schema(
     definition: JsonSchema, meter: Meter, special: SpecialTokens, *, keeps_sets: bool = False
 ) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
-    schema = read_schema(definition, meter, special)
-    schema.warn()
-    most = most_states(schema.values, schema.layout, meter)
-    if most is None or not _FEW_STATES < most <= meter.states:
-        program = lower_schema(schema, meter, keeps_sets=keeps_sets)
-        return program, tuple(dict.fromkeys(schema.relaxed))
+    with blaming(definition.text):
+        schema = read_schema(definition, meter, special)
+        schema.warn()
+        most = most_states(schema.values, schema.layout, meter)
+        if most is None or not _FEW_STATES < most <= meter.states:
+            program = lower_schema(schema, meter, keeps_sets=keeps_sets)
+            return program, tuple(dict.fromkeys(schema.relaxed))
     begin = partial(SchemaLowering, schema.values, schema.layout, meter, lenient=None, whole=False)
     return GrowingProgram(begin, meter), tuple(dict.fromkeys(schema.relaxed))
 
@@ -122,6 +125,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
         definition.separators,
         definition.max_items,
         definition.max_string_length,
+        definition.max_digits,
         definition.unique_names,
     )
 

@@ -16,16 +16,19 @@ from .algebra.goals import Conjunction
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .algebra.unsatisfiable import conflict
+from .impossible import impossible_places
 from .layout.options import TextOptions
 from .layout.writable import writable
 from .normal_form.assembling import assemble
-from .normal_form.inhabited import impossible_members, inhabited
-from .normal_form.shapes import Value, Values, placed
+from .normal_form.digits import with_at_most
+from .normal_form.inhabited import inhabited
+from .normal_form.shapes import Value, Values
 from .normal_form.shaping import Shaping
+from .read.blame import placed
 from .read.document import Document
 from .read.dynamic import without_dynamic_references
 
-#: Members without values that are told of.
+#: Places without values that are told of.
 _MOST_TOLD = 3
 
 
@@ -72,12 +75,7 @@ def normalise(
     refs = shaping.refs
     if 0 not in alive:
         raise conflict(goal, expansion, has_values)
-    impossible: list[str] = []
-    if len(alive) < len(drafts):
-        for ref, name in islice(impossible_members(drafts, alive, meter).items(), _MOST_TOLD):
-            why = conflict(shaping.goals[ref], expansion, has_values)
-            what = why.what.removeprefix("no value satisfies the schema: ")
-            impossible.append(f"no text has the member {name!r}, as no value satisfies it: {what} ({why.where})")
+    impossible = [*islice(impossible_places(drafts, shaping.goals, alive, expansion, has_values), _MOST_TOLD)]
     if layout is not None and layout.forbidden:
         drafts = list(writable(drafts, layout, meter))
         alive = inhabited(drafts, meter)
@@ -88,7 +86,10 @@ def normalise(
                 remedy="Exclude less, allow the escapes that strings need, and describe an object for a style, whose "
                 "strings do not hold the closing tag.",
             )
-    return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations), tuple(impossible))
+    found, at = assemble(drafts, alive, meter)
+    if layout is not None and layout.max_digits is not None:  # no set of values, so that unions come before
+        found = tuple([with_at_most(layout.max_digits, value, meter) for value in found])
+    return Values(found, at, tuple(assertions.relaxations), tuple(impossible))
 
 
 def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int = 0) -> Iterator[Value]:

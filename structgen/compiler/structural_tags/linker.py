@@ -13,6 +13,7 @@ from typing import Protocol, TypeGuard
 from ...budget import Meter
 from ...definitions import Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ...definitions.labels import ARGUMENTS, CALL
+from ...definitions.styles import STYLES
 from ...definitions.values import ESCAPES, WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
@@ -26,7 +27,6 @@ from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
-from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 from ..patterns.dialects import read as read_regex
 from ..patterns.lower import language

@@ -7,9 +7,9 @@ import marshal
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...definitions.styles import STYLES
 from ...system.memo import Memo
 from ...system.types import Foreign
-from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 
 #: Fields of a tag, and of a schema in it.

@@ -107,9 +107,10 @@ class SchemaProbes:
     def __init__(self, definition: JsonSchema) -> None:
         self._whole = _as_json(definition)
         #: Of the keywords alone: how many items there are without any, or names alike, is none of their matter.
-        self.definition = with_options(self._whole, max_items=None, max_string_length=None, unique_names=False)
+        unbounded = dict.fromkeys(("max_items", "max_string_length", "max_digits"))
+        self.definition = with_options(self._whole, **unbounded, unique_names=False)
         self.max_items, self.unique_names = definition.max_items, definition.unique_names
-        self.max_string_length = definition.max_string_length
+        self.max_string_length, self.max_digits = definition.max_string_length, definition.max_digits
         meter = Meter(Budget())
         document = read(definition.text, meter, additional_properties=definition.additional_properties)
         schemas, self.root = without_dynamic_references(document, meter)
@@ -148,7 +149,7 @@ class SchemaProbes:
         option:
             An option of the definition's that is taken not to be there: ``"property_order"``, ``"whitespace"``,
             ``"escapes"``, ``"excludes"``, ``"item_separator"``, ``"key_separator"``, ``"max_items"``,
-            ``"max_string_length"``, ``"unique_names"``.
+            ``"max_string_length"``, ``"max_digits"``, ``"unique_names"``.
         """
         if self.definition.indent is None or option == "whitespace":
             depth = 0
@@ -313,6 +314,7 @@ def _without_option(definition: JsonSchema, option: str) -> JsonSchema:
         "key_separator": {"key_separator": None},
         "max_items": {"max_items": None},
         "max_string_length": {"max_string_length": None},
+        "max_digits": {"max_digits": None},
         "unique_names": {"unique_names": False},
     }
     return with_options(definition, **loose[option]) if option else definition

@@ -163,9 +163,9 @@ class SchemaReasons:
         return (self._keywords.order(self._pieces.innermost()),)
 
     def _of_length(self) -> _Found:
-        """Whether it is the length of arrays, or of strings, that no keyword bounds."""
-        items, characters = self._probes.max_items, self._probes.max_string_length
-        for option, most, of in (("max_items", items, "an array"), ("max_string_length", characters, "a string")):
+        """Whether it is the length of arrays, strings or numbers that no keyword bounds."""
+        for option, of in (("max_items", "an array"), ("max_string_length", "a string"), ("max_digits", "a number")):
+            most = getattr(self._probes, option)
             if most is not None and self._revived((), option):
                 what = f"{of} that no keyword bounds is no longer ({option}={most})"
                 return (Reason("option", (option,), what, self._pieces.innermost()),)

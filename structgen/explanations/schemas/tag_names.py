@@ -6,7 +6,7 @@ import json
 import re
 from itertools import pairwise, repeat
 
-from ...compiler.json_schema.layout.styles import STYLES
+from ...definitions.styles import STYLES
 from ..values import Reason
 from .json_places import JsonPlace, segments
 from .probes import SchemaProbes

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ...budget import Budget, Meter
 from ...building import build
-from ...compiler.json_schema.layout.styles import STYLES
 from ...definitions import JsonSchema
+from ...definitions.styles import STYLES
 from ...errors import StructgenError
 from ...replies.unfinished_arguments import UnfinishedArguments
 from ...runtime.core.machine import CompiledMachine

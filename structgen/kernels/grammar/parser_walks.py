@@ -429,6 +429,7 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
     depth_read = min(cells[cell, 2], cells[cell, 4])
     if len(asked) == 0:
         return np.int64(-1), depth_read, False
+    is_known = True
     for turn in range(3):
         last_move = np.int64(-1)
         last_boundary = np.int32(-1)
@@ -450,6 +451,9 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
             if is_line:
                 move = np.int64(moves[level, t - lines[3]])
                 if move == -1 or (turn == 1) != (move == 0 or move == 1):
+                    continue
+                if move == -2 and t >= lines[4]:
+                    is_known = False
                     continue
                 if move == last_move and asked[e, 1] == last_boundary:
                     continue  # as wide a line, or one within brackets, was looked at
@@ -487,7 +491,7 @@ def _follows(parser, shift, goto, reductions, reduce, before, defaults, context,
             if answer:
                 return np.int64(answer), min(depth, there), is_alike
             depth_read = min(depth_read, there)
-    return np.int64(0), depth_read, False
+    return np.int64(0 if is_known else -1), depth_read, False
 
 
 @helper

@@ -22,6 +22,9 @@ from ...definitions.values import MOST_COLUMNS
 from ...errors import FormatError
 from ..core.blocks import blank
 
+#: The most columns that levels are narrow for.
+MOST_ROOM = 8
+
 
 class Level(NamedTuple):
     """Open brackets, and the columns of the surrounding lines, ascending; the first is 0."""
@@ -47,6 +50,10 @@ class IndentationTerminals:
     is_far:
         Whether obligations are followed past the next one
         (`structgen.runtime.grammar.completability.boundaries`).
+    room:
+        A level at which lines can be indented by fewer columns than this is *narrow*: whether blocks that a text must
+        still open have room is looked at there (`structgen.runtime.grammar.completability.indented_moves`). At others
+        they have. 0 where it is supposed that they have everywhere.
     """
 
     newline: int
@@ -56,6 +63,16 @@ class IndentationTerminals:
     closing: frozenset[int]
     columns: int
     is_far: bool = False
+    room: int = 0
+
+    @property
+    def first_narrow(self) -> int:
+        """The first column at which lines make a level narrow."""
+        return max(0, self.columns + 1 - self.room)
+
+    def is_narrow(self, level: Level | None) -> bool:
+        """Whether a level is narrow."""
+        return level is not None and level.columns[-1] >= self.first_narrow
 
     def moves(self, level: Level, column: int) -> tuple[tuple[int, ...], Level] | None:
         """The terminals that a line end with a column stands for, and the level after; None where it is an error."""
@@ -82,7 +99,7 @@ class IndentationTerminals:
     def to_section(self) -> NDArray[np.uint32]:
         """One row of numbers: see docs/internals/format.md."""
         opening, closing = sorted(self.opening), sorted(self.closing)
-        lines = [self.newline, self.indent, self.dedent, self.columns, int(self.is_far)]
+        lines = [self.newline, self.indent, self.dedent, self.columns, int(self.is_far), self.room]
         return np.array([*lines, len(opening), *opening, *closing], np.uint32)
 
     @classmethod
@@ -90,22 +107,23 @@ class IndentationTerminals:
         """Read `to_section`; None for an empty one. Raises `FormatError`."""
         if not numbers:
             return None
-        count = numbers[5] if len(numbers) > 5 else -1
-        named = [*numbers[:3], *numbers[6:]]
+        count = numbers[6] if len(numbers) > 6 else -1
+        named = [*numbers[:3], *numbers[7:]]
         if (
-            not 0 <= count <= len(numbers) - 6 or max(named) >= terminals
-            or numbers[3] > MOST_COLUMNS or numbers[4] > 1
+            not 0 <= count <= len(numbers) - 7 or max(named) >= terminals
+            or numbers[3] > MOST_COLUMNS or numbers[4] > 1 or numbers[5] > MOST_ROOM
         ):  # fmt: skip
             raise FormatError("section 'layout' has a number that is out of bounds", where=where)
-        newline, indent, dedent, columns, is_far, _, *brackets = numbers
+        newline, indent, dedent, columns, is_far, room, _, *brackets = numbers
         opening, closing = frozenset(brackets[:count]), frozenset(brackets[count:])
-        return cls(newline, indent, dedent, opening, closing, columns, bool(is_far))
+        return cls(newline, indent, dedent, opening, closing, columns, bool(is_far), room)
 
 
 class LevelTable:
     """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met.
 
-    Level 0 is the text's. Without a layout it is the only one, and nothing happens at it.
+    Level 0 is the text's. Without a layout it is the only one, and nothing happens at it. No move leads to a narrow
+    level: who asks for one goes on without kernels.
     """
 
     def __init__(self, layout: IndentationTerminals | None, end: int, words: int) -> None:
@@ -116,16 +134,21 @@ class LevelTable:
         self._operations = (layout.columns + 2 if layout else 0) + 2
         self._words = words
         self._make_room(16)
-        self.lines = np.array([-1, -1, -1, 1 << 30], np.int32)
+        self.lines = np.array([-1, -1, -1, 1 << 30, 1 << 30], np.int32)
         self.brackets = np.zeros(end + 1, np.uint8)
         if layout:
-            self.lines[:] = layout.newline, layout.indent, layout.dedent, self._first
+            lines = layout.newline, layout.indent, layout.dedent, self._first, self._first + layout.first_narrow
+            self.lines[:] = lines
             self.brackets[sorted(layout.opening)] = 1
             self.brackets[sorted(layout.closing)] = 2
         self.number(Level() if layout else None)
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def is_narrow(self, level: Level | None) -> bool:
+        """Whether a level is narrow."""
+        return self._layout is not None and self._layout.is_narrow(level)
 
     def level(self, number: int) -> Level | None:
         """The level with a number."""
@@ -162,29 +185,37 @@ class LevelTable:
         """Stands for all levels with as many open brackets."""
         return kernels.OF_BRACKETS + int(self._levels[number, -1])
 
-    def follow(self, number: int, operation: int) -> None:
-        """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one."""
-        level, layout = self._known[number], self._layout
-        if level is None or layout is None:
-            return
-        after = self._after(layout, level, operation)
-        if after is not None:
-            self._levels[number, operation] = self.number(after)
+    def follow(self, number: int, operation: int) -> bool:
+        """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one.
 
-    def follow_all(self, wanted: list[tuple[int, int]]) -> None:
+        False where it is narrow.
+        """
+        level, layout = self._known[number], self._layout
+        after = self._after(layout, level, operation) if level is not None and layout is not None else None
+        if after is not None and layout is not None:
+            if layout.is_narrow(after):
+                return False
+            self._levels[number, operation] = self.number(after)
+        return True
+
+    def follow_all(self, wanted: list[tuple[int, int]]) -> bool:
         """As `follow`, of levels with an operation each; at once for all indents and brackets, mostly many."""
+        done = True
         indents: dict[int, list[int]] = {}
         opened: list[int] = []
         for number, operation in wanted:
             if operation == self._operations - 2:
                 opened.append(number)
             elif self._moves[number, operation] == -2:
+                if self._layout is not None and operation >= self._layout.first_narrow:
+                    return False
                 indents.setdefault(number, []).append(operation)
             else:
-                self.follow(number, operation)
+                done &= self.follow(number, operation)
         for number, columns in indents.items():
             self._indent(number, columns)
         self._open(opened)
+        return done
 
     def _open(self, numbers: list[int]) -> None:
         new, width = [], self._operations - 2

@@ -233,7 +233,7 @@ class LexerThreads:
         longer = (table[watch][c] if watch >= 0 else -1 for _, watch in self._ends[at])
         if target < 0 or not all(state >= 0 and self._beats[state] for state in longer):
             return None
-        sure, _ = self.sure_endings(parse.accepted)
+        sure, _ = self.sure_endings(parse, parse.accepted)
         return (parse, target, ()) if sure & self.futures(target, ()) else None
 
     def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
@@ -423,8 +423,8 @@ class LexerThreads:
 
     def _find_open_to(self, parse: Parse, wanted: int) -> Accepted:
         accepted = self.parses.accepted(parse)
-        found, depth_read = self.sure_endings(accepted)
-        found, asked = found & wanted, wanted & self._tight
+        found, depth_read = self.sure_endings(parse, accepted)
+        found, asked = found & wanted, wanted if self._is_narrow(parse) else wanted & self._tight
         if self._tables.layout is None:
             asked &= self._endings_of[accepted.terminals & self._lexed]
             at_once = asked & ~self._of_ignored
@@ -441,7 +441,7 @@ class LexerThreads:
 
     def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> Opening:
         """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead."""
-        sure, depth_read = self.sure_endings(self.parses.accepted_in_line(parse))
+        sure, depth_read = self.sure_endings(parse, self.parses.accepted_in_line(parse))
         if sure & wanted:
             return Opening(True, depth_read, True)
         if not self._is_unconstrained:
@@ -465,7 +465,8 @@ class LexerThreads:
                 is_possible, there = self._is_possible(parse, ending, lexemes)
                 depth_read = min(depth_read, there)
                 if is_possible:
-                    return Opening(True, depth_read, not lines >> ending & 1 and self._completions.is_exact)
+                    is_alike = not lines >> ending & 1 and self._completions.is_exact and not self._is_narrow(parse)
+                    return Opening(True, depth_read, is_alike)
         return Opening(False, depth_read, False)
 
     @cached_property
@@ -514,10 +515,16 @@ class LexerThreads:
         unconstrained = self._tables.endings.unconstrained
         return sum(1 << ending for ending, is_free in enumerate(unconstrained) if not is_free)
 
-    def sure_endings(self, accepted: Accepted) -> Accepted:
+    def _is_narrow(self, parse: Parse) -> bool:
+        layout = self._tables.layout
+        return layout is not None and layout.is_narrow(parse.level)
+
+    def sure_endings(self, parse: Parse, accepted: Accepted) -> Accepted:
         """The endings that are allowed whatever follows: those that the stack accepts and that are unconstrained."""
         if self._is_unconstrained:
             return accepted
+        if self._is_narrow(parse):
+            return Accepted(0, accepted.depth_read)
         return Accepted(self._unconstrained_of[accepted.terminals & self._lexed], accepted.depth_read)
 
     @cached_property
@@ -530,7 +537,7 @@ class LexerThreads:
         """Whether a lexeme can have this ending and the text behind it be completed; and the lowest depth read."""
         endings = self._tables.endings
         terminal, boundary = endings.terminal[ending], endings.boundary[ending]
-        if endings.unconstrained[ending]:
+        if endings.unconstrained[ending] and not self._is_narrow(parse):
             return self.parses.accepts(parse, terminal)
         key = parse, self.parses.like(parse, terminal), boundary, lexemes
         found = self._possible.get(key)

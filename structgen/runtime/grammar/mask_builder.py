@@ -130,6 +130,8 @@ class StackMasks:
         """A row, and how many states decided it."""
         graph, memory, kernels = self._graph, self._memory, self._kernels
         parser = memory.parser
+        if parser.levels.is_narrow(parse.level):
+            return self._slowly(parse, lexer, watched)
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         cells = memory.stacks(sets=len(graph.of_endings.tight))
         least = 0
@@ -159,7 +161,8 @@ class StackMasks:
             elif n < 0:
                 return self._slowly(parse, lexer, watched)
             elif missing:
-                self._follow(cells.missing[:missing])
+                if not self._follow(cells.missing[:missing]):
+                    return self._slowly(parse, lexer, watched)
                 cells = memory.stacks(sets=len(graph.of_endings.tight))  # there may be new sets
             else:
                 break
@@ -170,14 +173,16 @@ class StackMasks:
             groups, length = np.append(groups, more), max(length, deepest)
         return self._row_of(groups), length
 
-    def _follow(self, wanted: NDArray[np.int32]) -> None:
-        """Have all at hand that a walk lacked."""
+    def _follow(self, wanted: NDArray[np.int32]) -> bool:
+        """Have all at hand that a walk lacked; False where some of it is not for kernels."""
         pairs = dict.fromkeys((number, to) for number, to, *_ in wanted.tolist())
-        self._memory.parser.levels.follow_all([(-1 - number, to) for number, to in pairs if number < 0])
+        if not self._memory.parser.levels.follow_all([(-1 - number, to) for number, to in pairs if number < 0]):
+            return False
         following = [pair for pair in pairs if pair[0] >= 0]
         for done in range(0, len(following), _FEW):
             self._graph.follow(following[done : done + _FEW])
             self._pause()
+        return True
 
     def _goes_on(self, cells: KernelGss, missing: int) -> bool:
         """Whether a walk can go on where it lacked so many partial masks, at hand now; else it begins anew.

@@ -174,7 +174,7 @@ class WalkedRows:
         groups, ends = self._lexeme_masks.decide(residual, at, watched)
         accepted, there = accepting = reader.parses.accepted(parse)
         row.look(there)
-        sure, _ = reader.sure_endings(accepting)
+        sure, _ = reader.sure_endings(parse, accepting)
         asked = 0
         for wanted, number in groups:
             if wanted & sure:

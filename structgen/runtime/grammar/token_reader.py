@@ -114,6 +114,8 @@ class TokenReader:
         if len(threads) > _THREADS or any(len(watched) > 1 for _, _, watched in threads):
             return None
         memory, parser, number = self._memory, self._memory.parser, len(threads)
+        if any(parser.levels.is_narrow(parse.level) for parse, _, _ in threads):
+            return None
         text = np.frombuffer(data, np.uint8)
         least = 0
         stacks = memory.stacks()
@@ -129,7 +131,8 @@ class TokenReader:
             if n >= 0:
                 return self._found(threads, n, stacks)
             if n == self._kernels.NO_LEVEL:
-                parser.levels.follow(a, b)
+                if not parser.levels.follow(a, b):
+                    return None
             elif n == self._kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
                 stacks = wider
             elif n == self._kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
@@ -191,9 +194,8 @@ class TokenReader:
                     parser.block, parser.levels.block, self._ends, stacks.block, stacks.counts, cell, level, lexer,
                     watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip
-                if answer != self._kernels.NO_LEVEL:
+                if answer != self._kernels.NO_LEVEL or not parser.levels.follow(a, b):
                     break
-                parser.levels.follow(a, b)
             if answer < 0:
                 return None
             if answer:

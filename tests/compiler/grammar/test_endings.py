@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -385,6 +386,25 @@ def test_outcomes_are_found_slice_by_slice(name: str, monkeypatch: pytest.Monkey
             assert pauses == sorted(pauses)  # they keep what was found before
             pauses.clear()
     assert found[0] == found[1]
+
+
+#: Behind each letter longer matches may be open, by how many letters were read in each of four counts.
+PILED_UP = "/[b]([a-z]{2})*1|[c]([a-z]{3})*1|[d]([a-z]{5})*1|[f]([a-z]{7})*1|[a-z]/"
+
+
+def test_a_terminal_whose_lexemes_pile_up_is_named() -> None:
+    """And the remedies help."""
+
+    def compile(terminal: str) -> sg.Index:
+        grammar = sg.Grammar(f'start: A+ "1"\nA: {terminal}')
+        return sg.compile(grammar, BYTES, eager=False, budget=sg.Budget.request)
+
+    with pytest.raises(sg.errors.BudgetExceededError, match="longer ones stay open") as raised:
+        compile(PILED_UP)
+    assert raised.value.where == "terminal A"
+    assert "Begin its long matches with what no short match has, or leave one" in raised.value.remedy
+    assert compile(re.sub(r"\[([bcdf])\]", lambda found: found[1].upper(), PILED_UP)).match(b"aB11").accepted
+    assert compile(PILED_UP.replace("|[a-z]/", "/")).match(b"b11").accepted
 
 
 @pytest.mark.parametrize("budget", [sg.Budget(memory=400), sg.Budget(seconds=1)], ids=["memory", "time"])

@@ -219,10 +219,21 @@ def test_as_go_reads_it(go_parser: Judge) -> None:
     assert min(found[True, True], found[False, False]) > 200, found
 
 
+def test_as_go_reads_it_without_some_blanks(go_parser: Judge) -> None:
+    random = Random(10)
+    texts = [
+        "".join(each for each in _LEXEME.findall(text) if each != " " or random.random() < 0.7) for text in 20 * TEXTS
+    ]
+    found = Counter(zip(go_parser(texts), (index().match(text.encode()).accepted for text in texts), strict=True))
+    assert not found[False, True], found
+    assert found[True, False] < 10, found
+    assert min(found[True, True], found[False, False]) > 100, found
+
+
 def test_go_takes_what_guides_write(go_parser: Judge) -> None:
     random = Random(8)
     texts = []
-    for most in (12, 16, 20, 30):
+    for most in 2 * (12, 16, 20, 30):
         guide, text = sg.Guide(wide(), max_tokens=most), b""
         while not guide.is_finished():
             ids = ids_of(guide.bitmask()).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import cache
 from random import Random
@@ -34,6 +35,13 @@ GO = (
     "\tgo f(x - - 2, c)\n\tfor i := range x {\n\t\tswitch { case i < x: continue; default: break }\n\t}\n"
     "\tvar y = x & & x\n\treturn y\n}\n",
 )  # fmt: skip
+JAVA = (
+    "class A { int f(int x) { return (a) - -x; } }", "interface I<T> extends J { default T g() { return null; } }",
+    "class A { boolean b = x < 1 && y >>> 2 > - 3; List<List<A>> l = new A<>() { }; }",
+    "enum E { A, B; void f() throws X { for (var i : l) if (i instanceof A a) i ++; else throw new X(); } }",
+    "record R(int a, long ... b) { static final Object o = (A) b; Object p = (a) -> a - - 1, q = A :: new; }",
+    "class A { int f(Object o) { return switch (o) { case B(var x) when x < 1 -> 0x1F; default -> 1; }; } }",
+)  # fmt: skip
 #: By name: texts, and what is wrong with one, if somebody else can tell.
 LANGUAGES: dict[str, tuple[tuple[str, ...], Callable[[str], str] | None]] = {
     "sql": (SQL, sqlite_error),
@@ -41,12 +49,17 @@ LANGUAGES: dict[str, tuple[tuple[str, ...], Callable[[str], str] | None]] = {
     "c": (C, gcc_error if HAS_GCC else None),
     "gnu_c": (C, None),
     "go": (GO, None),
+    "java": (JAVA, None),
 }
 
 
 @cache
 def basic(name: str) -> Lark:
-    return judge(grammars.path(name), "basic")
+    if name != "java":
+        return judge(grammars.path(name), "basic")
+    with pytest.MonkeyPatch.context() as patch:  # to look for terminals that collide would take a minute
+        patch.setattr("lark.lexer.has_interegular", False)
+        return Lark(grammars.path(name).read_text(encoding="utf-8"), parser="earley", lexer="basic")
 
 
 #: Strings, and one blank.
@@ -88,6 +101,19 @@ def test_blanks_that_are_gone(name: str) -> None:
 def test_what_no_lexer_splits(name: str, text: str) -> None:
     definition = sg.Grammar(grammars.path(name))
     assert not sg.compile(definition, BYTES, eager=False, budget=sg.Budget(seconds=200)).match(text.encode()).accepted
+
+
+@pytest.mark.parametrize("definition", [
+    sg.Grammar(grammars.path("graphql"), lexer="contextual"), sg.Grammar(grammars.path("graphql").read_text("utf-8")),
+    sg.Grammar('start: "=>"? document\n%import graphql.document'),
+], ids=["by hand", "text", "import"])  # fmt: skip
+def test_that_the_contextual_lexer_splits_words_is_said(definition: sg.Grammar) -> None:
+    with pytest.warns(sg.errors.GrammarWarning, match='graphql is written for lexer="basic"; the context'):
+        sg.compile(definition, BYTES, eager=False)
+    basic = sg.Grammar(definition.text, lexer="basic")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not sg.compile(basic, BYTES, eager=False).match(b"queryX{a}").accepted
 
 
 def test_load() -> None:

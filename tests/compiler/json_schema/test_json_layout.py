@@ -13,7 +13,7 @@ from judges.guides import BYTES, allowed
 
 import structgen as sg
 from structgen.definitions.canonical import definition_of
-from structgen.errors import DefinitionError, EmptyLanguageError
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 
 jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
 
@@ -463,6 +463,97 @@ def test_bounds_of_strings_in_tags_reasons_and_canonical_texts() -> None:
     assert "max_string_length=1" in str(found)
     with pytest.raises(DefinitionError, match="max_string_length"):
         sg.JsonSchema(schema, max_string_length=-1)
+
+
+# -- numbers without a bound -----------------------------------------------------------------------------------
+
+#: All texts of few characters that numbers are written with.
+SPELLED = ["".join(text) for length in range(1, 6) for text in itertools.product("-0125.e", repeat=length)]
+
+#: Schemas of numbers, and the bound that two digits become: the fewest that any spelling has.
+BOUNDED_NUMBERS: list[tuple[Any, int]] = [
+    ({"type": "number"}, 2),
+    ({"type": "integer"}, 2),
+    ({"type": "number", "exclusiveMinimum": 0, "maximum": 1}, 2),
+    ({"type": "number", "minimum": 2000}, 2),  # 2e3
+    ({"type": "integer", "minimum": 120}, 3),
+    ({"type": "integer", "maximum": -1000}, 4),
+    ({"type": "number", "multipleOf": 0.25}, 2),
+    ({"type": "number", "multipleOf": 0.25, "not": {"multipleOf": 0.5}}, 3),
+    ({"type": "number", "maxDigitsFraction": 1, "maxDigitsExponent": 0}, 2),
+    ({"anyOf": [{"type": "integer", "minimum": 10}, {"type": "number", "exclusiveMaximum": 0}]}, 2),
+    ({"type": "number", "if": {"type": "integer"}, "then": {"const": 5}}, 2),
+    ({"type": "integer", "minimum": 0, "maximum": 2000}, 9),  # few spellings: bounded by the schema
+    ({"enum": [120, 0.125]}, 9),
+]
+
+
+@pytest.mark.parametrize(("schema", "most"), BOUNDED_NUMBERS, ids=range(len(BOUNDED_NUMBERS)))
+def test_numbers_without_a_bound_get_one(schema: Any, most: int) -> None:
+    bounded, free = compiled(schema, max_digits=2), compiled(schema)
+    valid = jsonschema.Draft202012Validator(schema).is_valid
+    verdicts = set()
+    for text in SPELLED:
+        taken = bounded.match(text.encode()).accepted
+        verdicts.add(taken)
+        digits = len(re.findall("[0-9]", text))
+        if schema == {"type": "number"}:
+            pattern = r"-?(0|[1-9]\d*)(\.\d+)?(e[-]?\d+)?"
+            assert taken == (re.fullmatch(pattern, text) is not None and digits <= 2), text
+        assert taken == (free.match(text.encode()).accepted and digits <= most), text
+        assert not taken or valid(json.loads(text)), text
+    assert verdicts == {True, False}
+
+
+def test_texts_of_bounded_numbers_can_be_ended() -> None:
+    schema = {"type": "number", "minimum": 0.5, "multipleOf": 0.25, "not": {"multipleOf": 0.5}}
+    for most in range(1, 9):
+        index, todo, seen = compiled(schema, max_digits=most), [b""], 0
+        for text in todo:
+            longer = [text + bytes([byte]) for byte in b"-+.eE0123456789"]
+            following = [each for each in longer if index.match(each).consumed == len(each)]
+            assert following or index.match(text).accepted, text
+            todo += following if len(todo) < 3_000 else []
+            seen += 1
+        assert seen > 1
+
+
+def test_bounded_numbers_that_must_differ() -> None:
+    numbers = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    index = compiled({**numbers, "minItems": 15}, whitespace="compact", max_digits=1)
+    assert takes(index, json.dumps([*range(-7, 8)], separators=(",", ":")))
+    assert not takes(index, json.dumps([*range(-7, 7), 2], separators=(",", ":")))
+    assert not takes(index, json.dumps([*range(14), 10], separators=(",", ":")))
+    with pytest.raises(UnsupportedError, match="20 items can differ"):  # of 19
+        compiled({**numbers, "minItems": 20}, max_digits=1)
+    compiled({**numbers, "minItems": 20}, max_digits=2)
+    for mixed in ({"anyOf": [{"type": "integer"}, {"const": 0.5}]}, {"oneOf": [{"minimum": 3}, {"maximum": 2}]}):
+        schema = {"type": "array", "items": mixed, "contains": {"const": 7}, "maxContains": 2}
+        assert takes(compiled(schema, max_digits=1), "[7, 4, 7]")
+        assert not takes(compiled(schema, max_digits=1), "[7, 44]")
+
+
+def test_bounds_of_numbers_in_tags_reasons_and_canonical_texts() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
+    several = {"max_digits": 2, "max_string_length": 2, "max_items": 2, "unique_names": True}.items()
+    every: list[dict[str, Any]] = [dict(some) for n in range(5) for some in itertools.combinations(several, n)]
+    every += [{**each, "item_separator": ", ", "key_separator": ": "} for each in every]
+    definitions = [sg.JsonSchema(schema, **each) for each in every]
+    assert len({each.canonical() for each in definitions}) == len(every) == 32
+    assert all(definition_of("json_schema", each.canonical()) == each for each in definitions)
+    index = sg.compile(sg.JsonSchema(schema, style="qwen_xml", max_digits=2), BYTES, eager=False)
+    assert takes(index, "<parameter=a>-2.5</parameter>")
+    assert not takes(index, "<parameter=a>2.55</parameter>")
+    tag = sg.StructuralTag({"type": "json_schema", "json_schema": schema}, max_digits=1, whitespace="compact")
+    assert definition_of("structural_tag", tag.canonical()) == tag
+    assert [takes(sg.compile(tag, BYTES, eager=False), text) for text in ('{"a":5}', '{"a":55}')] == [True, False]
+    found = sg.explain(compiled(schema, max_digits=1), b'{"a": 55')
+    assert "a number that no keyword bounds is no longer (max_digits=1)" in str(found)
+    for wrong in (0, -1, True, 1.5, "2"):
+        with pytest.raises(DefinitionError, match="max_digits"):
+            sg.JsonSchema(schema, max_digits=wrong)  # type: ignore[arg-type]
+    with pytest.raises(BudgetExceededError):
+        compiled({"type": "number"}, max_digits=10**9)
 
 
 @pytest.mark.parametrize("pattern", [r"\s?", r"[\s]?", r"(?:\s|)", r"\s{0,1}"])

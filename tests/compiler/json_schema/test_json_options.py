@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
+from judges.closing_judge import ClosingJudge, judged
 from judges.guides import BYTES
 from judges.json_judge import Judge, NoVerdictError
 from judges.json_schemas import VALUES, schemas
@@ -71,14 +72,16 @@ def test_schemas_with_options(schema: Any, options: dict[str, Any], values: list
         COUNTS[f"schemas refused: {type(error).__name__}"] += 1
         return
     judge = Judge(schema, "draft2020-12")
+    closing = ClosingJudge(judge.loads(json.dumps(schema)))
     for number in range(first, first + 4):
         if index is not None:
-            _judge_text(judge, options, random_text(index, Random(number), 20))  # fails where a text is stuck
+            text = random_text(index, Random(number), 20)  # fails where one is stuck
+            _judge_text(judge, closing, options, text)
     for value in values:
-        _judge_value(judge, options, index, value)
+        _judge_value(judge, closing, options, index, value)
 
 
-def _judge_text(judge: Judge, options: dict[str, Any], text: bytes | None) -> None:
+def _judge_text(judge: Judge, closing: ClosingJudge, options: dict[str, Any], text: bytes | None) -> None:
     """What an index lets through is valid, and written as the options say."""
     if text is None:
         return
@@ -90,6 +93,9 @@ def _judge_text(judge: Judge, options: dict[str, Any], text: bytes | None) -> No
     COUNTS["texts let through, a name twice" if is_twice else "texts let through"] += 1
     try:
         assert judge.is_valid(text, keep_last=True)  # as readers do
+        if options.get("additional_properties") is False and not is_twice:
+            assert judged(closing, judge.loads(text)) in ((True, True), None)
+            COUNTS["texts let through, closed"] += 1
     except NoVerdictError:
         COUNTS["texts let through, without a verdict"] += 1
     if options.get("escapes") == "ascii":
@@ -98,26 +104,37 @@ def _judge_text(judge: Judge, options: dict[str, Any], text: bytes | None) -> No
         assert not re.search(rb"\s", re.sub(rb'"(\\.|[^"\\])*"', b"", text))
 
 
-def _judge_value(judge: Judge, options: dict[str, Any], index: sg.Index | None, value: Any) -> None:
+def _judge_value(
+    judge: Judge, closing: ClosingJudge, options: dict[str, Any], index: sg.Index | None, value: Any
+) -> None:
     """Valid values are let through, in some order, where the options leave them, and no others are."""
-    if options.get("whitespace") == 1:
-        return
+    text = json.dumps(value)
     try:
-        expected = judge.is_valid(json.dumps(value))
+        expected = judge.is_valid(text)
     except NoVerdictError:
         COUNTS["values without a verdict"] += 1
         return
+    kind, is_exact = "valid" if expected else "invalid", not _is_long(value, options)
+    closes = options.get("additional_properties", True)
+    if expected and closes is not True:
+        verdict = judged(closing, judge.loads(text))
+        is_exact = is_exact and not closes and verdict is not None and closing.is_exact
+        if is_exact and verdict:
+            expected = verdict[1]
+            kind = f"valid and {'closed' if expected else 'not closed'}"
     found = index is not None and accepts(
-        index, value, separators=_separators(options), ensure_ascii=options.get("escapes") == "ascii"
-    )
-    note(f"{json.dumps(value)}: {expected}")
-    COUNTS[f"values {'valid' if expected else 'invalid'}"] += 1
-    if found or not (options.get("additional_properties", True) is not True or _is_long(value, options)):
+        index, value, separators=_separators(options), ensure_ascii=options.get("escapes") == "ascii",
+        indent=1 if options.get("whitespace") == 1 else None,
+    )  # fmt: skip
+    note(f"{text}: {expected}")
+    COUNTS[f"values {kind}"] += 1
+    if found or is_exact:
         assert found == expected
 
 
 def _separators(options: dict[str, Any]) -> tuple[str, str]:
-    comma, colon = (",", ":") if options.get("whitespace") == "compact" else (", ", ": ")
+    is_compact, is_indented = (options.get("whitespace") == each for each in ("compact", 1))
+    comma, colon = "," if is_compact or is_indented else ", ", ":" if is_compact else ": "
     return options.get("item_separator", comma), options.get("key_separator", colon)
 
 

@@ -10,9 +10,9 @@ import pytest
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import lower_schema, read_schema
-from structgen.compiler.json_schema.layout.styles import STYLES
 from structgen.compiler.json_schema.read.plain import FORMATS, is_plain
 from structgen.compiler.json_schema.strings.formats import format_dfa
+from structgen.definitions.styles import STYLES
 
 TYPES = ["string", "integer", "number", "boolean", "null", "object", "array", "text"]
 NAMES = ["a", "b-c", "d.e", "zz", "<", ">", '"', "\ud800", "é"]

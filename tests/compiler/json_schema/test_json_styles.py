@@ -21,10 +21,10 @@ from judges.tag_judge import SPECIAL, STYLES, marked, readings, render, symbols,
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
-from structgen.compiler.json_schema.layout.styles import STYLES as TABLE
 from structgen.compiler.programs.program import Program
 from structgen.compiler.programs.special_tokens import SpecialTokens
 from structgen.definitions import values
+from structgen.definitions.styles import STYLES as TABLE
 from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 
 each_style = pytest.mark.parametrize("style", STYLES)

@@ -109,3 +109,16 @@ def test_masks(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for row, _ in reversed(back):
         guide.rollback(1)
         np.testing.assert_array_equal(guide.bitmask(), row)
+
+
+@pytest.mark.parametrize("more", [{}, {"maxProperties": 3}], ids=["names", "sets"])
+def test_more_than_are_told_apart_are_refused_with_place_bound_and_remedy(more: dict[str, Any]) -> None:
+    inner = {"type": "object", "properties": {f"n{i}": {} for i in range(1_025)}, **more}
+    for order in ("any", "schema"):
+        definition = sg.JsonSchema({"items": inner}, property_order=order)
+        if order == "schema":
+            assert sg.compile(definition, VOCABULARY, eager=False).match(b'[{"n1024": 1}]').accepted
+            continue
+        with pytest.raises(sg.errors.UnsupportedError, match=r"1,025 .*1,024") as caught:
+            sg.compile(definition, VOCABULARY, eager=False)
+        assert (caught.value.where, "property_order" in caught.value.remedy) == ("/items", True)

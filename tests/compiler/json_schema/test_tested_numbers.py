@@ -42,6 +42,13 @@ TESTS: list[dict[str, Any]] = [
     {"allOf": [INTEGER, {"maximum": 10}]},
 ]  # fmt: skip
 
+#: Divisors that are no power of ten, together and apart.
+DIVISORS: list[dict[str, Any]] = [
+    {"multipleOf": 3}, {"not": {"multipleOf": 7}}, {"multipleOf": 0.3}, {"multipleOf": 0.25, "maximum": 10},
+    {"multipleOf": 20}, {"not": {"multipleOf": 8}, "minimum": 1}, {"anyOf": [{"multipleOf": 3}, {"multipleOf": 5}]},
+    {"multipleOf": 15, "not": {"multipleOf": 0.9}},
+]  # fmt: skip
+
 
 def where_n(is_: Any) -> dict[str, Any]:
     """The objects with such a member."""
@@ -103,6 +110,13 @@ def test_the_spelling_of_tested_numbers_is_free(place: str) -> None:
     schema, text = PLACES[place]
     texts = [text.format(number) for number in NUMBERS]
     assert sum(compared(schema(test), texts) for test in TESTS) > 100
+
+
+@pytest.mark.parametrize("place", ["then", "not not", "contains", "oneOf, violated"])
+def test_exponents_of_multiples_are_exact(place: str) -> None:
+    schema, text = PLACES[place]
+    texts = [text.format(number) for number in (*NUMBERS, "1.05e3", "1.50e2", "5.1e20", "1.05e-2", "5e-3", "1.1e5")]
+    assert sum(compared(schema(test), texts) for test in DIVISORS) > 100
 
 
 @pytest.mark.parametrize(

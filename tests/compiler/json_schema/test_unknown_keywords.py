@@ -40,7 +40,10 @@ def warned(schema: Any) -> list[str]:
         ("maxlength", "maxLength"), ("patern", "pattern"), ("enums", "enum"), ("anyof", "anyOf"), ("item", "items"),
         ("one_of", "oneOf"), ("minimun", "minimum"), ("exclusiveMinimumm", "exclusiveMinimum"), ("min", "minimum"),
         ("regex", "pattern"), ("constant", "const"), ("ref", "$ref"), ("defs", "$defs"), ("formt", "format"),
-        ("uniqueItem", "uniqueItems"), ("multipleof", "multipleOf"), ("$refs", "$ref"),
+        ("uniqueItem", "uniqueItems"), ("multipleof", "multipleOf"), ("$refs", "$ref"), ("minlen", "minLength"),
+        ("max_len", "maxLength"), ("minProps", "minProperties"), ("unevaluatedProps", "unevaluatedProperties"),
+        ("exclusiveMin", "exclusiveMinimum"), ("property", "properties"), ("lenght", "minLength and maxLength"),
+        ("elseif", "else"), ("$defintions", "$defs"), ("$definitions", "$defs"),
     ],
 )  # fmt: skip
 def test_slips_are_told_with_the_keyword_that_is_meant(written: str, meant: str) -> None:

@@ -15,6 +15,7 @@ from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
 
 import structgen as sg
+from structgen import grammars
 from structgen.runtime.grammar.indentation import IndentationTerminals, LevelTable
 
 TREE = r"""
@@ -58,6 +59,9 @@ GRAMMARS: dict[str, tuple[str, type[Indenter], str]] = {
     "tree": (TREE, TreeIndenter, "ab \t\n\r"),
     "blocks": (BLOCKS, PythonIndenter, "ifelsa:=[], \t\n#\\"),
 }
+
+#: The tokens of one byte.
+BYTES: list[bytes | None] = [*(bytes([byte]) for byte in range(256)), None]
 
 #: Pieces that texts are made of, more often than of single letters.
 PIECES = [
@@ -187,6 +191,110 @@ def test_a_line_can_begin_as_far_right_as_was_asked_for() -> None:
     assert narrow.match(b"if a:\n     b\n").accepted
     assert narrow.match(b"if a:\n      b\n").consumed == len(b"if a:\n      ")
     assert narrow.match(b"[\n                b]\n").accepted, "within brackets it does not matter"
+
+
+#: Blocks that must come: one, two within each other, after words that run into each other, and behind others.
+MUST = {
+    "one": ('line: NAME _NL | NAME ":" _NL _INDENT line+ _DEDENT\nNAME: "a"', ("a", ":", "a:")),
+    "two": (
+        'line: "a" _NL | "b:" _NL _INDENT inner+ _DEDENT\ninner: "a:" _NL _INDENT line+ _DEDENT',
+        ("a", "a:", "b:"),
+    ),
+    "words": (
+        'line: NAME _NL | NAME block | NAME LPAR NAME? RPAR block\nblock: ":" _NL _INDENT line+ _DEDENT\nNAME: /a+/',
+        ("a", "a(", ")", ":", "(\n"),
+    ),
+    "behind": (
+        'line: "a" _NL | ":" _NL _INDENT line _DEDENT more\nmore: "b" _NL | "c" _NL _INDENT line _DEDENT',
+        ("a", ":", "b", "c"),
+    ),
+}
+
+
+class NarrowIndenter(PythonIndenter):
+    """Lark's, which refuses wider columns."""
+
+    NL_type = "_NL"
+    columns = 2
+
+    def handle_NL(self, token: Any) -> Any:
+        assert self.paren_level or len(token.rpartition("\n")[2]) <= self.columns
+        return super().handle_NL(token)
+
+
+@pytest.mark.parametrize(
+    "options", [{"eager": False}, {"eager": True}, {"eager": False, "budget": sg.Budget.request}], ids=str
+)
+@pytest.mark.parametrize("columns", [1, 2, 12])
+@pytest.mark.parametrize("name", MUST)
+def test_no_text_ends_at_the_widest_column(name: str, columns: int, options: dict[str, Any]) -> None:
+    """Those that can be completed are let through, and no others."""
+    rules, pieces = MUST[name]
+    text = f"start: line+\n{rules}\n_NL: /(\\n *)+/\n%declare _INDENT _DEDENT\n"
+    if "LPAR" in rules:
+        text += 'LPAR: "("\nRPAR: ")"\n'
+    indenter = NarrowIndenter()
+    indenter.columns = columns
+    lark = Lark(text, parser="lalr", postlex=indenter)
+    pieces = (*pieces, *("\n" + " " * n for n in sorted({0, *range(max(1, columns - 2), columns + 2)})))
+    vocab = with_end([*(bytes([byte]) for byte in range(256)), *(each.encode() for each in pieces if len(each) > 1)])
+
+    def compile(widest: int) -> sg.Index:
+        lines = sg.Indentation(newline="_NL", opening=("LPAR",), closing=("RPAR",), columns=widest)
+        return sg.compile(sg.Grammar(text, postlex=lines), vocab, **options)
+
+    def judge(text: str) -> bool:
+        try:
+            lark.parse(text)
+        except (LarkError, AssertionError):
+            return False
+        return True
+
+    def walk(index: sg.Index) -> tuple[str, sg.Guide]:
+        guide, whole = sg.Guide(index), ""
+        for _ in range(random.randint(1, 16)):
+            token = random.choice([token for token in allowed(guide) if token not in vocab.eos_ids])
+            assert guide.advance(token)
+            whole += (vocab.token(token) or b"").decode()
+        return whole, guide
+
+    random, narrow, wide = Random(name), compile(columns), compile(60)
+    ended = 0
+    for _ in range(60):
+        whole, guide = walk(narrow)
+        todo, seen = [(whole, guide)], {guide.config}
+        for each, guide in todo:  # grows as it goes
+            if judge(each):
+                break
+            for token in allowed(guide):
+                after = guide.fork()
+                if token not in vocab.eos_ids and after.advance(token) and after.config not in seen:
+                    seen.add(after.config)
+                    todo.append((each + (vocab.token(token) or b"").decode(), after))
+        else:
+            pytest.fail(f"nothing completes {whole!r}")
+        whole = each if random.random() < 0.5 else walk(wide)[0]
+        for end in range(len(whole) + 1):
+            if judge(whole[:end]):
+                ended += 1
+                found = narrow.match(whole[:end].encode())
+                assert found.accepted, whole[:end]
+    assert ended > 20
+
+
+def test_of_blocks_that_rules_share_it_is_said_that_room_is_supposed() -> None:
+    text = 'start: (begin "a" _NL end)+\nbegin: ":" _NL _INDENT\nend: _DEDENT\n_NL: /\\n */\n%declare _INDENT _DEDENT'
+    with pytest.warns(sg.errors.GrammarWarning, match="have room, also close to the widest column"):
+        sg.compile(
+            sg.Grammar(text, postlex=sg.Indentation(newline="_NL")), sg.Vocabulary.from_bytes(BYTES, eos_ids=[256])
+        )
+
+
+def test_python_at_the_widest_column() -> None:
+    index = sg.compile(grammars.load("python3"), sg.Vocabulary.from_bytes(BYTES, eos_ids=[256]), eager=False)
+    for column, found in (160, False), (159, True):
+        text = b"if a:\n" + b" " * column + b"match x:"
+        assert (index.match(text).consumed == len(text)) == found
 
 
 def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:

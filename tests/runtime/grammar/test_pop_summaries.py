@@ -40,6 +40,9 @@ class RandomMoves:
     def reductions(self, state: int, terminal: int) -> Iterable[tuple[int, int]]:
         return self.reduces.get((state, terminal), ())
 
+    def succeeding(self, _: int) -> int:
+        return sum(1 << ending for ending, succeeds in enumerate(self.succeeds) if succeeds)
+
     def goto(self, state: int, origin: int) -> int | None:
         return self.gotos.get((state, origin))
 

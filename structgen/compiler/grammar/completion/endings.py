@@ -18,11 +18,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
 from ....budget import Meter
+from ....errors import BudgetExceededError
 from ....runtime.core.bitsets import set_at, sets_of, words_of
 from ....runtime.core.digraph import bits, set_of, solve
 from ....runtime.grammar.completability.boundaries import Boundaries
@@ -47,6 +50,9 @@ _BYTES_OF_PLACE = 400
 #: Lexer states with what is watched there that are looked at before it is tried to prove that all endings are
 #: unconstrained.
 _MOST_EXACT = 1 << 12
+
+#: So many borders of one terminal are what takes over a budget.
+_MANY_BORDERS = 1 << 8
 
 #: With a layout, so many borders are looked at; and none where more than so many of those behind one lexeme outlive
 #: the next byte. Past that only the next byte is held against what is watched.
@@ -74,7 +80,7 @@ def with_endings(
 
     explorer = _Explorer(tables, given, needless, completing, meter)
     endings = explorer.run()
-    layout = tables.layout and replace(tables.layout, is_far=explorer.is_far)
+    layout = tables.layout and replace(tables.layout, is_far=explorer.is_far, room=explorer.room)
     return replace(tables, endings=endings, layout=layout)
 
 
@@ -158,6 +164,8 @@ class _Explorer:
         self._contexts = _contexts_behind(tables, self._ignored)
         #: Whether what is watched is followed past the next lexeme.
         self.is_far = tables.layout is None
+        #: Columns: see `structgen.runtime.grammar.indentation.IndentationTerminals`.
+        self.room = 0
 
     def _boundaries(self, is_far: bool | None = None) -> Boundaries:
         met = self._met
@@ -208,7 +216,28 @@ class _Explorer:
         nexts = self._explore(_MOST_EXACT)
         if nexts is None and self._is_proved():
             return []
-        return self._unconstrained(self._explore(None) or [] if nexts is None else nexts)
+        try:
+            return self._unconstrained(self._explore(None) or [] if nexts is None else nexts)
+        except BudgetExceededError as error:
+            if nexts is None:
+                raise self._piled_up(error) from error
+            raise
+
+    def _piled_up(self, error: BudgetExceededError) -> BudgetExceededError:
+        """The error that says which terminal's lexemes have too many borders."""
+        tables, most = self._tables, Counter[int]()
+        for border in dict.fromkeys(self._border):
+            most.update(bits(reduce(or_, (tables.futures[state] for state in border), 0)))
+        terminal, count = max(most.items(), key=lambda each: each[1], default=(0, 0))
+        if count < _MANY_BORDERS:
+            return error
+        return BudgetExceededError(
+            f"behind its short matches longer ones stay open, in {count:,} ways so far, which must be told apart"
+            f" ({error.what})",
+            where=f"terminal {tables.name(terminal)}",
+            remedy="Begin its long matches with what no short match has, or leave one of the two out. sg.Gbnf has no"
+            " lexer, and reads such texts in all ways.",
+        )
 
     def _is_proved(self) -> bool:
         """Whether all endings are unconstrained behind borders that are wider."""
@@ -231,7 +260,8 @@ class _Explorer:
         lines = LineEnds(
             self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
         )  # fmt: skip
-        return lines.unconstrained(self._completing)
+        found, self.room = lines.unconstrained(self._completing)
+        return found
 
     def _explore_lines(self) -> bool:
         """Look at all borders, as `_explore` does; whether there are not too many."""

@@ -3,13 +3,16 @@
 An ending is unconstrained if some way to complete any stack can be written out behind it
 (`structgen.compiler.grammar.completion.completing`): behind its border, what is ignored maybe in between, the way of
 the state on top can be read, and again for the states that are on top then. Line ends within the texts of such ways
-lie outside of brackets, indents come right behind them, and dedents too or behind other dedents. It is supposed that
-there is room for an indent.
+lie outside of brackets, indents come right behind them, and dedents too or behind other dedents. So many indents as
+are open at once in one of these texts must have room; with two more, levels with less room are *narrow*, and line
+ends that lead to one are never called unconstrained (`structgen.runtime.grammar.completability.indented_moves`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ....budget import Meter
@@ -18,11 +21,15 @@ from ....runtime.core.digraph import bits, set_of, solve
 from ....runtime.grammar.completability.boundaries import Boundaries
 from ....runtime.grammar.completability.nesting import Nesting
 from ....runtime.grammar.completability.obligations import Watched
+from ....runtime.grammar.indentation import MOST_ROOM
 from ....runtime.grammar.tables import GrammarTables
 from .completing import Alternative, Completing, Way, are_good
 
 #: What the meter is told.
 _DOING = "looking for what can follow lexemes"
+
+#: What an indent counts in texts that complete others.
+_INDENT = 1 << 20
 
 #: What may come besides, right behind a line end: any of both, or dedents only.
 _BLOCK, _DEDENTS = 1, 2
@@ -70,6 +77,7 @@ class LineEnds:
         self._reads = reads
         self._given = given
         self._net = nesting.net
+        self._is_whole = nesting.is_whole
         self._depths = nesting.depths(tables)
         self._context: list[int] = tables.context.tolist()
         ignored = set_at(tables.ignored.reshape(1, -1), 0)
@@ -95,14 +103,21 @@ class LineEnds:
         self._known: dict[tuple[int, Watched], tuple[int, bool, bool]] = {}
         self._simplest: dict[tuple[int, Watched], Watched] = {}
 
-    def unconstrained(self, completing: Callable[[list[int]], Completing]) -> list[bool]:
-        """By ending: whether it is unconstrained. Raises `BudgetExceededError`."""
+    def unconstrained(self, completing: Callable[[list[int]], Completing]) -> tuple[list[bool], int]:
+        """By ending: whether it is unconstrained; and the room that levels are narrow without.
+
+        Raises `BudgetExceededError`.
+        """
         classes = self._tables.table.shape[1]
         weights = [1] * (self._tables.end + 1)
         for terminal, endings in self._endings.items():
             if terminal <= self._tables.end:
                 weights[terminal] += 8 * self._blocked[self._border[endings[0]]] // classes
+        weights[self._layout.indent] = _INDENT
         ways = completing(weights).ways()
+        least = max((min(map(self._indents, some), default=0) for some in ways.values()), default=0)
+        room = min(MOST_ROOM - 2, least)
+        ways = {state: [way for way in some if self._indents(way) <= room] for state, some in ways.items()}
         firsts = self._firsts(ways)
         number: dict[tuple[Any, ...], int] = {}
         todo: list[tuple[int, _Place]] = []
@@ -130,7 +145,16 @@ class LineEnds:
                     found.append(Alternative([[node(each, after)] for each in way.after], way.is_lower))
             options.append(found)
         good = are_good(options, self._meter)
-        return [all(good[each] for each in roots.get(key, ())) for key in self._keys()]
+        free = [all(good[each] for each in roots.get(key, ())) for key in self._keys()]
+        if not self._is_whole or (not room and all(free)):
+            return free, 0
+        narrow = self._tables.end + 1 + replace(self._layout, room=room + 2).first_narrow
+        return [is_free and t < narrow for is_free, t in zip(free, self._terminal, strict=True)], room + 2
+
+    def _indents(self, way: Way) -> int:
+        """How many indents are open at once in the text of a way."""
+        step = {self._layout.indent: 1, self._layout.dedent: -1}
+        return max(accumulate((step.get(terminal, 0) for terminal, _ in way.text), initial=0))
 
     def _firsts(self, ways: dict[int, list[Way]]) -> dict[int, int]:
         """By state: the endings that its ways can begin with, as a set."""

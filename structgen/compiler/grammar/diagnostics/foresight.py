@@ -20,15 +20,24 @@ _DOING = "looking for what can follow lexemes"
 def unforeseen(tables: GrammarTables, symbols: Symbols, meter: Meter) -> Iterator[str]:
     """A sentence for each reason why masks may let something through that no text completes."""
     layout, endings = tables.layout, tables.endings
-    if layout is None or endings.is_unconstrained:
+    if layout is None:
         return
     try:
-        Nesting.of(tables, lambda: meter.check_time(_DOING))
+        is_whole = Nesting.of(tables, lambda: meter.check_time(_DOING)).is_whole
     except NotNestedError as error:
+        if not endings.is_unconstrained:
+            yield (
+                f"{error.kind} do not nest in the texts of the rule {symbols.names[error.origin]}, so masks look"
+                " three lexemes ahead, not to the end of a text, where something must be able to follow"
+            )
+            return
+        is_whole = False
+    if not is_whole:
         yield (
-            f"{error.kind} do not nest in the texts of the rule {symbols.names[error.origin]}, so masks look three"
-            " lexemes ahead, not to the end of a text, where something must be able to follow"
+            f"some {tables.terminals[layout.indent]} has its {tables.terminals[layout.dedent]} in another rule, so"
+            " masks suppose that blocks which must come have room, also close to the widest column"
         )
+    if endings.is_unconstrained:
         return
     if not layout.is_far and _is_news(tables, meter):
         yield (

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from ....budget import Meter
 from ....system.depth_first import post_order
+from ..read.blame import placed
 from ..read.document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 from ..read.equality import equality_key
 
@@ -37,13 +38,15 @@ def representatives(
     known: dict[Hashable, SchemaId] = {}
 
     def children(node: SchemaId) -> Iterable[SchemaId]:
-        meter.check_time(_DOING)
+        with placed(schemas[node].pointer):
+            meter.check_time(_DOING)
         names = said(schemas[node])
         fields[node] = frozenset(names)
         return schemas[node].children(["written", *(name for name in names if name in BELOW)])
 
     for node in post_order([root], children):
-        same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
+        with placed(schemas[node].pointer):
+            same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
     return same, fields
 
 

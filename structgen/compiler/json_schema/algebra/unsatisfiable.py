@@ -50,7 +50,7 @@ def _error(why: str, goal: Conjunction, expansion: Expansion) -> EmptyLanguageEr
     )
 
 
-def _conjuncts(goal: Conjunction, expansion: Expansion) -> list[SchemaId]:
+def conjuncts(goal: Conjunction, expansion: Expansion) -> list[SchemaId]:
     """The subschemas that a value has to satisfy: the goal's, and those that they refer to or are made of."""
     nodes = expansion.nodes
     found = dict.fromkeys(node_of(literal) for literal in in_order(goal) if literal >= 0 and goal != NOTHING)
@@ -68,7 +68,7 @@ def _unsatisfiable_child(
     goal: Conjunction, expansion: Expansion, unsatisfiable: Callable[[Conjunction], bool]
 ) -> tuple[Conjunction, str] | None:
     """The goal of a required member, or of an item that must be there, that can't be reached, and which one it is."""
-    nodes = _conjuncts(goal, expansion)
+    nodes = conjuncts(goal, expansion)
     schemas = [expansion.nodes.schemas[node] for node in nodes]
     rules = [expansion.objects.rule(node) for node in nodes]
     for name in dict.fromkeys(name for schema in schemas for name in schema.required):
@@ -93,7 +93,7 @@ def _is_barren(goal: Conjunction, expansion: Expansion) -> bool:
 def _said(goal: Conjunction, expansion: Expansion) -> list[str]:
     """The keywords of the goal's subschemas, with their values where these are short."""
     found: dict[str, None] = {}
-    for node in _conjuncts(goal, expansion):
+    for node in conjuncts(goal, expansion):
         schema = expansion.nodes.schemas[node]
         for name in sorted(expansion.nodes.said(node) - {"refs", "all_of"}):
             found[_shown(schema, name)] = None

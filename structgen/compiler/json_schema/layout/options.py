@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....definitions.styles import Style
 from ...programs.special_tokens import SpecialTokens
 from ..strings.json_escapes import unspelled
-from .styles import Style
 
 NONE = SpecialTokens({})
 
@@ -45,6 +45,8 @@ class TextOptions:
         So many items has an array that the schema does not bound, or as many as it asks for; None for any number.
     max_string_length:
         So many characters has a string that the schema does not bound, or as many as it asks for.
+    max_digits:
+        So many digits has a number of endlessly many spellings, or as many as its shortest.
     unique_names:
         Whether no object has a name twice.
     """
@@ -60,6 +62,7 @@ class TextOptions:
     separators: tuple[str, str] = (",", ":")
     max_items: int | None = None
     max_string_length: int | None = None
+    max_digits: int | None = None
     unique_names: bool = False
 
     @property

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from ....budget import Budget, Meter
+from ....definitions.styles import Style
 from ....errors import UnsupportedError
 from ..normal_form.shapes import Choice, KeyClass, ObjectShape, Option, Value
 from ..strings.strings import StringSet
 from .options import TextOptions
-from .styles import Style
 
 
 @cache

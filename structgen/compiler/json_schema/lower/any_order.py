@@ -49,7 +49,7 @@ class AnyOrder(Members):
             builder.relax(
                 "properties",
                 pointer,
-                f"{len(tracked)} properties in any order have too many sets to be told apart",
+                f"{len(tracked):,} in any order have too many sets to be told apart, more than {_MAX_SETS:,}",
                 'Use property_order="schema".',
             )
             # What may be left out may then come twice.

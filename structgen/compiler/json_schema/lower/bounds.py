@@ -13,6 +13,7 @@ from ....budget import Meter
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Values
 from ..numbers.numbers import NumberSet
+from ..read.blame import placed
 from ..strings.strings import StringSet
 from .items import COUNT_FROM
 from .members import tells_names
@@ -39,11 +40,12 @@ def most_states(values: Values, layout: TextOptions, meter: Meter) -> int | None
         return None
     parts: dict[StringSet | NumberSet | ArrayShape | ObjectShape, int | None] = {}
     for value in meter.each(values.values, "lowering the schema"):
-        for part in (value.strings, value.numbers, *value.arrays, *value.objects):
-            if part is not None and part not in parts:
-                parts[part] = _of_part(part, layout, meter)
-                if parts[part] is None:
-                    return None
+        with placed(value.pointer):
+            for part in (value.strings, value.numbers, *value.arrays, *value.objects):
+                if part is not None and part not in parts:
+                    parts[part] = _of_part(part, layout, meter)
+                    if parts[part] is None:
+                        return None
     return _OF_PLACE * len(values.values) + sum(filter(None, parts.values()))
 
 

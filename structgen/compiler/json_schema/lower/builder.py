@@ -13,7 +13,8 @@ from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Edge, First, State, TokenSet
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values, placed
+from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
+from ..read.blame import placed
 from ..strings.strings import StringSet
 from .embed import QUOTE, Body, Embedding
 from .keys import KeyStates, Others

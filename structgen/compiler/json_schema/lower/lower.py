@@ -20,7 +20,8 @@ from ...patterns.parser import parse
 from ...programs.program import Program, State
 from ...programs.tables import Flattener
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, ObjectShape, Values, placed
+from ..normal_form.shapes import ArrayShape, ObjectShape, Values
+from ..read.blame import placed
 from .any_order import AnyOrder, in_any_order
 from .builder import Builder
 from .items import ArrayStates

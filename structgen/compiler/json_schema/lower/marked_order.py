@@ -60,7 +60,7 @@ class MarkedOrder(Members):
             self.builder.relax(
                 "properties",
                 self.pointer,
-                f"more than {MOST_MEMBERS} properties in any order would have to be told apart",
+                f"{len(possible):,} in any order are more than the {MOST_MEMBERS:,} that are told apart",
                 'Use property_order="schema".',
             )
             self.is_distinct = False

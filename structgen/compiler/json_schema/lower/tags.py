@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ....budget import Unremembered
+from ....definitions.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import CountedEdge, Edge, First, State, TokenEdge, TokenSet
-from ..layout.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
 from ..normal_form.shapes import ArrayShape, ObjectShape, Value
 from ..strings.closed import closed_string
 from ..strings.lengths import COUNT_FROM

@@ -11,8 +11,13 @@ from collections.abc import Iterator
 from math import comb
 from typing import TypeVar
 
+from ....budget import Meter
+from ...automata.dfa import intersect
+from ...patterns.lower import language
+from ...patterns.parser import parse
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Option, Ref, Value
 from ..numbers.numbers import NumberSet
+from ..strings.languages import count_of
 from ..strings.strings import StringSet
 from .builder import Builder
 from .tallies import MAX_COUNT
@@ -57,6 +62,10 @@ def without_repeats(builder: Builder, shape: ArrayShape, pointer: str, level: in
             "Bound the items by an enum (of up to 12 values, or more with a small maxItems), or drop uniqueItems.",
         )  # fmt: skip
     return plain, not why
+
+
+#: Each number that can be written without an exponent, once.
+_ONCE = r"0|-?(?:[1-9][0-9]*(?:\.[0-9]*[1-9])?|0\.[0-9]*[1-9])"
 
 
 class _TooManyError(Exception):
@@ -110,13 +119,21 @@ def _has_values(value: Value, count: int, builder: Builder, depth: int = 0) -> b
         return False
     found = value.null + len(value.booleans)
     if value.numbers is not None and found < count:
-        numbers = value.numbers.values(count)
-        found += len(numbers) if numbers is not None else count if value.numbers.digits is None else 0
+        found += _several(value.numbers, count - found, builder.meter)
     if value.strings is not None and found < count:
         found += value.strings.several(count - found, builder.meter)
     return found + bool(value.arrays) + bool(value.objects) >= count or any(
         _has_arrays(shape, count, builder, depth + 1) for shape in value.arrays
     ) or any(_has_objects(shape, count, builder, depth + 1) for shape in value.objects)  # fmt: skip
+
+
+def _several(numbers: NumberSet, limit: int, meter: Meter) -> int:
+    """How many numbers are seen to be in a set, at most ``limit``."""
+    members = numbers.values(limit)
+    if members is not None or numbers.digits is None:
+        return limit if members is None else len(members)
+    found = intersect(numbers.dfa(meter), language(parse(_ONCE), meter, count=False), meter)
+    return count_of(found, limit, meter) if found.states else 0
 
 
 def _some_has(choice: Choice, count: int, builder: Builder, depth: int) -> bool:

@@ -9,6 +9,7 @@ from ....budget import Meter
 from ....system.depth_first import post_order
 from ..algebra.type_bounds import folded
 from ..numbers.numbers import NumberSet
+from ..read.blame import placed
 from ..strings.strings import StringSet
 from .inhabited import array_has_members, object_has_members
 from .merging import merged
@@ -40,8 +41,9 @@ class _Assembly:
 
     def run(self) -> tuple[tuple[Value, ...], Ref]:
         for ref in post_order([0], self._living_children):
-            self.meter.check_time(_DOING)
-            self._add(ref, self._trimmed(self.values[ref]))
+            with placed(self.values[ref].pointer):
+                self.meter.check_time(_DOING)
+                self._add(ref, self._trimmed(self.values[ref]))
         if self._is_changed:
             self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
         return tuple(self.values), self.same[0]

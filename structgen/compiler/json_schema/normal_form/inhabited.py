@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ....budget import Meter
 from ....system.depth_first import post_order
+from ..read.blame import placed
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, ObjectShape, Ref, Value
 
@@ -40,33 +41,16 @@ def inhabited(drafts: Sequence[Value], meter: Meter) -> set[Ref]:
 
 
 def _has_members(draft: Value, alive: set[Ref], meter: Meter) -> bool:
-    return (
-        draft.null
-        or bool(draft.booleans)
-        or draft.numbers is not None
-        or draft.strings is not None
-        or any(array_has_members(array, alive, meter) for array in draft.arrays)
-        or any(object_has_members(shape, alive, meter) for shape in draft.objects)
-    )
+    if draft.null or draft.booleans or draft.numbers is not None or draft.strings is not None:
+        return True
+    with placed(draft.pointer):
+        return any(array_has_members(array, alive, meter) for array in draft.arrays) or any(
+            object_has_members(shape, alive, meter) for shape in draft.objects
+        )
 
 
-def impossible_members(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, str]:
-    """The names of members without values, where others of their object have some, by the draft of the member."""
-    found: dict[Ref, str] = {}
-    for ref in post_order([0], lambda ref: filter(alive.__contains__, drafts[ref].children())):
-        lives: dict[str, bool] = {}
-        dead: dict[str, Ref] = {}
-        for shape in meter.each(drafts[ref].objects, _DOING):
-            if object_has_members(shape, alive, meter):
-                for name, choice, _ in shape.properties:
-                    lives[name] = lives.get(name, False) or _lives(choice, alive)
-                    if choice:
-                        dead.setdefault(name, choice[0].value)
-        found |= {below: name for name, below in dead.items() if not lives[name]}
-    return found
-
-
-def _lives(choice: Choice, alive: set[Ref]) -> bool:
+def lives(choice: Choice, alive: set[Ref]) -> bool:
+    """Whether some option of a choice has values."""
     return any(ref in alive for ref, _ in choice)
 
 
@@ -82,7 +66,7 @@ def object_has_members(shape: ObjectShape, alive: set[Ref], meter: Meter) -> boo
     """Whether some object has this shape."""
     required = possible = 0
     for _, choice, must in shape.properties:
-        living = _lives(choice, alive)
+        living = lives(choice, alive)
         if must and not living:
             return False
         required += must
@@ -91,7 +75,7 @@ def object_has_members(shape: ObjectShape, alive: set[Ref], meter: Meter) -> boo
     if high is not None and high < max(required, low):
         return False
     if low > possible and low > possible + sum(
-        _capacity(keys, shape, low) for keys, choice in shape.others if _lives(choice, alive)
+        _capacity(keys, shape, low) for keys, choice in shape.others if lives(choice, alive)
     ):
         return False
     return not shape.exists or _marks_fit(shape, alive, required, meter)
@@ -139,8 +123,8 @@ def _spent(
 def array_has_members(shape: ArrayShape, alive: set[Ref], meter: Meter) -> bool:
     """Whether some array has this shape; uniqueness left aside."""
     beyond = len(shape.prefix)
-    known = next((k for k, choice in enumerate(shape.prefix) if not _lives(choice, alive)), beyond)
-    goes_on = known == beyond and _lives(shape.rest, alive)
+    known = next((k for k, choice in enumerate(shape.prefix) if not lives(choice, alive)), beyond)
+    goes_on = known == beyond and lives(shape.rest, alive)
     most = shape.max_items
     if not goes_on:
         most = known if most is None else min(most, known)

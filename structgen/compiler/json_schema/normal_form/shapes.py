@@ -13,11 +13,9 @@ without members, and no shape is empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from ....errors import BudgetExceededError
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 
@@ -211,15 +209,3 @@ class Values:
     relaxations: tuple[str, ...] = ()
     #: Members that no value satisfies, so that no text has them: a line each, with the reason and its JSON pointer.
     impossible: tuple[str, ...] = ()
-
-
-@contextmanager
-def placed(pointer: str) -> Iterator[None]:
-    """Have errors of the budget say which part of the schema they are about."""
-    try:
-        yield
-    except BudgetExceededError as error:
-        if error.where.startswith("/") or ", at " in error.where:
-            raise
-        where = f"{error.where}, at {pointer or 'the root'}"
-        raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error

@@ -1,4 +1,4 @@
-"""Bounds on the digits that numbers are written with, as outlines-core's schemas have them."""
+"""Bounds on the digits that numbers are written with, as outlines-core's schemas and ``max_digits`` have them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from ....budget import Meter
-from ...automata.dfa import Dfa
+from ...automata.dfa import Dfa, intersect
 from ...patterns.lower import language
 from ...patterns.parser import parse
 
@@ -17,12 +17,14 @@ Bounds = tuple[int, int | None]
 class Digits(NamedTuple):
     """Bounds on the digits before the point, of the fraction and of the exponent, each where there is such a part.
 
-    A zero before the point is within any bounds. Numbers need neither a fraction nor an exponent.
+    A zero before the point is within any bounds. Numbers need neither a fraction nor an exponent. ``total`` bounds
+    all digits together, that zero among them.
     """
 
     whole: Bounds = (1, None)
     fraction: Bounds = (1, None)
     exponent: Bounds = (1, None)
+    total: Bounds = (1, None)
 
     def meet(self, other: Digits) -> Digits:
         """What is within both."""
@@ -33,7 +35,11 @@ class Digits(NamedTuple):
         whole = "0" if _is_empty(self.whole) else f"(?:0|[1-9]{_repeat(self.whole, less=1)})"
         fraction = "" if _is_empty(self.fraction) else rf"(?:\.{_repeat(self.fraction)})?"
         exponent = "" if _is_empty(self.exponent) else f"(?:[Ee][+-]?{_repeat(self.exponent)})?"
-        return language(parse(f"-?{whole}{fraction}{exponent}"), meter, count=False)
+        found = language(parse(f"-?{whole}{fraction}{exponent}"), meter, count=False)
+        most = self.total[1]
+        if most is None:
+            return found
+        return intersect(found, language(parse(rf"(?:[-+.Ee]*[0-9]){{1,{most}}}"), meter, count=False), meter)
 
 
 def _narrower(left: Bounds, right: Bounds) -> Bounds:

@@ -164,6 +164,11 @@ class NumberSet:
         found = NumberSet(self.plain, self.other, self.written, digits, self.freedom)
         return found if found.dfa(meter).states else NumberSet.EMPTY
 
+    def with_at_most(self, digits: int) -> NumberSet:
+        """Those of the set that can be written with so many digits in all, written so; there must be one."""
+        bounds = (self.digits or Digits()).meet(Digits(total=(1, digits)))
+        return NumberSet(self.plain, self.other, self.written, bounds, self.freedom)
+
     def union(self, other: NumberSet, meter: Meter) -> NumberSet:
         """What is in either set. Raises `UnsupportedError` where the two have different bounds of digits."""
         if self.digits != other.digits:

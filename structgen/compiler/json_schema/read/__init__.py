@@ -5,5 +5,5 @@ Comes in: JSON text. Goes out: a `Document` of keyword assertions. Sources: the 
 
 Read `document` (what goes out), `reader` (the walk), `subschemas` (what it found), `keywords` (a row for each
 keyword), `references` with `dynamic`, `drafts`; `json_values` and `equality` say what a JSON value is; `closing` is
-one option.
+one option, `blame` has errors of the budget say where they arose and what is largest there.
 """

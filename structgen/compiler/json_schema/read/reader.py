@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
+from .blame import placed
 from .closing import close_objects
 from .document import Document, Schema, SchemaId
 from .json_values import parse_json
@@ -49,9 +50,14 @@ class _Reader:
         self._found = Subschemas(references.root, meter)
         self._dynamic: list[tuple[Pending, SchemaId, str]] = []  # with the default target and the anchor
         self._entered: set[int] = set()  # the resources that the path to a schema may lead through
+        self._at = ""  # what was read last
 
     def run(self) -> Document:
         """Read everything."""
+        with placed(lambda: self._at):
+            return self._run()
+
+    def _run(self) -> Document:
         found, root = self._found, self._target(self._references.root)
         while found.applied or found.pending:
             for subschema in self._draining(found.applied):
@@ -84,6 +90,7 @@ class _Reader:
 
     def _read(self, sub: Subschema) -> None:
         """Check a subschema, and note what it says."""
+        self._at = sub.pointer
         if sub.depth > self.meter.budget.depth:
             raise BudgetExceededError(
                 f"the schema is nested deeper than {self.meter.budget.depth:,} subschemas",

@@ -49,8 +49,16 @@ _MEANT = {
     "attributes": "properties", "members": "properties", "element": "items", "elements": "items",
     "constant": "const", "minvalue": "minimum", "maxvalue": "maximum", "switch": "oneOf",
     "extends": "allOf", "disallow": "not", "divisibleby": "multipleOf", "reference": "$ref", "ref": "$ref",
-    "extra": "additionalProperties", "unique": "uniqueItems", "elif": "else",
+    "extra": "additionalProperties", "unique": "uniqueItems", "elif": "else", "elseif": "else",
+    "property": "properties", "patternproperty": "patternProperties",
 }  # fmt: skip
+
+#: Of these, what is long enough to be misspelt itself.
+_MEANT_LONG = {word: keyword for word, keyword in _MEANT.items() if len(word) > 5}
+
+#: Parts of keywords that are cut short.
+_LENGTH, _PROPERTIES = (r"(?i)(?<=min|max)_?len$", "Length"), (r"(?i)(?<=.)props?$", "Properties")
+_EXCLUSIVE = (r"(?i)^exclusive_?(min|max)$", r"exclusive\1imum")
 
 #: Keywords of a tool or a request, whose schema is in them.
 _WRAPPERS = {"parameters", "input_schema", "inputSchema", "function", "response_format", "json_schema", "schema"}
@@ -134,12 +142,14 @@ def _formats() -> tuple[str, ...]:
 
 def _meant(name: str, known: frozenset[str]) -> str | None:
     """The keyword that is likely meant by another word."""
-    simple = _simple(name)
+    simple = _simple(re.sub(*_LENGTH, re.sub(*_PROPERTIES, re.sub(*_EXCLUSIVE, name))))
     spelled = {_simple(each): each for each in sorted(known - ANNOTATIONS)}
     found = _MEANT.get(simple) or spelled.get(simple)
     if found is None:
         annotations = ("$defs", "definitions", "description", "examples", "readOnly")
-        found = nearest(simple, {**spelled, **{_simple(each): each for each in annotations}})
+        found = nearest(simple, {**spelled, **_MEANT_LONG, **{_simple(each): each for each in annotations}})
+    if found == "definitions" and name[0] == "$":
+        return "$defs"
     return found if found is None or name[0] != "$" or found[0] == "$" else None
 
 

@@ -23,7 +23,7 @@ from ..parser.stack import Accepted, Parser, Stack
 from ..tables import GrammarTables
 from .boundaries import Boundaries
 from .completion_tables import CompletionTables, TableBuilder, columns_of
-from .indented_moves import IndentedMoves
+from .indented_moves import OUTSIDE, IndentedMoves, Inside
 from .lexical_follow import LexicalFollow
 from .nesting import Nesting
 from .obligations import Watched
@@ -41,11 +41,11 @@ _MOST_FIRST = 1 << 13
 #: A nonterminal and how many states are popped besides, with the endings that may be next then.
 _Left: TypeAlias = dict[tuple[int, int], int]
 
-#: By stack what is put on it, before which endings, and the brackets that are open in it.
-_Waiting: TypeAlias = dict[Stack, tuple[dict[int, int], int]]
+#: By stack what is put on it, before which endings, and its place.
+_Waiting: TypeAlias = dict[Stack, tuple[dict[int, int], Inside]]
 
 #: The same, as a key.
-_Place: TypeAlias = frozenset[tuple[Stack, frozenset[tuple[int, int]], int]]
+_Key: TypeAlias = frozenset[tuple[Stack, frozenset[tuple[int, int]], Inside]]
 
 #: Stands for an answer that is not known yet.
 _UNKNOWN: _Left = {}
@@ -64,10 +64,14 @@ class Plain:
     def __init__(self, tables: GrammarTables, parser: Parser, reading: LexicalFollow) -> None:
         endings = tables.endings
         self.terminal = [*endings.terminal, tables.end]
-        self.succeeds = [*endings.unconstrained, True]
+        self._sure = sum(1 << ending for ending, is_free in enumerate([*endings.unconstrained, True]) if is_free)
         self.mentioned, self.goto = parser.mentioned, parser.goto
         self.shifted_to, self.reductions = parser.shifted_to, parser.reductions
         self._context, self._boundary, self._read = parser.context, endings.boundary, reading.next
+
+    def succeeding(self, _: int) -> int:
+        """The endings behind which a text can be completed, as a set."""
+        return self._sure
 
     def next(self, state: int, ending: int) -> int:
         """The endings that may come next where one has led to a state, as a set."""
@@ -113,15 +117,15 @@ class Completions:
         #: again, and have few that do the same. Elsewhere, above all with a layout, those of groups are put together.
         self._in_sets = not tables.is_deterministic and tables.layout is None
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
-        self._places: Memo[_Place, Completion] = Memo(_MOST_PLACES)
+        self._places: Memo[_Key, Completion] = Memo(_MOST_PLACES)
         #: By state: what is shifted, see `_find_shifts`.
         self._shifts = LazyTable(self._find_shifts)
 
     def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
         """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
-        brackets = 0 if self._indented is None or level is None else level.brackets
-        left = self._left(self._at(stack, brackets), self._first(context, boundary, brackets > 0))
-        return self._find(stack, 1, left, brackets)
+        place = OUTSIDE if self._indented is None or level is None else self._indented.place_at(level)
+        left = self._left(self._at(stack, place), self._first(context, boundary, place.brackets > 0))
+        return self._find(stack, 1, left, place)
 
     def open_to(self, stack: Stack, terminals: int, endings: int) -> Accepted:
         """Which of some endings can be next and the text behind it be completed, in a grammar without a layout.
@@ -135,7 +139,7 @@ class Completions:
             for terminal, target, there, following in self._shifts[here.state]:
                 there &= endings & ~found
                 if there and asked >> terminal & 1:
-                    is_possible, lowest = self._find(here, 0, self._left(target, following), 0)
+                    is_possible, lowest = self._find(here, 0, self._left(target, following), OUTSIDE)
                     depth_read = min(depth_read, lowest)
                     found |= there if is_possible else 0
             for reduced, before in self._parser.reduced(here, asked):
@@ -153,9 +157,10 @@ class Completions:
         """
         moves, found = self._moves, dict[tuple[int, int, int], int]()
         mentioned = moves.mentioned(state)
-        for ending, (terminal, succeeds) in enumerate(zip(moves.terminal, moves.succeeds, strict=True)):
+        succeeding = moves.succeeding(state)
+        for ending, terminal in enumerate(moves.terminal):
             target = moves.shifted_to(state, terminal) if mentioned >> terminal & 1 else None
-            if target is not None and not succeeds:
+            if target is not None and not succeeding >> ending & 1:
                 key = terminal, target, moves.next(target, ending)
                 found[key] = found.get(key, 0) | 1 << ending
         return [(terminal, target, there, following) for (terminal, target, following), there in found.items()]
@@ -176,7 +181,7 @@ class Completions:
         nesting, indented = self._nesting, self._indented
         if nesting is not None and indented is not None:
             depths = nesting.depths(self._tables)
-            positions = [indented.number(state, each) for state, there in enumerate(depths) for each in sorted(there)]
+            positions = [indented.number(s, Inside(each)) for s, there in enumerate(depths) for each in sorted(there)]
         else:
             positions = list(range(len(self._tables.context))) if self.is_exact else []
         for position in positions:
@@ -197,7 +202,7 @@ class Completions:
         begins = [0, *accumulate(1 + each for each in reach)]
         row_of = [0] * begins[-1]
         for position, found in self._all():
-            state, brackets = indented.place(position) if indented is not None else (position, 0)
+            state, brackets = indented.positions[position][:2] if indented is not None else (position, 0)
             row_of[begins[state] + brackets] = builder.row(found)
         boundary_of = dict(zip(endings.ends[:, 1].tolist(), endings.boundary, strict=True))
         boundaries = [boundary_of[column] for column in columns]
@@ -208,12 +213,12 @@ class Completions:
         net = nesting.net if nesting is not None else [0] * len(reach)
         return builder.tables(reach, net, row_of, first, len(self._moves.terminal))
 
-    def _at(self, stack: Stack, brackets: int) -> int:
+    def _at(self, stack: Stack, place: Inside) -> int:
         """The state on top of a stack, or the number of its position."""
-        return stack.state if self._indented is None else self._indented.number(stack.state, brackets)
+        return stack.state if self._indented is None else self._indented.number(stack.state, place)
 
-    def _find(self, stack: Stack, above: int, left: _Left | None, brackets: int) -> Completion:
-        """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left.
+    def _find(self, stack: Stack, above: int, left: _Left | None, place: Inside) -> Completion:
+        """Go down a stack, whose top is at a place, until a run succeeds or none is left.
 
         What is ``left`` there pops ``above`` more states than it says.
 
@@ -225,26 +230,26 @@ class Completions:
         if left is None:
             return Completion(True, stack.depth)
         for (origin, popped), endings in left.items():
-            self._pop(waiting, stack, brackets, above + popped, origin, endings)
-        passed: list[_Place] = []
+            self._pop(waiting, stack, place, above + popped, origin, endings)
+        passed: list[_Key] = []
         while waiting and not found.is_possible:
-            place = frozenset((each, frozenset(put.items()), there) for each, (put, there) in waiting.items())
-            known = self._places.get(place)
+            key = frozenset((each, frozenset(put.items()), there) for each, (put, there) in waiting.items())
+            known = self._places.get(key)
             if known is not None:
                 found = known
                 break
-            passed.append(place)
+            passed.append(key)
             here = max(waiting, key=lambda stack: stack.depth)  # nothing more is put on it
-            put, brackets = waiting.pop(here)
+            put, place = waiting.pop(here)
             self._pause(0)
-            found = Completion(self._succeeds(waiting, here, brackets, put), here.depth)
-        for place in passed:
-            self._places[place] = found
+            found = Completion(self._succeeds(waiting, here, place, put), here.depth)
+        for key in passed:
+            self._places[key] = found
         return found
 
-    def _succeeds(self, waiting: _Waiting, here: Stack, brackets: int, put: dict[int, int]) -> bool:
+    def _succeeds(self, waiting: _Waiting, here: Stack, place: Inside, put: dict[int, int]) -> bool:
         """Whether a run does on a stack that nonterminals are put on; else what is left of them is ``waiting``."""
-        at = self._at(here, brackets)
+        at = self._at(here, place)
         todo = list(put.items())
         seen = set(todo)
         for origin, endings in todo:  # grows as it goes
@@ -254,23 +259,22 @@ class Completions:
                 return True
             for (after, popped), there in left.items():
                 if popped:
-                    self._pop(waiting, here, brackets, popped, after, there)
+                    self._pop(waiting, here, place, popped, after, there)
                 elif (after, there) not in seen:
                     seen.add((after, there))
                     todo.append((after, there))
         return False
 
-    def _pop(self, waiting: _Waiting, stack: Stack, brackets: int, count: int, origin: int, endings: int) -> None:
+    def _pop(self, waiting: _Waiting, stack: Stack, place: Inside, count: int, origin: int, endings: int) -> None:
         """Have a nonterminal wait on what a stack is without some states, before some endings."""
-        net = self._indented.net if self._indented is not None else None
-        level = {stack: brackets}
+        indented, places = self._indented, {stack: place}
         for _ in range(count):
-            level = {
-                below: brackets - (net[each.state] if net else 0)
-                for each, brackets in level.items() for below in each.belows
+            places = {
+                below: indented.below(each.state, place) if indented is not None else place
+                for each, place in places.items() for below in each.belows
             }  # fmt: skip
-        for each, brackets in level.items():
-            there = waiting.setdefault(each, ({}, brackets))[0]
+        for each, place in places.items():
+            there = waiting.setdefault(each, ({}, place))[0]
             there[origin] = there.get(origin, 0) | endings
 
     def _left(self, state: int, endings: int) -> _Left | None:

@@ -46,10 +46,13 @@ class Nesting:
     below:
         By parser state: so many brackets at most can be closed above it that were opened below it, up to what a rule
         that is under way there can close.
+    is_whole:
+        Whether each nonterminal closes just the blocks that it opens.
     """
 
     net: list[int]
     below: list[int]
+    is_whole: bool = True
 
     @classmethod
     def find(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting | None:
@@ -70,10 +73,11 @@ class Nesting:
         moves = _moves(tables)
         rules, start = rules_of(tables, check)
         nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
-        _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
+        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
         net = np.zeros(len(tables.context), np.int64)
         net[moves[2]] = _by_symbol(nets, moves[1])
-        return cls(net.tolist(), _below(tables, moves, nets, start, check))
+        is_whole = not any(there for symbol, there in blocks.items() if symbol > tables.end)
+        return cls(net.tolist(), _below(tables, moves, nets, start, check), is_whole)
 
     def depths(self, tables: GrammarTables) -> list[set[int]]:
         """By parser state: how many brackets can be open there, as far as that matters."""

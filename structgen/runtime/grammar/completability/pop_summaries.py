@@ -51,12 +51,12 @@ class Moves(Protocol):
     ----------
     terminal:
         By ending.
-    succeeds:
-        By ending: whether a text can be completed wherever it is shifted.
     """
 
     terminal: list[int]
-    succeeds: list[bool]
+
+    def succeeding(self, state: int) -> int:
+        """The endings behind which a text can be completed, if a state shifts them, as a set."""
 
     def mentioned(self, state: int) -> int:
         """The terminals before which a state does anything, as a set."""
@@ -141,7 +141,6 @@ class PopSummaries:
     def __init__(self, moves: Moves, pause: Callable[[int], object]) -> None:
         self._moves = moves
         self._pause = pause
-        self._succeeding = sum(1 << ending for ending, succeeds in enumerate(moves.succeeds) if succeeds)
         self._of_terminal: dict[int, int] = {}
         for ending, terminal in enumerate(moves.terminal):
             self._of_terminal[terminal] = self._of_terminal.get(terminal, 0) | 1 << ending
@@ -201,11 +200,12 @@ class PopSummaries:
         for length, _, before in reductions:
             more |= 0 if length else before
         for target, there in shifts:
-            done = there & ~more & self._succeeding
+            succeeding = self._moves.succeeding(state)
+            done = there & ~more & succeeding
             if done:
                 yield Group(done, False)
             by_next: dict[int, int] = {}
-            for ending in bits(there & ~more & ~self._succeeding):
+            for ending in bits(there & ~more & ~succeeding):
                 following = self._moves.next(target, ending)
                 by_next[following] = by_next.get(following, 0) | 1 << ending
             yield from (Group(endings, False) for endings in by_next.values())
@@ -243,7 +243,8 @@ class PopSummaries:
         """What a state does at once."""
         state, endings = key
         actions = self._actions[state]
-        if any(endings & there & self._succeeding for _, there in actions.shifts):
+        succeeding = endings & self._moves.succeeding(state)
+        if any(there & succeeding for _, there in actions.shifts):
             self._succeed(key)
             return
         for length, origin, before in actions.reductions:

@@ -13,16 +13,13 @@ from typing import NamedTuple, TypeVar
 from ....budget import StepMeter
 from ....errors import FormatError
 from ...core.bitsets import set_at
-from ..indentation import IndentationTerminals, Level
+from ..indentation import MOST_ROOM, IndentationTerminals, Level
 from ..tables import GrammarTables
 from .gss import GraphParser
 from .stack import Accepted, Parser, Stack
 
 #: Stacks that are remembered; past that the memory starts afresh.
 _MOST_STACKS = 1 << 17
-
-#: Of the widest columns so many are looked at one by one: there may be no room for further indents.
-_DEEPER = 8
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -182,7 +179,7 @@ class ParserDriver:
     def like(self, parse: Parse, terminal: int) -> int:
         """A terminal after which all is as after this one, but for how wide lines are.
 
-        One column stands for those further right.
+        One column stands for those further right, but for the widest: there may be no room for further indents.
         """
         level, first = parse.level, self._end + 1
         if terminal < first or self._layout is None or level is None:
@@ -190,7 +187,7 @@ class ParserDriver:
         if level.brackets:
             return first
         wider = first + level.columns[-1] + 1
-        return wider if wider < terminal <= first + self._layout.columns - _DEEPER else terminal
+        return wider if wider < terminal <= first + self._layout.columns - MOST_ROOM else terminal
 
     def after(self, parse: Parse, terminal: int) -> Parses:
         """What a terminal of the lexer leads to."""

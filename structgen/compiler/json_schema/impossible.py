@@ -1,0 +1,89 @@
+"""Places of a schema where no value can stand, though it has texts: what their author is told of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ...system.depth_first import post_order
+from .algebra.expansion import Expansion
+from .algebra.goals import TESTED, Conjunction
+from .algebra.type_bounds import Kleene
+from .algebra.unsatisfiable import conflict, conjuncts
+from .normal_form.inhabited import array_has_members, lives, object_has_members
+from .normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value
+from .read.blame import placed
+
+_DOING = "looking for what is impossible"
+
+
+def impossible_places(
+    drafts: Sequence[Value],
+    goals: Sequence[Conjunction],
+    alive: set[Ref],
+    expansion: Expansion,
+    inhabited: Callable[[Conjunction], bool | None],
+) -> Iterator[str]:
+    """A line for each member or item that no text has, and for each array or object, but for what the schema
+    ``false`` forbids and what some branch allows.
+    """
+    meter, told = expansion.nodes.meter, set[Ref]()
+
+    def why(goal: Conjunction) -> str:
+        error = conflict(goal, expansion, inhabited)
+        return f"{error.what.removeprefix('no value satisfies the schema: ')} ({error.where})"
+
+    for ref in post_order([0], lambda ref: filter(alive.__contains__, drafts[ref].children())):
+        meter.check_time(_DOING)
+        draft, goal = drafts[ref], goals[ref]
+        is_single = len(goal) == 1 and 0 <= next(iter(goal)) < TESTED  # of one schema, in whatever branch
+        if not is_single and alive.issuperset(draft.children()):
+            continue
+        with placed(draft.pointer):
+            objects = [shape for shape in draft.objects if object_has_members(shape, alive, meter)]
+            arrays = [shape for shape in draft.arrays if array_has_members(shape, alive, meter)]
+        for what, below in _dead(objects, arrays, alive).items():
+            if below not in told:
+                told.add(below)
+                yield f"no text has {what}, as no value satisfies it: {why(goals[below])}"
+        if is_single:
+            bounds = expansion.bounds.solve(goal)
+            for name in _closed_out(goal, objects, expansion):
+                yield f"no text has the member {name!r}, as other keywords allow none ({draft.pointer or 'the root'})"
+            for what, found, allowed in (("object", objects, bounds.objects), ("array", arrays, bounds.arrays)):
+                if allowed is Kleene.SOME and not found:
+                    yield f"no text has an {what} here, as none satisfies the schema: {why(goal)}"
+
+
+def _dead(objects: Sequence[ObjectShape], arrays: Sequence[ArrayShape], alive: set[Ref]) -> dict[str, Ref]:
+    """What has no values in any of the shapes, each with the draft of its values."""
+    found: dict[str, Ref] = {}
+    living = set[str]()
+
+    def look(what: str, choice: Choice) -> None:
+        if lives(choice, alive):
+            living.add(what)
+        elif choice:
+            found.setdefault(what, choice[0].value)
+
+    for shape in objects:
+        for name, choice, _ in shape.properties:
+            look(f"the member {name!r}", choice)
+        look("members that are not declared", tuple(option for _, choice in shape.others for option in choice))
+    for array in arrays:
+        for position, choice in enumerate(array.prefix):
+            look(f"item {position}", choice)
+        look("further items" if array.prefix else "items", array.rest)
+    return {what: below for what, below in found.items() if what not in living}
+
+
+def _closed_out(goal: Conjunction, objects: Sequence[ObjectShape], expansion: Expansion) -> Iterator[str]:
+    """The names that a schema declares, and that it forbids all the same by what it says of other names."""
+    if not objects or not all(any(not p.choice for p in shape.properties) for shape in objects):
+        return
+    schemas = expansion.nodes.schemas
+    said = [schemas[node].properties for node in conjuncts(goal, expansion)]
+    never = {name for names in said for name, child in names.items() if schemas[child].never}
+    forbidden = [{p.name for p in shape.properties if not p.choice} for shape in objects]
+    for name in dict.fromkeys(name for names in said for name in names if name not in never):
+        if all(name in names for names in forbidden):
+            yield name
