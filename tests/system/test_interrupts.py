@@ -164,3 +164,27 @@ cli.main()
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "written\n", "")
+
+
+@needs_signals
+def test_an_interrupt_that_python_forgets_comes_again() -> None:
+    program = """
+import os, queue, signal, sys
+from structgen import cli
+
+class Deaf:
+    def __del__(self): os.kill(os.getpid(), signal.SIGINT); [0 for _ in range(1000)]
+
+def app():
+    Deaf()  # whose exception is printed, and that is all
+    print("went on", flush=True)
+    queue.SimpleQueue().get()
+
+sys.modules["structgen.cli.app"] = type("Module", (), {"app": staticmethod(app)})
+cli.main()
+"""
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=hears, timeout=30)
+    assert (ended.returncode, ended.stdout) == (130, "went on\n")
+    assert "KeyboardInterrupt" in ended.stderr
