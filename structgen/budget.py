@@ -112,6 +112,15 @@ class Meter:
         self._deadline = self._clock() + self.budget.seconds
         self._before = gc.get_count()[0]
 
+    @property
+    def is_cancellable(self) -> bool:
+        """Whether an event can end the compile."""
+        return self._is_cancelled is not None
+
+    def is_cancelled(self) -> bool:
+        """Whether its event is set."""
+        return self._is_cancelled is not None and self._is_cancelled()
+
     def complete(self) -> None:
         """End the compile: its event stops nothing that its meter still measures."""
         self._is_cancelled = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 #: Where the files are; every grammar's imports are looked for here, too.
@@ -15,6 +16,15 @@ OPTIONS: Mapping[str, Mapping[str, object]] = {
     "c": _BASIC, "c_names": _ALL, "gnu_c": _BASIC, "go": _BASIC, "graphql": _BASIC, "java": _ALL, "sql": _BASIC,
     "python3": {"start": "file_input", "postlex": True},
 }  # fmt: skip
+
+
+#: No grammar in `OPTIONS` has fewer characters.
+_SHORTEST = 400
+
+
+@cache
+def _text(name: str) -> str:
+    return path(name).read_text(encoding="utf-8")
 
 
 def names() -> list[str]:
@@ -38,9 +48,11 @@ def that_need_basic(text: str, files: Iterable[str]) -> list[str]:
     """Return those written for the basic lexer that a text holds, or that are among its files."""
     there = {Path(file).stem for file in files if is_shipped(file)}
     needing = [name for name, options in OPTIONS.items() if options.get("lexer") == "basic"]
-    return [name for name in needing if name in there or path(name).read_text(encoding="utf-8") in text]
+    return [name for name in needing if name in there or _text(name) in text]
 
 
-def options_of(file: str) -> Mapping[str, object]:
-    """Return the options that a grammar's file is written for; of other files there are none."""
-    return OPTIONS.get(Path(file).stem, {}) if is_shipped(file) else {}
+def options_of(file: str, text: str) -> Mapping[str, object]:
+    """Return the options that one of these, known by its file or its text, is written for; others have none."""
+    if is_shipped(file):
+        return OPTIONS.get(Path(file).stem, {})
+    return next((options for name, options in OPTIONS.items() if len(text) >= _SHORTEST and text == _text(name)), {})

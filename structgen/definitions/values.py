@@ -516,8 +516,8 @@ class Grammar(Composable):
         The rule that a whole text is.
     lexer:
         ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
-        ``""`` is the contextual one. The files of `structgen.grammars` have a lexer, a start, an ambiguity and a
-        postlex of their own, which are taken where none is given.
+        ``""`` is the contextual one. The files of `structgen.grammars`, and their texts, have a lexer, a start, an
+        ambiguity and a postlex of their own, which are taken where none is given.
     strict:
         Refuse grammars in which shifting competes with reducing (otherwise it is shifted), and those with regexes of
         one priority that match the same text where the lexer tries both, as Lark does.
@@ -573,7 +573,7 @@ class Grammar(Composable):
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "import_paths", _folders(self.import_paths))
         object.__setattr__(self, "imports", Imports.read(text, path, self.import_paths))
-        for name, value in {**_GRAMMAR_DEFAULTS, **options_of(path)}.items():
+        for name, value in {**_GRAMMAR_DEFAULTS, **options_of(path, text)}.items():
             if getattr(self, name) == getattr(Grammar, name):
                 object.__setattr__(self, name, Indentation() if name == "postlex" else value)
         _check_choice("lexer", self.lexer, ("contextual", "basic"))

@@ -33,7 +33,7 @@ from ..system.digest import blake2b
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
 MAGIC = b"\x89SGX\r\n\x1a\n"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 BYTE_ORDER = 0x01020304
 ALIGNMENT = 16
 

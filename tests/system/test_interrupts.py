@@ -20,7 +20,7 @@ from fakes.tiny_models import byte_tokenizer
 from fakes.word_lists import VOCABULARY
 
 import structgen as sg
-from structgen import grammar_store, kernels
+from structgen import grammar_store, grammars, kernels
 
 DEFINITIONS: dict[str, sg.Definition] = {
     "regex": sg.Regex(r"[\w.+-]+@[\w-]+\.[\w.-]+( [a-z]{3,8}){1,40}"),
@@ -100,6 +100,28 @@ def test_a_compile_ends_at_the_look_that_finds_its_event_set(kind: str, eager: b
         assert caught.value.where
     again = compiled(Counted(1 << 60))
     assert sg.Guide(again).bitmask().tolist() == sg.Guide(expected).bitmask().tolist()
+
+
+class SeenByOthers:
+    """An event that is set for every thread but the one that made it."""
+
+    def __init__(self) -> None:
+        self._owner = threading.get_ident()
+
+    def is_set(self) -> bool:
+        return threading.get_ident() != self._owner
+
+
+@pytest.mark.parametrize("name", ["sql", "python3"])
+def test_a_compile_ends_while_lark_reads_its_grammar(name: str) -> None:
+    """Lark knows of no event, and takes a tenth of a second and more. Nothing comes later."""
+    for _ in range(5):
+        grammar_store.forget()
+        with pytest.raises(sg.errors.CancelledError, match="loading the grammar"):
+            sg.compile(grammars.load(name), VOCABULARY, eager=False, cancel=SeenByOthers())
+    assert sum(map(len, [[each] for each in range(100_000)])) == 100_000
+    index = sg.compile(grammars.load(name), VOCABULARY, eager=False, cancel=threading.Event())
+    assert sg.Guide(index).bitmask().any()
 
 
 def test_an_event_that_is_set_later_stops_nothing() -> None:

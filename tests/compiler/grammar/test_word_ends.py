@@ -103,8 +103,16 @@ def test_what_no_lexer_splits(name: str, text: str) -> None:
     assert not sg.compile(definition, BYTES, eager=False, budget=sg.Budget(seconds=200)).match(text.encode()).accepted
 
 
+@pytest.mark.parametrize("name", grammars.names())
+def test_a_text_has_the_options_of_its_file(name: str) -> None:
+    text, file = sg.Grammar(grammars.path(name).read_text("utf-8")), sg.Grammar(grammars.path(name))
+    for option in ("start", "lexer", "ambiguity", "postlex"):
+        assert getattr(text, option) == getattr(file, option)
+
+
 @pytest.mark.parametrize("definition", [
-    sg.Grammar(grammars.path("graphql"), lexer="contextual"), sg.Grammar(grammars.path("graphql").read_text("utf-8")),
+    sg.Grammar(grammars.path("graphql"), lexer="contextual"),
+    sg.Grammar(grammars.path("graphql").read_text("utf-8") + "// mine", lexer="contextual"),
     sg.Grammar('start: "=>"? document\n%import graphql.document'),
 ], ids=["by hand", "text", "import"])  # fmt: skip
 def test_that_the_contextual_lexer_splits_words_is_said(definition: sg.Grammar) -> None:

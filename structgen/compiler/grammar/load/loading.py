@@ -16,6 +16,7 @@ from ....errors import DefinitionError, StructgenError
 from .growth import check_definitions, check_text
 from .refusals import Places, no_start, refusal
 from .rules import ContextFreeGrammar, Production, Terminal
+from .stopping import stoppable
 
 if TYPE_CHECKING:
     from lark.lexer import TerminalDef
@@ -69,13 +70,15 @@ def load(
     builder = GrammarBuilder(import_paths=[find])  # type: ignore[no-untyped-call]
     try:
         check_text(text, meter)
-        builder.load_grammar(text, source)
+        with stoppable(meter, "loading the grammar"):
+            builder.load_grammar(text, source)
         meter.check_time("loading the grammar")
         found = builder._definitions.get(start)
         if found is None or found.is_term or found.params or found.tree is None:
             raise no_start(start, builder._definitions, places)
         check_definitions(builder._definitions, start, meter)
-        terminals, rules, ignored = builder.build().compile([start], set(kept))
+        with stoppable(meter, "loading the grammar"):
+            terminals, rules, ignored = builder.build().compile([start], set(kept))
         terminals.sort(key=_order)
     except StructgenError:
         raise
