@@ -101,11 +101,11 @@ $(VENV)/.created:
 $(VENV)/.test: $(VENV)/.created pyproject.toml
 	@echo "installing structgen and its test dependencies into $(VENV), and compiling the kernels: some minutes, once"
 	$(INSTALL) -e '.[test]'
-	touch $@ $(VENV)/.kernels
+	touch $@
 
-$(VENV)/.kernels: $(VENV)/.test $(KERNELS)
-	@echo "compiling the kernels, which have changed: a minute or two"
-	$(INSTALL) --no-deps -e .
+$(VENV)/.kernels: $(KERNELS) | $(VENV)/.test
+	@$(BIN)/python -c 'import structgen._kernels as k, structgen.kernels.sources as s; exit(k.DIGEST != s.digest())' || { \
+		echo "compiling the kernels, which have changed: a minute or two"; $(INSTALL) --no-deps -e .; }
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
