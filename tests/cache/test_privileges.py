@@ -287,9 +287,10 @@ with warnings.catch_warnings(record=True) as caught:
     assert cache.directory == cache_root()
     assert not cache.put("key", b"value") and cache.get("key") is None and "key" not in cache
     assert cache.entries() == [] and cache.prune(0) == [] and cache.clear() == 0
+    fallback._folder.cache_clear()
     assert fallback._folder(fallback.FOLDER / "rows.py") is None
 assert len(caught) == 2 and all("has no home folder" in str(each.message) for each in caught), caught
-found = list(structgen.doctor._kernels())
+found = list(structgen.doctor._cache(cache))
 """
 
 

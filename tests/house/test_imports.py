@@ -112,17 +112,14 @@ ROOMS = {
         "building cache compiler.json_schema.strings definitions index_store runtime.pushdown tools vocabulary"
     ),
     "replies": "building compiler.structural_tags definitions runtime.core vocabulary",
-    "api": (
-        "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
-        " runtime.rows vocabulary"
-    ),
+    "api": "base_rows building cache definitions index_store runtime.index vocabulary",
     "warming": "api base_rows cache definitions index_store runtime.index vocabulary",
     "traces": (
         "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows storage vocabulary",
     "explanations": (
-        "api building compiler.gbnf compiler.json_schema compiler.json_schema.algebra"
+        "building compiler.gbnf compiler.json_schema compiler.json_schema.algebra"
         " compiler.json_schema.read compiler.patterns compiler.programs correction definitions replies runtime.core"
         " runtime.grammar runtime.guide runtime.index runtime.pushdown vocabulary"
     ),
@@ -335,8 +332,8 @@ def test_a_first_mask_from_the_cache_loads_its_engine_alone(definition: str, tmp
     rooms = {room(name.removeprefix("structgen.")) for name in loaded if name.startswith("structgen.")}
     assert origin == "cache"
     assert rooms <= NEEDED[definition] | EVERYWHERE | {
-        "api", "cache", "definitions", "index_store", "runtime", "runtime.core", "runtime.guide", "runtime.index",
-        "runtime.rows", "storage", "vocabulary",
+        "_kernels", "api", "cache", "definitions", "index_store", "kernels", "runtime", "runtime.core", "runtime.guide",
+        "runtime.index", "runtime.rows", "storage", "vocabulary",
     }  # fmt: skip
     heavy = {*LOADED_LATER, "platformdirs", "tempfile", "secrets", "hashlib", "structgen.vocabulary.trie"}
     assert {name for name in loaded if name in heavy or "distances" in name} == set()

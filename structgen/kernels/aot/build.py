@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +24,14 @@ from .face import PREFIX, face
 
 class Platform(NamedTuple):
     """Where a module runs: what the compiler calls it, the tag of its wheels, the processors that there are kernels
-    for, ascending, and how the module's name ends.
+    for, ascending, how the module's name ends, and the compiler's options.
     """
 
     target: str
     tag: str
     variants: tuple[str, ...]
     suffix: str = "abi3.so"
+    options: tuple[str, ...] = ("-O2", "-fPIC")
 
     @staticmethod
     def wanted() -> Platform:
@@ -44,16 +46,15 @@ class Platform(NamedTuple):
         return PLATFORMS[name]
 
 
+_MACOS = ("-O2", "-fPIC", "-Wl,-undefined,dynamic_lookup")
 _X86 = ("x86_64_v2", "x86_64_v3")
 PLATFORMS = {
     "linux-x86_64": Platform("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", _X86),
     "linux-aarch64": Platform("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", ("generic",)),
-    "macosx-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86),
-    "macosx-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ("generic",)),
-    "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", _X86, "pyd"),
+    "macosx-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86, options=_MACOS),
+    "macosx-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ("generic",), options=_MACOS),
+    "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", _X86, "pyd", ("-O2",)),
 }
-
-_OPTIONS = ("-O2", "-fPIC")
 
 #: What a call of the oldest Python that the module runs in may use, as its headers want it.
 _STABLE = "-DPy_LIMITED_API=0x030a0000"
@@ -89,18 +90,17 @@ def build(target: Path, platform: Platform) -> None:
         return
     print(f"compiling structgen's kernels for {platform.target}, which takes a minute", file=sys.stderr, flush=True)
     kernels = read()
-    shares = _shares(kernels, os.cpu_count() or 1)
-    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(shares)) as pool:
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor() as pool:
         folder = Path(name)
-        parts = pool.map(lambda share: _compile(share, folder, platform), shares)
-        objects = [each for part in parts for each in part]
+        pairs = [(ir, variant) for ir in _translated(kernels) for variant in platform.variants]
+        objects = list(pool.map(lambda pair: _compile(*pair, folder, platform), pairs))
         source = folder / "face.c"
         text = face(kernels, _constants(), platform.variants, digest())
         source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
         headers = _STABLE, f"-I{sysconfig.get_path('include')}"
         made = folder / target.name
         linked: list[str | Path] = ["-s", "-shared", source, *objects, "-o", made]
-        _compiler("-target", platform.target, *_OPTIONS, "-Wall", *headers, *linked)
+        _compiler("-target", platform.target, *platform.options, "-Wall", *headers, *linked)
         new = target.with_suffix(".new")
         shutil.copy(made, new)
         new.replace(target)  # a process may have the one before open
@@ -111,21 +111,33 @@ def _mark(platform: Platform) -> bytes:
     return f"structgen {digest()} for {platform.target}".encode()
 
 
-def _compile(share: list[Signature], folder: Path, platform: Platform) -> list[Path]:
-    """Translate some kernels, in a process of its own, and compile them for each processor. Returns the objects."""
-    ir = folder / f"{share[0].name}.ll"
+def _translated(kernels: list[Signature]) -> list[Path]:
+    """Files with the IR of all kernels, which is for all platforms: translated once for these sources."""
+    kept = FOLDER.parents[1] / "build" / f"kernels-{digest()}"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        shares = _shares(kernels, os.cpu_count() or 1)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as name, ThreadPoolExecutor(len(shares)) as pool:
+            list(pool.map(partial(_translate, folder=Path(name)), shares))
+            shutil.copytree(name, kept, dirs_exist_ok=True)
+    return sorted(kept.iterdir())
+
+
+def _translate(share: list[Signature], folder: Path) -> None:
+    """Write the IR of some kernels into a folder, in a process of its own."""
     path = os.pathsep.join(sys.path)  # of a build's own environment, too
     environment = os.environ | {"NUMBA_OPT": "0", "NUMBA_CPU_NAME": "generic", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "structgen.kernels.aot.ir", str(ir), *(each.name for each in share)]
-    subprocess.run(command, check=True, env=environment)
-    text, objects = ir.read_text("utf-8"), []
-    for variant in platform.variants:
-        source = ir.with_suffix(f".{variant}.ll")
-        source.write_text(text.replace(PREFIX, f"{PREFIX}{variant}_"), "utf-8")
-        objects.append(source.with_suffix(".o"))
-        tuned = "-target", platform.target, f"-mcpu={variant}"
-        _compiler(*tuned, *_OPTIONS, "-w", "-c", source, "-o", objects[-1])
-    return objects
+    command = [sys.executable, "-m", "structgen.kernels.aot.ir", str(folder / f"{share[0].name}.ll")]
+    subprocess.run([*command, *(each.name for each in share)], check=True, env=environment)
+
+
+def _compile(ir: Path, variant: str, folder: Path, platform: Platform) -> Path:
+    """Compile some kernels for one processor. Returns the object."""
+    source = folder / f"{ir.stem}.{variant}.ll"
+    source.write_text(ir.read_text("utf-8").replace(PREFIX, f"{PREFIX}{variant}_"), "utf-8")
+    made = source.with_suffix(".o")
+    _compiler("-target", platform.target, f"-mcpu={variant}", *platform.options, "-w", "-c", source, "-o", made)
+    return made
 
 
 if __name__ == "__main__":
