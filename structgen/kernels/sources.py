@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
+
+from ..system.digest import blake2b
 
 #: The folder of the kernels' sources.
 FOLDER = Path(__file__).parent
@@ -19,7 +20,7 @@ def kernel_files() -> list[Path]:
 
 def digest() -> str:
     """The hash of everything that the compiled module is made from, in hexadecimal."""
-    hashed = hashlib.blake2b(digest_size=16)
+    hashed = blake2b(digest_size=16)
     for file in _all_files():
         if file.name not in _OTHERS:
             data = file.read_bytes()
