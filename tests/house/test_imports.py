@@ -332,8 +332,8 @@ def test_a_first_mask_from_the_cache_loads_its_engine_alone(definition: str, tmp
     rooms = {room(name.removeprefix("structgen.")) for name in loaded if name.startswith("structgen.")}
     assert origin == "cache"
     assert rooms <= NEEDED[definition] | EVERYWHERE | {
-        "_kernels", "api", "cache", "definitions", "index_store", "kernels", "runtime", "runtime.core", "runtime.guide",
-        "runtime.index", "runtime.rows", "storage", "vocabulary",
+        "_kernels", "api", "cache", "definitions", "index_store", "kernels", "runtime", "runtime.core",
+        "runtime.guide", "runtime.index", "runtime.rows", "storage", "vocabulary",
     }  # fmt: skip
     heavy = {*LOADED_LATER, "platformdirs", "tempfile", "secrets", "hashlib", "structgen.vocabulary.trie"}
     assert {name for name in loaded if name in heavy or "distances" in name} == set()
