@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from . import index_store
 from .budget import Budget, Cancel, Meter
 from .definitions import as_definition
+from .definitions.values import has_strings
 from .errors import ArgumentError, MissingIndexError
 from .progress import Progress, silent
 from .runtime.index.index import Index
@@ -105,10 +106,11 @@ def compile(
             remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
         )
     if index is None or (compile_missing and eager and not index.machine.is_filled()):
-        from .base_rows import has_strings, provide
-        from .building import build  # with all engines and front ends, which an index in the cache needs one of
+        from .building import build
 
         if has_strings(definition):
+            from .base_rows import provide
+
             provide(vocabulary, cache, base_rows)
         meter = Meter(budget, cancel=cancel)
         meter.check_time("beginning")

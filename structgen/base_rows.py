@@ -25,8 +25,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from .budget import Budget, Meter
-from .building import stack_machine
-from .definitions import Definition, Grammar, JsonSchema, StructuralTag
+from .building.stacks import stack_machine
+from .definitions import JsonSchema
 from .definitions.values import STYLES
 from .errors import StructgenError
 from .index_store import fetch_base_rows, keep_base_rows
@@ -86,13 +86,6 @@ class _Provision:
 
 _provisions: weakref.WeakKeyDictionary[Vocabulary, _Provision] = weakref.WeakKeyDictionary()
 _lock = Lock(Rank.BASE_ROWS)
-
-
-def has_strings(definition: Definition) -> bool:
-    """Whether a definition may have JSON's strings."""
-    if isinstance(definition, StructuralTag):
-        return "json_schema" in definition.text
-    return isinstance(definition, JsonSchema) or (isinstance(definition, Grammar) and bool(definition.marked.schemas))
 
 
 def are_worthwhile(vocabulary: Vocabulary) -> bool:

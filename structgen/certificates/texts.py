@@ -9,7 +9,8 @@ from itertools import islice
 import numpy as np
 
 from ..budget import Meter
-from ..compiler.stuck import check_finishes, unfinished_text
+from ..compiler.finishing import check_finishes
+from ..compiler.stuck import unfinished_text
 from ..definitions import Definition
 from ..definitions.canonical import definition_of
 from ..errors import BudgetExceededError, StructgenError, UnsupportedError, VocabularyError

@@ -1055,3 +1055,10 @@ def _format_of_grammar(definition: Grammar) -> Foreign:
     options = {name: getattr(definition, name) for name in LARK_OPTIONS}
     found = {"type": "grammar", "syntax": "lark", "grammar": definition.text, "start": definition.start}
     return {**found, "options": options}
+
+
+def has_strings(definition: Definition) -> bool:
+    """Whether a definition may have JSON's strings."""
+    if isinstance(definition, StructuralTag):
+        return "json_schema" in definition.text
+    return isinstance(definition, JsonSchema) or (isinstance(definition, Grammar) and bool(definition.marked.schemas))

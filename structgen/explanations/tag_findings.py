@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
-from ..building import build, marked_tag_machine
+from ..building import build
+from ..building.stacks import marked_tag_machine
 from ..definitions import Definition, Ebnf, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..definitions.grammar_text import is_larks
 from ..definitions.json_text import loads

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..budget import Meter
-from ..building import build, marked_tag_machine
+from ..building import build
+from ..building.stacks import marked_tag_machine
 from ..compiler.structural_tags.formats import Format, Inner
 from ..definitions import StructuralTag
 from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, NULL_CONTENT, REASONING

@@ -20,9 +20,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..api import check_cache
-from ..base_rows import are_worthwhile, has_strings, make_now
+from ..base_rows import are_worthwhile, make_now
 from ..cache.audit import check_value
 from ..definitions import Definition
+from ..definitions.values import has_strings
 from ..errors import ArgumentError, FormatError, StructgenError, StructgenWarning
 from ..index_store import cache_key, read
 from ..progress import Progress, silent

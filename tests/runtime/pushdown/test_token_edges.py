@@ -17,7 +17,7 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.programs.growing import GrowingProgram
 from structgen.compiler.programs.program import CountedEdge, Edge, First, Program, TokenBound, TokenEdge, TokenSet
 from structgen.compiler.programs.tables import Flattener, to_tables
-from structgen.compiler.stuck import check_stack_never_stuck
+from structgen.compiler.stuck_stacks import check_stack_never_stuck
 from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
 from structgen.runtime.automaton.tables import INC, SET
 from structgen.runtime.index.healing_machine import HealingMachine
