@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,8 +61,27 @@ PLATFORMS = {
 _STABLE = "-DPy_LIMITED_API=0x030a0000"
 
 
-def _compiler(*arguments: str | Path) -> None:
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", *map(str, arguments)], check=True)
+def _run(*command: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "ziglang", *map(str, command)], check=True)
+
+
+def _without_posix(folder: Path) -> tuple[str, ...]:
+    """Have the headers of this machine's Python do without what Windows has not; the face uses none of it."""
+    (folder / "sys").mkdir()
+    (folder / "sys" / "select.h").touch()
+    return (f"-I{folder}",)
+
+
+def _python_of_windows(text: str, folder: Path) -> Path:
+    """A library that says which of the names in a text are Python's, since Windows links no name that nobody has."""
+    macros = {"_Py_Dealloc", "_Py_NoneStruct", "PyType_GetFlags", "PyType_IsSubtype"}
+    names = {*macros, *re.findall(r"\bPy[A-Z]?\w+(?=\W)", text)}
+    data = {name for name in names if name.startswith("PyExc_")} | {"_Py_NoneStruct"}
+    lines = [f"    {name} DATA" if name in data else f"    {name}" for name in sorted(names)]
+    listed, made = folder / "python3.def", folder / "libpython3.a"
+    listed.write_text("\n".join(["LIBRARY python3.dll", "EXPORTS", *lines, ""]), "utf-8")
+    _run("dlltool", "-m", "i386:x86-64", "-d", listed, "-l", made)
+    return made
 
 
 def _shares(kernels: list[Signature], many: int) -> list[list[Signature]]:
@@ -97,10 +117,13 @@ def build(target: Path, platform: Platform) -> None:
         source = folder / "face.c"
         text = face(kernels, _constants(), platform.variants, digest())
         source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
-        headers = _STABLE, f"-I{sysconfig.get_path('include')}"
+        headers: tuple[str, ...] = _STABLE, f"-I{sysconfig.get_path('include')}"
         made = folder / target.name
         linked: list[str | Path] = ["-s", "-shared", source, *objects, "-o", made]
-        _compiler("-target", platform.target, *platform.options, "-Wall", *headers, *linked)
+        if platform.suffix == "pyd":
+            headers = (*headers, *_without_posix(folder))
+            linked.append(_python_of_windows(text, folder))
+        _run("cc", "-target", platform.target, *platform.options, "-Wall", *headers, *linked)
         new = target.with_suffix(".new")
         shutil.copy(made, new)
         new.replace(target)  # a process may have the one before open
@@ -136,7 +159,7 @@ def _compile(ir: Path, variant: str, folder: Path, platform: Platform) -> Path:
     source = folder / f"{ir.stem}.{variant}.ll"
     source.write_text(ir.read_text("utf-8").replace(PREFIX, f"{PREFIX}{variant}_"), "utf-8")
     made = source.with_suffix(".o")
-    _compiler("-target", platform.target, f"-mcpu={variant}", *platform.options, "-w", "-c", source, "-o", made)
+    _run("cc", "-target", platform.target, f"-mcpu={variant}", *platform.options, "-w", "-c", source, "-o", made)
     return made
 
 
