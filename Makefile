@@ -37,7 +37,8 @@ kernels: $(VENV)/.kernels ## Compile the kernels into structgen/_kernels, where 
 wheels: $(VENV)/.kernels ## Build the source distribution and a wheel for each platform into dist/
 	$(INSTALL) build
 	$(BIN)/python -m build --sdist
-	set -e; for platform in $(PLATFORMS); do STRUCTGEN_PLATFORM=$$platform $(BIN)/python -m build --wheel; done
+	set -e; for platform in $(PLATFORMS); do \
+		rm -rf build/lib* build/bdist*; STRUCTGEN_PLATFORM=$$platform $(BIN)/python -m build --wheel; done
 
 test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
 	$(PYTHON) -m venv $(VENV)-threads

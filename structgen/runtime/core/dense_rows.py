@@ -44,8 +44,8 @@ class SharedBound:
     def note(self, holder: Holder, nbytes: int) -> None:
         """A holder keeps so many bytes from now on."""
         with self._lock:
-            _, before = self._held.pop(id(holder), (None, 0))  # or that of one that is gone
-            self._held[id(holder)] = ref(holder), nbytes
+            known, before = self._held.pop(id(holder), (None, 0))  # or that of one that is gone
+            self._held[id(holder)] = known if known is not None and known() is holder else ref(holder), nbytes
             self.total += nbytes - before
             least = self._least() if self.total > self.most else []
         for each in least:

@@ -168,7 +168,7 @@ class StateMasks:
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`."""
-        sets = self._walker.set_bytes if self._walker is not None else 0
+        sets = self._walker.set_bytes if self._walker is not None and self.tables.widest > PAIR else 0
         return self.pool.grown + self.residuals.grown + 400 * (self._fresh - self._before) + sets > MOST_GROWN
 
     def forget(self) -> None:
