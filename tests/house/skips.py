@@ -48,6 +48,11 @@ EXCUSES: dict[str, bool] = {
     r"gcc preprocesses glibc's headers here": not shutil.which("gcc") or not Path("/usr/include/features.h").exists(),
     r"SQLite can be told the largest value from Python 3\.11 on": sys.version_info < (3, 11),
     r"without the GIL a dictionary's lock can be handed .*": not getattr(sys, "_is_gil_enabled", lambda: True)(),
+    r"needs nm, of GNU's binutils": not shutil.which("nm"),
+    # What nobody has built here.
+    r"the kernels (were not built|have changed since they were built): make kernels": True,
+    r"there is no wheel for this platform.*|the sources of kernels need Numba": True,
+    r"the packages that the wheel asks for can't be downloaded|packages can't be installed: .*": True,
     # What is not beside the repository.
     r"the tokenizer \w+ is not (in .*|there)|MaskBench is not there|\S+ is not in shared/data/.*": not DATA.is_dir(),
     # What is not installed, and what another version lacks.
