@@ -7,6 +7,7 @@ import re
 
 from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.types import Foreign
+from .json_text import dumps
 
 #: The member of a schema.
 KEY = "x-guidance"
@@ -95,7 +96,7 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {name: json_spaces(value)} if value != _SEPARATORS[name] else {}
     if name == _ESCAPES and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
         return {"escapes": value}
-    raise _unhonoured(name, json.dumps(value)[:40])
+    raise _unhonoured(name, dumps(value)[:40])
 
 
 def _unhonoured(name: str, value: str) -> UnsupportedError:

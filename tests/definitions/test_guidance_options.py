@@ -108,3 +108,10 @@ def test_options_are_found_however_they_are_written() -> None:
     assert sg.JsonSchema(escaped).whitespace == "compact"
     with pytest.raises(sg.errors.UnsupportedError, match="'some_option' with null is not honoured"):
         sg.JsonSchema({KEY: {"some_option": None}})
+
+
+@pytest.mark.parametrize("depth", [900, 20_000, 45_000, 1_000_000])
+def test_values_of_any_depth_are_refused(depth: int) -> None:
+    """Python 3.14 parses what its stack takes, which is more than its encoder writes."""
+    with pytest.raises((sg.errors.UnsupportedError, sg.errors.BudgetExceededError)):
+        sg.JsonSchema(f'{{"{KEY}": ' + '{"a": ' * depth + "1" + "}" * depth + "}")
