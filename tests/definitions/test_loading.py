@@ -194,11 +194,11 @@ class TestSchemas:
     @pytest.mark.parametrize(
         ("content", "kind", "place"),
         [
-            ('{"type": "number",\n}', DefinitionError, ", line 2, column 1"),
+            ('{"type":\n}', DefinitionError, ", line 2, column 1"),
             ("", DefinitionError, ", line 1, column 1"),
             ("[]", DefinitionError, ""),
             ('{"minimum": Infinity}', DefinitionError, ""),
-            ('{"not": ' * 20_000, BudgetExceededError, ""),
+            ('{"not": ' * 1_000_000, BudgetExceededError, ""),  # Python 3.14 parses what its stack takes
         ],
     )
     def test_mistakes_name_the_file(
