@@ -1,5 +1,5 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Each makes .venv and installs what it needs;
-# PYTHON= picks another interpreter (3.10 to 3.13) for it.
+# PYTHON= picks another interpreter (3.10 to 3.14) for it.
 
 PYTHON ?= python3
 VENV ?= .venv
