@@ -96,12 +96,8 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {name: json_spaces(value)} if value != _SEPARATORS[name] else {}
     if name == _ESCAPES and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
         return {"escapes": value}
-    raise _unhonoured(name, dumps(value)[:40])
-
-
-def _unhonoured(name: str, value: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"llguidance's option {name!r} with {value} is not honoured",
+    raise UnsupportedError(
+        f"llguidance's option {name!r} with {dumps(value)[:40]} is not honoured",
         where=f"/{KEY}",
         remedy="Say how values are written as arguments of sg.JsonSchema: whitespace=, item_separator=, escapes=.",
     )
