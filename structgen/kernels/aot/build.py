@@ -117,7 +117,9 @@ def build(target: Path, platform: Platform) -> None:
         source = folder / "face.c"
         text = face(kernels, _constants(), platform.variants, digest())
         source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
-        headers: tuple[str, ...] = _STABLE, f"-I{sysconfig.get_path('include')}"
+        include = sysconfig.get_path("include")
+        # Debian's and Ubuntu's own Python includes <x86_64-linux-gnu/python3.x/pyconfig.h>, which lies beside.
+        headers: tuple[str, ...] = _STABLE, f"-I{include}", f"-idirafter{Path(include).parent}"
         made = folder / target.name
         linked: list[str | Path] = ["-s", "-shared", source, *objects, "-o", made]
         if platform.suffix == "pyd":
