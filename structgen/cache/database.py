@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from ..system import private_folder
 from . import folder
@@ -108,6 +109,12 @@ def create(directory: Path) -> None:
     with suppress(FileExistsError):  # O_EXCL follows no link either
         os.close(os.open(directory / folder.DATABASE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     check_files(directory)
+
+
+def address(path: Path, mode: str) -> str:
+    """A file by the name that SQLite takes; from Python 3.14 on, `Path.as_uri` loads an HTTP client first."""
+    name = quote(os.fsencode(path.as_posix()), safe="/:")
+    return f"file://{'' if name.startswith('/') else '/'}{name}?mode={mode}"
 
 
 def connect(address: str, deadline: Deadline, *, patience: float = 0.0) -> sqlite3.Connection:

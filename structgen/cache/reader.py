@@ -178,7 +178,7 @@ class Reader:
         if self._identify() == _NO_FILE:
             return
         database.check_files(self._directory)
-        address = f"{self._path.as_uri()}?mode=ro"
+        address = database.address(self._path, "ro")
         try:
             self._connection = self._connect(address)
         except sqlite3.OperationalError as error:

@@ -95,7 +95,7 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         connection: sqlite3.Connection | None = getattr(self._local, "con", None)
         if connection is None:
             path = Path(self._directory, folder.DATABASE)
-            connection = self._local.con = database.connect(f"{path.as_uri()}?mode=rw", self._statement)
+            connection = self._local.con = database.connect(database.address(path, "rw"), self._statement)
             if "Settings" in self._retried(database.tables, connection):
                 self._retried(database.check_settings, connection)
             for name, value in _PRAGMAS.items():
