@@ -52,8 +52,9 @@ def build(
 
         if isinstance(definition, JsonSchema):
             return schema_machine(definition, vocabulary, meter, on_demand=on_demand)
-        made = tag_machine if isinstance(definition, StructuralTag) else stack_machine
-        return made(definition, vocabulary, meter, on_demand=on_demand)
+        if isinstance(definition, StructuralTag):
+            return tag_machine(definition, vocabulary, meter, on_demand=on_demand)
+        return stack_machine(definition, vocabulary, meter, on_demand=on_demand)
     from .automata import automaton_machine
 
     return automaton_machine(definition, vocabulary, meter), ()

@@ -112,8 +112,12 @@ def build(target: Path, platform: Platform) -> None:
     kernels = read()
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor() as pool:
         folder = Path(name)
-        pairs = [(ir, variant) for ir in _translated(kernels) for variant in platform.variants]
-        objects = list(pool.map(lambda pair: _compile(*pair, folder, platform), pairs))
+        compiling = [
+            pool.submit(_compile, ir, variant, folder, platform)
+            for ir in _translated(kernels)
+            for variant in platform.variants
+        ]
+        objects = [each.result() for each in compiling]
         source = folder / "face.c"
         text = face(kernels, _constants(), platform.variants, digest())
         source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
@@ -141,10 +145,11 @@ def _translated(kernels: list[Signature]) -> list[Path]:
     kept = FOLDER.parents[1] / "build" / f"kernels-{digest()}"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=kept.parent))
         shares = _shares(kernels, os.cpu_count() or 1)
-        with tempfile.TemporaryDirectory(dir=kept.parent) as name, ThreadPoolExecutor(len(shares)) as pool:
-            list(pool.map(partial(_translate, folder=Path(name)), shares))
-            shutil.copytree(name, kept, dirs_exist_ok=True)
+        with ThreadPoolExecutor(len(shares)) as pool:
+            list(pool.map(partial(_translate, folder=folder), shares))
+        folder.rename(kept)
     return sorted(kept.iterdir())
 
 

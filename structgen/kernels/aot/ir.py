@@ -49,8 +49,9 @@ def _translated(kernel: Signature) -> str:
         cpu_target.typing_context, context, function, arguments, None, _flags(), locals={}, library=library
     )
     returned = compiled.signature.return_type
+    numba: Any = types
     scalars = [getattr(types, each) for each in kernel.results]
-    expected: Any = types.Tuple(scalars) if kernel.returns_tuple else scalars[0] if scalars else types.none
+    expected = numba.Tuple(scalars) if kernel.returns_tuple else scalars[0] if scalars else types.none
     if returned != expected:
         raise TypeError(f"{kernel.module}.{kernel.name} states that it returns {expected}, and returns {returned}")
     library.get_function(compiled.fndesc.llvm_func_name).name = PREFIX + kernel.name
