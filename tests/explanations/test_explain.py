@@ -11,9 +11,6 @@ import pytest
 from rich.console import Console
 
 import structgen as sg
-from structgen import api
-from structgen.explanations.schemas import probes as schema_probes
-from structgen.explanations.schemas.probes import SchemaProbes
 from structgen.runtime.index.healing import heal
 
 VOCABULARY = sg.Vocabulary.from_bytes(
@@ -160,27 +157,6 @@ def test_nothing_of_a_text_or_a_definition_is_run(number: int) -> None:
 def test_half_a_character_is_no_text(arguments: dict[str, Any]) -> None:
     with pytest.raises(sg.errors.ArgumentError, match="half of a character"):
         sg.explain(sg.compile(sg.Regex("a"), sg.Vocabulary.bytewise()), **arguments)
-
-
-def test_kernels_are_loaded_before_the_clock_of_a_first_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index from a file may be asked by a process that has compiled nothing: what is slow then is no reason."""
-    built = sg.compile(
-        sg.JsonSchema({"anyOf": [{"type": "object"}, {"pattern": "^x", "type": "string"}]}), VOCABULARY
-    )
-    index = sg.Index.from_buffer(built.to_bytes())
-    monkeypatch.setattr(api, "_kernels_ready", ready := set[str]())
-    seen: list[bool] = []
-    compiled = SchemaProbes._compiled
-
-    def watched(probes: SchemaProbes, *args: Any) -> object:
-        seen.append("automata" in ready)
-        return compiled(probes, *args)
-
-    monkeypatch.setattr(SchemaProbes, "_compiled", watched)
-    schema_probes._of_any_value.cache_clear()
-    assert [reason.kind for reason in sg.explain(index, '"xab').reasons] == ["incomplete"]
-    assert seen
-    assert all(seen)
 
 
 def test_blanks_that_may_follow_are_seen() -> None:
