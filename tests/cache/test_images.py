@@ -91,6 +91,7 @@ def test_root_builds_and_nobody_serves(public: Path) -> None:
         if instruction == "ENV":
             name, _, value = rest.partition("=")
             environment[name] = value
+            Path(value).parent.mkdir(exist_ok=True)  # /srv, which an image has
         elif instruction == "COPY":
             source, target = rest.split()
             Path(target).parent.mkdir(exist_ok=True)
