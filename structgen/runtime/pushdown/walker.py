@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...storage.columns import LONG_GAP
 from ...system.memo import Memo
-from ...system.properties import cached_property
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
@@ -422,9 +421,9 @@ class StackWalker:
         """`difference` from a state whose count stays in a zone."""
         return self.difference(config, (state, self._kernels.UNBOUNDED - zone), _NEAR_APART)
 
-    @cached_property
+    @property
     def _subtrees(self) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
-        return subtrees(self._vocabulary)
+        return subtrees(self._vocabulary)  # the process's, for all indexes
 
     def subautomaton(self, state: int, zone: int | None = None) -> Subautomaton | None:
         """The automaton that begins at a state, as it is while all counts stay in a zone, or as it is."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Any
 
@@ -179,7 +179,7 @@ class _Explorer:
             more = {after for after in self._tables.rows[state] if after >= 0 and not self._tables.beats[after]}
             todo += more - found
             found |= more
-        return self._tables.obligations.simplified(tuple(sorted(found)))
+        return self._tables.obligations.simplified(tuple(sorted(found)), partial(self._meter.check_time, _DOING))
 
     def _begin(self) -> None:
         states = len(self._tables.table)

@@ -85,8 +85,11 @@ class Obligations:
         left = {state for state in states if state >= 0}
         return None if any(self._beats[state] for state in left) else self.simplified(tuple(left))
 
-    def simplified(self, states: tuple[int, ...]) -> Watched:
-        """The fewest of these states that forbid as much; of two equivalent ones the lower."""
+    def simplified(self, states: tuple[int, ...], look: Callable[[], object] = bool) -> Watched:
+        """The fewest of these states that forbid as much; of two equivalent ones the lower.
+
+        Each is compared with each: where there are many, ``look`` sees to the time in between.
+        """
         if len(states) < 2:
             return states
         key = tuple(sorted({*states}))
@@ -94,6 +97,7 @@ class Obligations:
         if known is None:
             left = list(key)
             for state in reversed(key):
+                look()
                 if any(other != state and self._subsumes(other, state) for other in left):
                     left.remove(state)
             known = self._simple[key] = tuple(left)
