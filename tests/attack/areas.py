@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from hostile.index_fuzzer import write_originals
+from hostile.index_fuzzer import CHECKED, write_originals
 
 import structgen as sg
 
@@ -69,7 +69,7 @@ def files(seconds: float) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         write_originals(Path(folder))
         command = [sys.executable, "-m", "hostile.index_fuzzer", str(count), str(time.time_ns()), folder]
-        done = run(command, {"NUMBA_BOUNDSCHECK": "1"}, 20 * seconds + 600)
+        done = run(command, CHECKED, 20 * seconds + 600)
         left = sorted(path.name for path in Path(folder).glob("*.sgx"))
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]

@@ -3,7 +3,7 @@
 ``python tests/hostile/index_fuzzer.py COUNT SEED FOLDER`` damages those that `write_originals` put there, so many
 times, with correct checksums, and prints what became of them. What is not refused must work, or raise an error of
 structgen's; a file with which anything else happens is left in the folder, and the status is 1. Some come in a
-bundle, with right digests. Meant to run with ``NUMBA_BOUNDSCHECK=1``: kernels check no bounds otherwise.
+bundle, with right digests. It runs with `CHECKED` as its environment: kernels check no bounds otherwise.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from judges.guides import EACH_BYTE, ids_of_bits
 from numpy.typing import NDArray
 
 import structgen as sg
+from structgen import kernels
 from structgen.cache import archive
 from structgen.cache.entry import Entry
 from structgen.compiler.programs.program import Program, TokenBound, TokenSet
@@ -42,6 +43,9 @@ from structgen.storage.columns import LONG_GAP, Column, Field, Sizes, Total, tot
 from structgen.storage.container import Buffer, pack
 
 Array: TypeAlias = NDArray[Any]
+
+#: The environment in which kernels look at every index: Numba compiles them then.
+CHECKED = {"NUMBA_BOUNDSCHECK": "1", "STRUCTGEN_KERNELS": "jit"}
 
 #: Seconds that one file may take before it counts as hung; what a test machine does under load is far less.
 HUNG = 120
@@ -473,6 +477,7 @@ def run(count: int, seed: str, folder: Path) -> dict[str, dict[str, dict[str, in
 
 def main() -> int:
     faulthandler.enable()
+    assert kernels.PROCESSOR == "jit", f"kernels check no bounds without {CHECKED}"
     outcomes = run(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
     print(json.dumps(outcomes))
     return int(any(each["failed"] for each in outcomes["definitions"].values()))

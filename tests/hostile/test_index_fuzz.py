@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from hostile.index_fuzzer import DEFINITIONS, KINDS, WAYS, boundary, damaged, write_originals
+from hostile.index_fuzzer import CHECKED, DEFINITIONS, KINDS, WAYS, boundary, damaged, write_originals
 from structgen.storage.columns import Column
 
 #: Files: in every run of the tests, or as many as the environment says (``make fuzz``).
@@ -24,7 +24,7 @@ HUNG = 600 + COUNT
 def test_damaged_files_of_every_kind(tmp_path: Path) -> None:
     """In a process of its own, with its own kernels, which are kept beside those without checks."""
     environment = {
-        **os.environ, "NUMBA_BOUNDSCHECK": "1", "TMPDIR": str(tmp_path),
+        **os.environ, **CHECKED, "TMPDIR": str(tmp_path),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[2]), str(Path(__file__).parents[1])]),
     }  # fmt: skip
     write_originals(tmp_path)

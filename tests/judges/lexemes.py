@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from random import Random
 
 import numpy as np
 import pytest
 
+LETTERS, REPEATS = ("a", "b", ";", "[ab]", "[ab;]", "[^a!xyé]"), ("*", "+", "?", "{1,2}", "{2}")
 
-def random_regex(random: Random, depth: int) -> str:
+
+def random_regex(
+    random: Random, depth: int, letters: Sequence[str] = LETTERS, repeats: Sequence[str] = REPEATS
+) -> str:
     kind = random.random()
     if depth == 0 or kind < 0.3:
-        return random.choice(["a", "b", ";", "[ab]", "[ab;]", "[^a!xyé]"])
-    inner = random_regex(random, depth - 1)
+        return random.choice(letters)
+    inner = random_regex(random, depth - 1, letters, repeats)
     if kind < 0.6:
-        return inner + random_regex(random, depth - 1)
+        return inner + random_regex(random, depth - 1, letters, repeats)
     if kind < 0.75:
-        return f"(?:{inner}|{random_regex(random, depth - 1)})"
-    return f"(?:{inner}){random.choice(['*', '+', '?', '{1,2}', '{2}'])}"
+        return f"(?:{inner}|{random_regex(random, depth - 1, letters, repeats)})"
+    return f"(?:{inner}){random.choice(repeats)}"
 
 
 def is_shortest(pattern: str, text: str) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -41,6 +42,7 @@ class Platform(NamedTuple):
         Raises `SystemExit` for another.
         """
         system, _, machine = sysconfig.get_platform().replace("win-amd64", "windows-x86_64").rpartition("-")
+        machine = platform.machine() if machine == "universal2" else machine  # of macOS, for both
         name = os.environ.get("STRUCTGEN_PLATFORM") or f"{system.partition('-')[0]}-{machine}"
         if name not in PLATFORMS:
             raise SystemExit(f"structgen's kernels are not built for {name}, but for {', '.join(PLATFORMS)}")
@@ -104,40 +106,40 @@ def _constants() -> dict[str, int]:
     return {name: each for name, each in found.items() if not name.startswith("_")}
 
 
-def build(target: Path, platform: Platform) -> None:
+def build(target: Path, where: Platform) -> None:
     """Write the module of a platform to a file, unless there is one of the same sources."""
-    if target.exists() and _mark(platform) in target.read_bytes():
+    if target.exists() and _mark(where) in target.read_bytes():
         return
-    print(f"compiling structgen's kernels for {platform.target}, which takes a minute", file=sys.stderr, flush=True)
+    print(f"compiling structgen's kernels for {where.target}, which takes a minute", file=sys.stderr, flush=True)
     kernels = read()
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor() as pool:
         folder = Path(name)
         compiling = [
-            pool.submit(_compile, ir, variant, folder, platform)
+            pool.submit(_compile, ir, variant, folder, where)
             for ir in _translated(kernels)
-            for variant in platform.variants
+            for variant in where.variants
         ]
         objects = [each.result() for each in compiling]
         source = folder / "face.c"
-        text = face(kernels, _constants(), platform.variants, digest())
-        source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(platform).decode()}";\n', "utf-8")
+        text = face(kernels, _constants(), where.variants, digest())
+        source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(where).decode()}";\n', "utf-8")
         include = sysconfig.get_path("include")
         # Debian's and Ubuntu's own Python includes <x86_64-linux-gnu/python3.x/pyconfig.h>, which lies beside.
         headers: tuple[str, ...] = _STABLE, f"-I{include}", f"-idirafter{Path(include).parent}"
         made = folder / target.name
         linked: list[str | Path] = ["-s", "-shared", source, *objects, "-o", made]
-        if platform.suffix == "pyd":
+        if where.suffix == "pyd":
             headers = (*headers, *_without_posix(folder))
             linked.append(_python_of_windows(text, folder))
-        _run("cc", "-target", platform.target, *platform.options, "-Wall", *headers, *linked)
+        _run("cc", "-target", where.target, *where.options, "-Wall", *headers, *linked)
         new = target.with_suffix(".new")
         shutil.copy(made, new)
         new.replace(target)  # a process may have the one before open
 
 
-def _mark(platform: Platform) -> bytes:
+def _mark(where: Platform) -> bytes:
     """What stands in a module of these sources for a platform."""
-    return f"structgen {digest()} for {platform.target}".encode()
+    return f"structgen {digest()} for {where.target}".encode()
 
 
 def _translated(kernels: list[Signature]) -> list[Path]:
@@ -161,12 +163,12 @@ def _translate(share: list[Signature], folder: Path) -> None:
     subprocess.run([*command, *(each.name for each in share)], check=True, env=environment)
 
 
-def _compile(ir: Path, variant: str, folder: Path, platform: Platform) -> Path:
+def _compile(ir: Path, variant: str, folder: Path, where: Platform) -> Path:
     """Compile some kernels for one processor. Returns the object."""
     source = folder / f"{ir.stem}.{variant}.ll"
     source.write_text(ir.read_text("utf-8").replace(PREFIX, f"{PREFIX}{variant}_"), "utf-8")
     made = source.with_suffix(".o")
-    _run("cc", "-target", platform.target, f"-mcpu={variant}", *platform.options, "-w", "-c", source, "-o", made)
+    _run("cc", "-target", where.target, f"-mcpu={variant}", *where.options, "-w", "-c", source, "-o", made)
     return made
 
 

@@ -50,7 +50,6 @@ class AutomatonDistances:
         self, tables: Tables, vocabulary: Vocabulary, look_at: Callable[[int], object] = lambda _: None
     ) -> None:
         trie = vocabulary.trie
-        self._kernels = kernels
         self._words, self._row_words = vocabulary.words, vocabulary.row_words
         self._n = tables.states
         classes = tables.classes()
@@ -90,7 +89,7 @@ class AutomatonDistances:
                 )
             while True:
                 outcomes, slots = np.empty((size, 4), np.int64), np.full(4 * size, -1, np.int32)
-                n = self._kernels.walk_outcomes(
+                n = kernels.walk_outcomes(
                     trie.byte, trie.depth, trie.skip, trie.first_token, *self._automaton, state, 0, most,
                     np.empty(trie.max_depth + 2, np.int64), np.empty((4 * size, 4), np.int64), slots, outcomes,
                 )  # fmt: skip
@@ -113,7 +112,7 @@ class AutomatonDistances:
         sources = np.repeat(np.arange(self._n, dtype=np.int32), np.diff(self._begins))
         order = np.argsort(self._outcomes[:, 0], kind="stable")
         begins = np.searchsorted(self._outcomes[order, 0], np.arange(self._n + 1)).astype(np.int64)
-        self._kernels.count_back(
+        kernels.count_back(
             begins, sources[order], self._outcomes[order], self._offsets, self._automaton[-1], distances, states,
             queued, len(done),
         )  # fmt: skip
@@ -140,7 +139,7 @@ class AutomatonDistances:
             found = 0
             for target, low, high, add in self._outcomes[self._begins[state] : self._begins[state + 1]].tolist():
                 if low <= count <= high:
-                    new = add - self._kernels.FIXED if add >= self._kernels.FIXED else count + add
+                    new = add - kernels.FIXED if add >= kernels.FIXED else count + add
                     new = new if self._automaton[-1][target] >= 0 else 0
                     found = max(found, self.distance(target + self._n * new))
             self._farthest[config] = found
@@ -154,7 +153,7 @@ class AutomatonDistances:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         count, state = divmod(config, self._n)
         row, trie = np.zeros(self._row_words + 1, np.uint32), self._trie  # the last word takes the spare bit
-        self._kernels.walk_within(
+        kernels.walk_within(
             trie.byte, trie.depth, trie.skip, trie.token, trie.twins, *self._automaton, state, count, self._offsets,
             self._distances, most, *np.empty((2, trie.max_depth + 1), np.int64), row,
         )  # fmt: skip

@@ -126,7 +126,6 @@ class KernelGss:
     """
 
     def __init__(self, words: int, cells: int, sets: int) -> None:
-        self._kernels = kernels  # to import it takes a microsecond
         self.size, self.width = cells, max(64, 2 * sets)
         accepts, shifts = max(256, cells // 16), 2 * cells
         offers = min(accepts, max(256, _MOST_HITS // self.width))
@@ -180,7 +179,7 @@ class KernelGss:
                 below = here.cell
                 break
         states.reverse()
-        found: int = self._kernels.push_states(self.block, self.counts, below, np.array(states, np.int32))
+        found: int = kernels.push_states(self.block, self.counts, below, np.array(states, np.int32))
         if found >= 0:
             stack.cell, stack.epoch = found, self.epoch
         return found
@@ -197,8 +196,8 @@ class KernelGss:
 
     def keep_answer(self, cell: int, count: int, question: tuple[int, int, int], answer: bool) -> None:
         """See `structgen.kernels.keep_answer`; a question is a set, a context and a level."""
-        if count <= min(self._kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
-            self._kernels.keep_answer(self.block, self.counts, cell, count, *question, int(answer))
+        if count <= min(kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
+            kernels.keep_answer(self.block, self.counts, cell, count, *question, int(answer))
 
     def above(self, cell: int) -> tuple[list[int], int]:
         """The states that a stack has above the last mask's stack, the lowest first, and how many of that stay."""

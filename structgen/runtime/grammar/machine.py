@@ -53,7 +53,6 @@ _BATCH, _NODES = 256, 1 << 21
 #: So many of them where each walks the whole trie.
 _FEW = 16
 
-
 #: Classes of bytes that are followed before the parser is asked which are worth it.
 _UNASKED = 4
 

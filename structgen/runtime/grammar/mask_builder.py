@@ -8,7 +8,6 @@ has them on top: for the same statement at another depth, in another function, i
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
@@ -93,11 +92,6 @@ class StackMasks:
         self.generation = 0
 
     @cached_property
-    def _kernels(self) -> ModuleType:
-        """Once some row needs them; to import them each time takes a microsecond."""
-        return kernels
-
-    @cached_property
     def _graph(self) -> PartialMaskGraph:
         return PartialMaskGraph(self._lexeme_masks)
 
@@ -128,7 +122,7 @@ class StackMasks:
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
-        graph, memory, kernels = self._graph, self._memory, self._kernels
+        graph, memory = self._graph, self._memory
         parser = memory.parser
         if parser.levels.is_narrow(parse.level):
             return self._slowly(parse, lexer, watched)
@@ -236,7 +230,7 @@ class StackMasks:
         if row is None:
             graph, pool = self._graph, self._lexeme_masks.pool
             bits, rows = np.zeros(self._words, np.uint32), np.empty(len(groups), np.int32)
-            n = self._kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
+            n = kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
             row = bits.view(np.int32)
             for number in set(rows[:n].tolist()):
                 pool.add_to(row, number)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
-from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -231,7 +230,7 @@ class LexemeMasks:
 
     def _all_rows(self, walks: _Walks, numbers: NDArray[np.int32], sets: list[int]) -> list[list[tuple[int, int]]]:
         """By walk: the rows of its runs, by set, whose number each run has; those of the empty set left out."""
-        kernels, pool, starts, end = self._kernels, self.pool, walks.run_starts, len(walks.run_starts) - 1
+        pool, starts, end = self.pool, walks.run_starts, len(walks.run_starts) - 1
         few = min(_FEW, pool.longest_list)
         room = max(1, few) * end
         gaps = np.empty(room * (1 + self.vocabulary.spelled // LONG_GAP), np.uint16)
@@ -256,7 +255,7 @@ class LexemeMasks:
         self, runs: NDArray[np.int32], begin: int, end: int, numbers: NDArray[np.int32], slot_of: NDArray[np.int32]
     ) -> Iterator[tuple[int, int]]:
         """The rows of a walk's runs, by number."""
-        kernels, pool, done, many = self._kernels, self.pool, 0, 1
+        pool, done, many = self.pool, 0, 1
         rows, gaps, found = self._rows_scratch
         while done < many:
             many = kernels.rows_of_runs(
@@ -269,11 +268,6 @@ class LexemeMasks:
                 yield number, pool.add_gaps(gaps[begins:ends]) if is_list else pool.add_dense(rows[slot])
                 begins = ends
             done += len(rows)
-
-    @cached_property
-    def _kernels(self) -> ModuleType:
-        """Once some walk needs them; to import them each time takes a microsecond."""
-        return kernels
 
     @cached_property
     def _rows_scratch(self) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int32]]:
@@ -307,7 +301,7 @@ class LexemeMasks:
         """The walk, the terminal, what is watched from then on, what was before, and the nodes, part by part."""
         tables, watched, room = self.tables, walks.watched, _FEW * (len(walks.below_starts) - 1)
         nodes, found = np.empty(room, np.int32), np.empty((room, 5), np.int32)
-        n = self._kernels.lists_of_ends(
+        n = kernels.lists_of_ends(
             walks.below, walks.below_starts, tables.end_starts, tables.ends, _FEW, nodes, found
         )
         wide, begins = list[int](), 0
@@ -342,12 +336,12 @@ class LexemeMasks:
         if len(ids) <= self.pool.longest_list:
             return self.pool.add_ids(ids)
         row = np.zeros(self.pool.words, np.uint32)
-        self._kernels.flip_ids(row, ids)
+        kernels.flip_ids(row, ids)
         return self.pool.add_dense(row)
 
     def _walk(self, starts: list[tuple[NDArray[np.int32], int, Watched]]) -> _Walks:
         """The kernel's walks, in slices. Obligations are numbered: states, then sets of them."""
-        kernels, trie, tables = self._kernels, self.vocabulary.trie, self.tables
+        trie, tables = self.vocabulary.trie, self.tables
         if self._sets.is_full():
             self._sets = self._new_sets()
             self.__dict__.pop("_distinct", None)
@@ -389,7 +383,7 @@ class LexemeMasks:
         """By lexer state: the kinds of bytes that all lead back to it and begin nothing else."""
         tables, kinds = self.tables, kinds_of(self.tables.class_of)
         found = np.empty(len(tables.table), np.uint64)
-        self._kernels.looping_kinds(tables.table, tables.goes_on, kinds, found)
+        kernels.looping_kinds(tables.table, tables.goes_on, kinds, found)
         return found
 
     def _new_sets(self) -> WatchedSets:

@@ -44,7 +44,6 @@ class TokenReader:
         memory: KernelMemory,
         is_open: Callable[[Thread], Opening],
     ) -> None:
-        self._kernels = kernels  # to import it takes a microsecond
         self._tables = tables
         self._parses = parses
         self._memory = memory
@@ -124,18 +123,18 @@ class TokenReader:
             n = self._begin(threads, stacks, least)
             a = b = 0
             if n >= 0:
-                n, a, b = self._kernels.read_token(
+                n, a, b = kernels.read_token(
                     parser.block, parser.levels.block, self._lexer, self._tables.table, stacks.block, stacks.counts,
                     text, self._threads, self._others, number, self._scratch, self._above,
                 )  # fmt: skip
             if n >= 0:
                 return self._found(threads, n, stacks)
-            if n == self._kernels.NO_LEVEL:
+            if n == kernels.NO_LEVEL:
                 if not parser.levels.follow(a, b):
                     return None
-            elif n == self._kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
+            elif n == kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
                 stacks = wider
-            elif n == self._kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
+            elif n == kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
                 least = 1 << 30
             else:
                 return None
@@ -172,7 +171,7 @@ class TokenReader:
                 above = above.copy()  # whoever is given way to meanwhile reads with the same scratch
                 alive, depth_read, is_alike = self._is_open(thread)
                 at = levels.alike(level) if is_alike else level
-                where = self._kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
+                where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
                 if stacks.epoch == epoch:
                     stacks.keep_answer(cell, parse.stack.depth + 1 - depth_read, where, alive)
             if alive:
@@ -190,11 +189,11 @@ class TokenReader:
             stacks, level = memory.stacks(), parser.levels.number(parse.level)
             cell = answer = stacks.cell(parse.stack)
             while cell >= 0:
-                answer, a, b = self._kernels.may_end_text(
+                answer, a, b = kernels.may_end_text(
                     parser.block, parser.levels.block, self._ends, stacks.block, stacks.counts, cell, level, lexer,
                     watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip
-                if answer != self._kernels.NO_LEVEL or not parser.levels.follow(a, b):
+                if answer != kernels.NO_LEVEL or not parser.levels.follow(a, b):
                     break
             if answer < 0:
                 return None

@@ -177,7 +177,6 @@ class StackWalker:
     """
 
     def __init__(self, tables: PushdownTables, vocabulary: Vocabulary, pause: Callable[[], object]) -> None:
-        self._kernels = kernels
         self._pause = pause
         trie = vocabulary.trie
         self._tables = tables
@@ -202,12 +201,12 @@ class StackWalker:
             self._arena = tables.arena()
         else:
             self._arena = tables.arena(2 << len(sets).bit_length())
-            words = int(self._arena[self._arena[self._kernels.A_SETS]])
-            self._kernels.number_sets(self._arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
+            words = int(self._arena[self._arena[kernels.A_SETS]])
+            kernels.number_sets(self._arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
         self._open = np.fromiter(tables.open, np.int64, len(tables.open))
         self._n = tables.states
         self._widest = tables.widest
-        self._classes = self._arena[self._arena[self._kernels.A_CLASS_OF] :][:256].astype(np.uint8)
+        self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = self._nodes_below(self._classes)
         self._kinds = kinds_of(self._classes)
         self._moves = tables.moves
@@ -216,15 +215,14 @@ class StackWalker:
 
     def _has_grown(self, arena: NDArray[np.int32]) -> bool:
         """Whether a walk of an arena came to open states. They are lowered then, and it is to be taken again."""
-        a = self._kernels
-        if not arena[a.A_CAME_TO]:
+        if not arena[kernels.A_CAME_TO]:
             return False
-        came_to = {int(arena[a.A_CAME_TO]) - 1} - {a.NO_SET - 1}
+        came_to = {int(arena[kernels.A_CAME_TO]) - 1} - {kernels.NO_SET - 1}
         if arena is self._arena:
-            rows = arena[a.A_ROWS] + self._open
+            rows = arena[kernels.A_ROWS] + self._open
             came_to.update(self._open[arena[rows] != 0].tolist())
             arena[rows] = 0
-            arena[a.A_CAME_TO] = 0
+            arena[kernels.A_CAME_TO] = 0
         before = self._tables.open
         self._tables.lower(came_to)
         if arena is self._arena or self._tables.open is not before:
@@ -233,9 +231,9 @@ class StackWalker:
 
     def _sets(self) -> NDArray[np.int32]:
         """The sets that have numbers, ``int32[sets, words]``, in their order."""
-        begin = int(self._arena[self._kernels.A_SETS])
-        words, room, n = self._arena[begin : begin + self._kernels.SET_HEADER].tolist()
-        begin += self._kernels.SET_HEADER + 2 * room
+        begin = int(self._arena[kernels.A_SETS])
+        words, room, n = self._arena[begin : begin + kernels.SET_HEADER].tolist()
+        begin += kernels.SET_HEADER + 2 * room
         return self._arena[begin : begin + n * words].reshape(n, words)
 
     @property
@@ -246,15 +244,15 @@ class StackWalker:
 
     def word(self, count: int) -> int:
         """What kernels have for a count or a set: the same, or the number of a set of more than `PAIR` members."""
-        if count < self._kernels.NUMBERED or self._widest <= PAIR:
-            return count & (self._kernels.NUMBERED - 1)
+        if count < kernels.NUMBERED or self._widest <= PAIR:
+            return count & (kernels.NUMBERED - 1)
         number = -1
         while number < 0:
-            width = int(self._arena[self._arena[self._kernels.A_SETS]])
+            width = int(self._arena[self._arena[kernels.A_SETS]])
             words = [count >> begin & 0x7FFFFFFF for begin in range(0, 31 * width, 31)]
-            number = self._kernels.number_sets(self._arena, np.array([words], np.int32))
+            number = kernels.number_sets(self._arena, np.array([words], np.int32))
             self._has_grown(self._arena)
-        return int(self._kernels.NUMBERED + number)
+        return int(kernels.NUMBERED + number)
 
     def _settled(self, walk: Callable[[NDArray[np.int32]], T]) -> T:
         """What a walk finds once all states are lowered that it comes to."""
@@ -267,8 +265,8 @@ class StackWalker:
     @property
     def nbytes(self) -> int:
         """Bytes of the kernels' form, with room for all rows of the table, and the sets that there are."""
-        begin = int(self._arena[self._kernels.A_SETS])
-        words, room, n = self._arena[begin : begin + self._kernels.SET_HEADER].tolist()
+        begin = int(self._arena[kernels.A_SETS])
+        words, room, n = self._arena[begin : begin + kernels.SET_HEADER].tolist()
         untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
         return self._arena.nbytes - untouched
 
@@ -283,7 +281,7 @@ class StackWalker:
         ids, below = _scratch.of(*self._sizes)
         here, nodes = np.array(config, np.int64), self._sizes[1]
         n, m, node = self._settled(
-            lambda arena: self._kernels.walk_stack(
+            lambda arena: kernels.walk_stack(
                 *self._trie, self._upper, arena, residual, here, at_once, nodes, *_scratch.stacks(self._deepest), ids,
                 below,
             )
@@ -301,7 +299,7 @@ class StackWalker:
         ids, below = _scratch.of(*self._sizes)
         while True:
             arena = self._arena
-            n, m, gaps, done, weight = self._kernels.decide_state(
+            n, m, gaps, done, weight = kernels.decide_state(
                 *self._trie, self._upper, arena, residual, state, count, _AT_ONCE, self._weights, wide,
                 self._narrowest_base, _SHORT, LONG_GAP, *_scratch.stacks(self._deepest), ids, below, self._gaps,
             )  # fmt: skip
@@ -355,7 +353,7 @@ class StackWalker:
         Yields how much is found so far, and the sets that this leads to, whenever these are forgotten and at the end.
         What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
         """
-        kernels, trie = self._kernels, self._trie
+        trie = self._trie
         n, m, start = found
         times = 1
         while len(cells) >= times * _MOST_CELLS:
@@ -392,9 +390,9 @@ class StackWalker:
         self._pause()
         ids, below = _scratch.of(*self._sizes)
         both = np.array(config, np.int64), np.array(base, np.int64)
-        notes = np.empty((2, self._kernels.NOTES), np.int64), np.empty(self._kernels.REMEMBERED, np.uint64)
+        notes = np.empty((2, kernels.NOTES), np.int64), np.empty(kernels.REMEMBERED, np.uint64)
         n, m = self._settled(
-            lambda arena: self._kernels.walk_stack_difference(
+            lambda arena: kernels.walk_stack_difference(
                 *self._trie, self._upper, *self._subtrees, self._kinds, self.agreeing, arena, *both,
                 most or _FAR_APART, *_scratch.stacks(self._deepest), *notes, ids, below,
             )
@@ -406,10 +404,10 @@ class StackWalker:
         byte, depth, skip, *_ = self._trie
         height, _ = self._subtrees
         first = _scratch.stacks(self._deepest)[-1][0]
-        pairs = np.empty((len(first) * self._kernels.MOST_ALIKE, 2), np.int64)
+        pairs = np.empty((len(first) * kernels.MOST_ALIKE, 2), np.int64)
         return self._settled(
             lambda arena: bool(
-                self._kernels.agree_on_tokens(
+                kernels.agree_on_tokens(
                     byte, depth, skip, height, self.agreeing, arena, state, other, _FAR_APART, first, pairs
                 )
             )
@@ -419,7 +417,7 @@ class StackWalker:
         self, config: tuple[int, ...], state: int, zone: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """`difference` from a state whose count stays in a zone."""
-        return self.difference(config, (state, self._kernels.UNBOUNDED - zone), _NEAR_APART)
+        return self.difference(config, (state, kernels.UNBOUNDED - zone), _NEAR_APART)
 
     @property
     def _subtrees(self) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
@@ -442,7 +440,7 @@ class StackWalker:
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
         byte, depth, skip, *_ = self._trie
-        m = self._kernels.walk_row(
+        m = kernels.walk_row(
             byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0,
             np.empty(self._deepest + 1, np.int32), row, pop, below,
         )  # fmt: skip
@@ -459,7 +457,7 @@ class StackWalker:
     def bits(self, ids: NDArray[np.int32]) -> NDArray[np.uint32]:
         """The row of some ids, ``uint32[words]``."""
         row = np.zeros(self._words, np.uint32)
-        self._kernels.flip_ids(row, ids)
+        kernels.flip_ids(row, ids)
         return row
 
     def counted(self, state: int, bounds: tuple[int, int]) -> CountedWalk | None:
@@ -472,7 +470,7 @@ class StackWalker:
         slices: list[list[NDArray[np.int32]]] = []
         while node < self._sizes[1]:
             rows, pieces = _scratch.intervals(size)
-            a, b, c, d, after = self._kernels.walk_stack_counted(
+            a, b, c, d, after = kernels.walk_stack_counted(
                 *self._trie, arena, state, *bounds, node, _PIECES, np.empty(self._deepest + 2, np.int64), pieces, ids,
                 *rows[:3], below, *rows[3:],
             )  # fmt: skip
@@ -495,7 +493,7 @@ class StackWalker:
         """The configuration that the widest edges lead to and that they stay in; None where that is the state."""
         config = np.empty(2 * _MOST_FRAMES + 2, np.int64)
         n = self._settled(
-            lambda arena: self._kernels.approach_base(
+            lambda arena: kernels.approach_base(
                 arena, state, self._weights, self._narrowest_base, _WORTH_A_BASE, _LONGEST_APPROACH, config
             )
         )
@@ -505,7 +503,7 @@ class StackWalker:
         """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
         if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
             return None
-        entry, share, _ = self._settled(lambda arena: self._kernels.widest_entry(arena, state, self._weights))
+        entry, share, _ = self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights))
         moves = self._moves[entry - self._n] if entry >= self._n else []
         if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
             return None
@@ -513,7 +511,7 @@ class StackWalker:
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
     def _find_weight(self, state: int) -> float:
-        return float(self._settled(lambda arena: self._kernels.widest_entry(arena, state, self._weights)[2]))
+        return float(self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights)[2]))
 
 
 def stretches(

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from judges.guides import BYTES
-from judges.lexemes import Peer
+from judges.lexemes import Peer, random_regex
 from lark.utils import get_regexp_width
 
 import structgen as sg
@@ -17,20 +17,11 @@ import structgen as sg
 FORMS = ["(A|B)+", "A B", "A (B|C)", "(A B)+", "A+ B", "(A|B) C?", "A C | B", "(A|B|C)+", "A (B A)*", "B? A C"]
 
 
+LETTERS = ("1", "-", "2", "[12]", "(?:1|-)")
+
+
 def texts(letters: str, most: int) -> list[str]:
     return ["".join(each) for length in range(most + 1) for each in product(letters, repeat=length)]
-
-
-def random_regex(random: Random, depth: int) -> str:
-    kind = random.random()
-    if depth == 0 or kind < 0.35:
-        return random.choice(["1", "-", "2", "[12]", "(?:1|-)"])
-    inner = random_regex(random, depth - 1)
-    if kind < 0.65:
-        return inner + random_regex(random, depth - 1)
-    if kind < 0.8:
-        return f"(?:{inner}|{random_regex(random, depth - 1)})"
-    return f"(?:{inner}){random.choice(['+', '?', '{1,2}'])}"
 
 
 def accepted(grammar: str, letters: str, most: int) -> set[str]:
@@ -61,7 +52,7 @@ def test_the_longest_match_of_any_terminal(seed: int) -> None:
     for _ in range(30):
         form = random.choice(FORMS)
         names = sorted({*form} & {*"ABC"})
-        regexes = {name: random_regex(random, 2) for name in names}
+        regexes = {name: random_regex(random, 2, LETTERS, ("+", "?", "{1,2}")) for name in names}
         if any(re.fullmatch(regex, "") for regex in regexes.values()):
             continue
         rows = {tuple(row) for row in texts("".join(names), 6) if re.fullmatch(form.replace(" ", ""), row)}

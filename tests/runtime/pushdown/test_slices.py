@@ -121,7 +121,7 @@ class Slices:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, walker: StackWalker) -> None:
         self.pauses = 0
         self.most = self._done = 0
-        pause, self._kernels = walker._pause, walker._kernels
+        pause = walker._pause
 
         def turn() -> None:
             self.pauses += 1
@@ -129,15 +129,15 @@ class Slices:
             pause()
 
         monkeypatch.setattr(walker, "_pause", turn)
-        monkeypatch.setattr(walker, "_kernels", self)
+        monkeypatch.setattr(stack_walks, "kernels", self)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._kernels, name)
+        return getattr(kernels, name)
 
     def walk_sets(self, *arguments: Any) -> int:
         progress: NDArray[np.int64] = arguments[10]
         before = int(progress[kernels.P_NODE])
-        status = int(self._kernels.walk_sets(*arguments))
+        status = int(kernels.walk_sets(*arguments))
         self._done += int(progress[kernels.P_NODE]) - before
         self.most = max(self.most, self._done)
         return status

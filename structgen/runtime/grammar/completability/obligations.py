@@ -22,8 +22,7 @@ from ...core.lazy_table import LazyTable
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
 
-#: Pairs of states that are looked at for one question, past which neither is left out; and in Python, before kernels
-#: are loaded for it.
+#: Pairs of states that are looked at for one question, past which neither is left out.
 _MOST_PAIRS = 1 << 12
 
 #: Answers that are remembered, and sets that have numbers; past that these are forgotten.
