@@ -223,7 +223,9 @@ EXACT: list[tuple[Any, list[Any]]] = [
 ]  # fmt: skip
 
 
-def shown(value: object) -> str:
+def shown(value: object) -> str | None:
+    if isinstance(value, list):  # some hold sets, and workers have to agree on a name
+        return None
     return re.sub(r"\s+|<[^>]*>", "", str(getattr(value, "__name__", value)))[:60]
 
 
