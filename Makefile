@@ -6,6 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+BASE ?= main
 MINUTES ?= 10
 # Where files are not waited for: most of the time of those tests that write many.
 MEMORY ?= $(or $(wildcard /dev/shm),/tmp)
@@ -16,7 +17,7 @@ PLATFORMS ?= linux-x86_64 linux-aarch64 macosx-x86_64 macosx-arm64 windows-x86_6
 KERNELS := setup.py $(shell find structgen/kernels -name '*.py' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick kernels wheels test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test quick affected kernels wheels test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -31,6 +32,9 @@ quick: $(VENV)/.kernels ## Ruff, mypy and a judge of each kind (tests/quick.txt)
 	$(BIN)/ruff check .
 	$(BIN)/mypy & types=$$!; STRUCTGEN_QUICK=1 $(BIN)/python -m pytest -m "not slow" $$(sed '/^#/d' tests/quick.txt) \
 		&& wait $$types
+
+affected: $(VENV)/.kernels ## Run the tests of the rooms that this branch changes, and of those above (BASE=main)
+	$(BIN)/python -m pytest -n $(WORKERS) $$($(BIN)/python tests/house/affected.py $(BASE))
 
 kernels: $(VENV)/.kernels ## Compile the kernels into structgen/_kernels, where they have changed
 
