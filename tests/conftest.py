@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from house.skips import DATA, is_excused
+from tiers import draws
 
 from structgen import Vocabulary
 
@@ -30,11 +31,10 @@ if find_spec("hypothesis"):
     # long as the sources are the same: it looks for constants in these, so with any line sizes change, too.
     settings.register_profile(
         "structgen",
-        parent=settings.get_profile("ci" if os.environ.get("CI") else "default"),
+        parent=settings.get_profile("ci" if os.environ.get("CI") else "default"), max_examples=draws(100),
         deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )  # fmt: skip
-    settings.register_profile("quick", parent=settings.get_profile("structgen"), max_examples=10)
-    settings.load_profile("quick" if os.environ.get("STRUCTGEN_QUICK") else "structgen")
+    settings.load_profile("structgen")
 
 #: Reasons of skips, by how many tests gave them; of tests in this process, or of all workers'.
 SKIPS = Counter[str]()

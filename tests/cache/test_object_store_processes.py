@@ -143,7 +143,7 @@ def build_and_serve(server: ObjectServer, folder: Path, seed: int = 7) -> None:
     assert last.verify() == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(7, 7 + int(os.environ.get("STRUCTGEN_FAULTS", "1"))))
 def test_two_builders_and_four_servers(seed: int, tmp_path: Path) -> None:
     with serving_objects() as server:
@@ -157,7 +157,7 @@ def moto() -> Iterator[str]:
         yield address
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_with_a_server_of_others(moto: str, tmp_path: Path) -> None:
     with serving_objects(forward(moto)) as server:
         build_and_serve(server, tmp_path)

@@ -12,6 +12,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from judges.json_schemas import PERSON, VALUES, schemas
 from judges.loosening import is_revived, revivals
+from tiers import draws
 
 import structgen as sg
 
@@ -124,7 +125,7 @@ def test_what_is_named_can_be_taken_out_and_the_text_goes_on() -> None:
     counts: Counter[str] = Counter()
 
     @seed(3)
-    @settings(max_examples=150, database=None, deadline=None)
+    @settings(max_examples=draws(150), database=None, deadline=None)
     @given(schemas(), st.lists(VALUES, min_size=1, max_size=3), st.sampled_from(OPTIONS), st.integers(0, 1 << 30))
     def judge(schema: Any, values: list[Any], options: dict[str, Any], number: int) -> None:
         try:

@@ -30,7 +30,7 @@ SECONDS, MEMORY = 2.0, 1 << 28
 BUDGET = Budget(seconds=SECONDS / 20, memory=MEMORY)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_grammars_end_within_their_budget(name: str) -> None:
     case = CASES[name]()
@@ -87,7 +87,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is told by Linux")
 def test_hostile_grammars_keep_to_their_memory() -> None:
     program = _GROWN.replace("MEMORY", str(MEMORY)).replace("SECONDS", str(SECONDS))

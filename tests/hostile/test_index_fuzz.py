@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import pytest
 
 from hostile.index_fuzzer import CHECKED, DEFINITIONS, KINDS, WAYS, boundary, damaged, write_originals
 from structgen.storage.columns import Column
@@ -21,6 +22,7 @@ COUNT = int(os.environ.get("STRUCTGEN_FUZZ", 2000))
 HUNG = 600 + COUNT
 
 
+@pytest.mark.nightly
 def test_damaged_files_of_every_kind(tmp_path: Path) -> None:
     """In a process of its own, with its own kernels, which are kept beside those without checks."""
     environment = {

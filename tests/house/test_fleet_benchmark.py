@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from judges.guides import EACH_BYTE, with_end
+from tiers import draws
 
 import structgen as sg
 from benchmarks.fleet import costs, model, warm
@@ -30,7 +31,7 @@ def test_ways_keep_the_same(tmp_path: Path) -> None:
     assert (again.kept, again.compiled) == (3, [])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(draws(20)))
 def test_no_simulation_beats_the_paper(seed: int) -> None:
     dice = random.Random(seed)
     measured = [(float(dice.randrange(9)), dice.expovariate(5.0)) for _ in range(20)]
@@ -49,7 +50,7 @@ def test_no_simulation_beats_the_paper(seed: int) -> None:
     assert max(tasks.seconds) <= longest <= 3 * max(max(tasks.seconds), LONGEST_BATCH)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_costs_are_measured(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     pytest.importorskip("obstore")

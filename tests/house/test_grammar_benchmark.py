@@ -87,7 +87,7 @@ def test_statements() -> None:
     assert all(text.text.endswith(";") for text in texts)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="C is preprocessed by gcc")
 def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary = with_bytes("size", " = ")

@@ -29,7 +29,7 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "maskbench" / "
 
 pytestmark = [
     pytest.mark.skipif(not DATA.is_file(), reason=f"{DATA.name} is not in shared/data/{DATA.parent.name}"),
-    pytest.mark.slow,
+    pytest.mark.nightly,
 ]
 
 #: How many schemas a normal run takes, for each test.

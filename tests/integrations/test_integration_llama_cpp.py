@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from fakes.fake_llama_cpp import VOCABULARY, WIDTH, FakeLlama, Sampler
 from fakes.fakes import EOS, PAD, fake_index
+from tiers import draws
 
 import structgen as sg
 from structgen.errors import (
@@ -38,7 +39,7 @@ def check(tokens: list[int], limit: int = 40) -> None:
 
 
 @pytest.mark.parametrize("draft", [0, 1, 2, 7])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(draws(5)))
 def test_generations_with_and_without_drafts(draft: int, seed: int) -> None:
     llama = FakeLlama(seed, draft)
     processor = LogitsProcessor(INDEX, llama)

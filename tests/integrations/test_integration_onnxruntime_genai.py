@@ -13,6 +13,7 @@ import pytest
 import regex
 from fakes.fake_onnxruntime_genai import FakeGenerator
 from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
+from tiers import draws
 
 from structgen.errors import BitmaskError, RollbackError, TokenIdError
 from structgen.integrations.onnxruntime_genai import GuidedGenerator
@@ -27,7 +28,7 @@ def check(pattern: str, ids: list[int], ended: bool) -> None:
     assert regex.fullmatch(pattern, text, partial=not ended), text
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(draws(5)))
 def test_batches(seed: int) -> None:
     generator = FakeGenerator([[1, 2], [PAD, 3], [4, 5], [6, 7]], seed)
     indexes = [*(fake_index(pattern, VOCABULARY) for pattern in PATTERNS), None]
@@ -39,7 +40,7 @@ def test_batches(seed: int) -> None:
         check(pattern, ids, EOS in ids or generator._ended[row])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(draws(5)))
 def test_rewinding_and_appending(seed: int) -> None:
     rng = random.Random(seed)
     generator = FakeGenerator([[1, 2, 3]], seed)

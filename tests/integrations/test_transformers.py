@@ -16,6 +16,7 @@ import pytest
 import regex
 from fakes.fakes import EOS, MERGES, PAD, byte_vocabulary, fake_index
 from judges.prefixes import check_prefixes, counted_advances, replayed
+from tiers import draws
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -334,7 +335,7 @@ def allowed_ids(masked: Any) -> list[list[int]]:
 
 
 @pytest.mark.filterwarnings("ignore:generation goes on behind")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(draws(6)))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_masks_follow_the_prefix(compile_: Compile, fixed: bool, seed: int) -> None:
     indexes = [compile_(OBJECT), compile_(NUMBER)]

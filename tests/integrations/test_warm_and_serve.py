@@ -92,12 +92,13 @@ def _check(family: str, settings: str, folder: Path) -> None:
             assert {name: answer for name, answer in answers.items() if answer != "hit"} == {}, (engine, extra)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [name if name == "tiny" else pytest.param(name, marks=pytest.mark.nightly) for name in FAMILIES]
+)
 def test_what_is_warmed_is_served(family: str, tmp_path: Path) -> None:
     _check(family, "plain", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_operators_settings_are_those_of_the_build_step(tmp_path: Path) -> None:
     _check("tiny", "other", tmp_path)

@@ -114,7 +114,7 @@ def test_a_servers_life_without_numba(module: Any, tmp_path: Path) -> None:
         assert _lived(tmp_path / "v2", STRUCTGEN_PROCESSOR="x86_64_v2") == rows
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_numba_fills_the_same_masks(module: Any, tmp_path: Path) -> None:
     pytest.importorskip("numba")
     as_jit = re.sub("^sys.modules.*", "", LIFE, flags=re.M).replace("assert not", "assert")

@@ -32,7 +32,7 @@ def test_every_wheel_has_one_module_of_its_platform() -> None:
         assert modules == ["structgen/_kernels.pyd" if "win" in each.name else "structgen/_kernels.abi3.so"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("network", [True, False], ids=["by the network", "without a network"])
 def test_a_servers_life_in_an_empty_environment(network: bool, tmp_path: Path) -> None:
     """With nothing but what the wheel asks for, it fills the masks that this checkout fills."""

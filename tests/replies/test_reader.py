@@ -13,6 +13,7 @@ import pytest
 import torch
 from judges.replies import accumulated, calls_of, random_reply, told
 from judges.tool_replies import MARK, TOOLS, TURNS_OF_TEMPLATES, as_reply, draw
+from tiers import draws
 
 import structgen as sg
 from structgen import errors
@@ -102,7 +103,7 @@ def test_arguments_are_what_the_schema_allows(style: str) -> None:
     tag = sg.tool_calls(tools, style, tool_choice="required", reasoning=False)
     index = sg.compile(tag, VOCABULARY, eager=False, base_rows=False)
     reader = sg.ToolCallReader(tag)
-    for _ in range(8):
+    for _ in range(draws(8)):
         data = random_reply(sg.Guide(index, max_tokens=400), random, 256)
         whole, single = reader.fork(), reader.fork()
         events = whole.feed(data) + whole.close()

@@ -141,7 +141,7 @@ def test_what_is_no_event_is_refused(event: Any) -> None:
 
 
 @needs_signals
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_interrupted_warm_keeps_what_is_done(tmp_path: Path) -> None:
     """One definition takes minutes: whoever waited for its end would be found out by the time limit."""
     schemas = tmp_path / "schemas"

@@ -95,7 +95,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("hand_back", [False, True])
 def test_vocabularies_travel_to_those_who_lack_them_alone(
     hand_back: bool, executor: Executor, tmp_path: Path
@@ -119,7 +119,7 @@ def test_vocabularies_travel_to_those_who_lack_them_alone(
     assert len(counting.requests) - len(counting.lacking) < len(report)  # several at a time
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_cluster_and_an_object_store_of_others(executor: Executor, tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     with serving_moto() as address:
@@ -141,7 +141,7 @@ def test_a_cluster_and_an_object_store_of_others(executor: Executor, tmp_path: P
             assert cache.metrics().store_requests == len(DEFINITIONS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_line_reaches_a_cluster(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("date.regex").write_text("[0-9]{4}")
@@ -159,7 +159,7 @@ def check_cache(cache: sg.Cache) -> None:
         check_masks(sg.compile(definition, VOCABULARY, cache=cache, compile_missing=False), words)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_that_die_cost_what_killed_them(executor: Executor, tmp_path: Path) -> None:
     cache = sg.Cache(tmp_path / "cache")
     once = DeadlyOnce("once|twice", mark=tmp_path / "mark")
@@ -177,7 +177,7 @@ def test_workers_that_die_cost_what_killed_them(executor: Executor, tmp_path: Pa
     assert {each.status for each in again} == {"present"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_that_stalls_costs_what_held_it_up(executor: Executor, tmp_path: Path) -> None:
     cache = sg.Cache(tmp_path)
     # One that only is slow, as the first one in a process, is not to meet the same fate.
@@ -187,7 +187,7 @@ def test_a_worker_that_stalls_costs_what_held_it_up(executor: Executor, tmp_path
     assert [each.status for each in sg.warm(DEFINITIONS[:1], VOCABULARY, cache, executor=executor)] == ["compiled"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_interrupt_keeps_what_is_done(executor: Executor, tmp_path: Path) -> None:
     cache = sg.Cache(tmp_path)
 

@@ -14,7 +14,7 @@ import structgen as sg
 WORDS = [random_words(seed) for seed in range(6)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_processes_of_loky(tmp_path: Path) -> None:
     loky = pytest.importorskip("loky")
     cache = sg.Cache(tmp_path)

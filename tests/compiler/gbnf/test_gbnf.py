@@ -14,6 +14,7 @@ from judges import pushdown_oracle as oracle
 from judges.gbnf_judge import Judge, random_grammar, random_texts, render
 from judges.guides import EACH_BYTE
 from judges.json_tokens import Speller, guides_along, mask_of, masks, takes
+from tiers import draws
 
 import structgen as sg
 from structgen.budget import Budget, Meter
@@ -393,7 +394,7 @@ class TestRandomGrammars:
             checked += 1
         assert accepted > 20
 
-    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("seed", range(draws(6)))
     @pytest.mark.usefixtures("_widths")
     def test_masks(self, seed: int) -> None:
         """Every token of a vocabulary is allowed exactly if the judge says that some text goes on with it."""

@@ -15,6 +15,7 @@ from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import BYTES, EACH_BYTE, check_walk, with_end
 from judges.lark_judge import judge, parses
 from lark.indenter import PythonIndenter
+from tiers import draws
 
 import structgen as sg
 from structgen import grammars
@@ -161,7 +162,7 @@ def test_walls(name: str) -> None:
 
 
 @pytest.mark.parametrize("lexer", ["basic", "contextual"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(draws(6)))
 def test_random_grammars_can_be_completed(seed: int, lexer: str) -> None:
     random = Random(seed)
     refused = [agrees(random_grammar(random), lexer=lexer) for _ in range(6)]
@@ -196,7 +197,7 @@ def test_what_is_proved_of_conflicts(text: str, is_proved: bool) -> None:
     assert tables_of(sg.Grammar(text + '\n%ignore "_"')).endings.is_unconstrained == is_proved
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(draws(5)))
 def test_random_grammars_read_in_every_way_can_be_completed(seed: int) -> None:
     random = Random(seed)
     refused = [agrees(random_grammar(random), lexer="basic", ambiguity="all") for _ in range(6)]
@@ -208,7 +209,7 @@ def tokens_of(letters: str, random: Random) -> sg.Vocabulary:
     return with_end([*dict.fromkeys(tokens), *EACH_BYTE])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(draws(6)))
 def test_masks_and_moves_agree(seed: int) -> None:
     """Tokens of several lexemes: the mask, `advance` and the bytes say the same, and no guide is stuck."""
     random = Random(seed)
@@ -293,7 +294,7 @@ def test_texts_of_what_much_can_follow_prove_more() -> None:
     assert len(java) - 25 < sum(java.unconstrained) < len(java)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(draws(6)))
 def test_what_follows_is_known_of_a_complete_index(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its masks are those of a lazy one, and are made without Python."""
     random = Random(seed)

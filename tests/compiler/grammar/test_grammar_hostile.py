@@ -291,7 +291,7 @@ def in_a_process(texts: dict[str, str], seconds: float) -> tuple[dict[str, tuple
     return tuple(json.loads(done.stdout))  # type: ignore[return-value]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_grammars_that_grow_beyond_measure_end_in_time_and_memory() -> None:
     found, memory = in_a_process({name: text for name, (text, _) in TOO_LARGE.items()}, SECONDS)
     for name, (kind, message, remedy, seconds) in found.items():
@@ -303,7 +303,7 @@ def test_grammars_that_grow_beyond_measure_end_in_time_and_memory() -> None:
     assert memory < 1_200_000
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_large_but_harmless_grammars_compile() -> None:
     found, memory = in_a_process(HARMLESS, 20.0)
     assert {name: message for name, (_, message, *_) in found.items()} == dict.fromkeys(HARMLESS, "compiled")

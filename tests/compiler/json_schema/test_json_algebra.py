@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from judges.json_judge import DRAFTS, Judge, NoVerdictError
 from judges.json_oracle import accepts
 from judges.json_schemas import VALUES, schemas
+from tiers import draws
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.algebra.expansion import Clauses
@@ -242,7 +243,7 @@ def test_a_rule(rule: str) -> None:
 # Against judges
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(200), suppress_health_check=list(HealthCheck))
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=10))
 def test_random_schemas(schema: Any, instances: list[Any]) -> None:
     note(json.dumps(schema))
@@ -270,7 +271,7 @@ def test_the_official_suite(draft: str) -> None:
     assert not wrong
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not MASKBENCH.is_file(), reason="MaskBench is not there")
 def test_real_schemas() -> None:
     with gzip.open(MASKBENCH, "rt", encoding="utf-8") as file:

@@ -18,6 +18,7 @@ from judges.document_oracle import Oracle
 from judges.guides import BYTES
 from judges.json_oracle import JsonOracle
 from judges.json_texts import random_text
+from tiers import draws
 
 import structgen as sg
 from structgen.budget import Budget, Meter
@@ -122,7 +123,7 @@ def rewritten(schema: Any) -> Any:
     return {"anyOf": ways}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(SCHEMAS)
 def test_closing_is_what_one_would_write_by_hand(schema: dict[str, Any]) -> None:
     schema = {**schema, "properties": {"a": {}, **schema.get("properties", {})}}
@@ -138,7 +139,7 @@ def test_closing_is_what_one_would_write_by_hand(schema: dict[str, Any]) -> None
         assert merged.accepts(value) or not closed.accepts(value)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(SCHEMAS)
 def test_texts_of_closed_schemas(vocabulary: sg.Vocabulary, schema: dict[str, Any]) -> None:
     schema = {**schema, "properties": {"a": {}, **schema.get("properties", {})}}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from judges.guides import BYTES
+from tiers import draws
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
@@ -67,7 +68,7 @@ def random_schema(rng: random.Random) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(draws(12)))
 def test_digits_are_those_of_outlines(seed: int) -> None:
     rng = random.Random(seed)
     schema = random_schema(rng)
@@ -78,7 +79,7 @@ def test_digits_are_those_of_outlines(seed: int) -> None:
         assert takes(index, text) == bool(known), (schema, text)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(draws(8)))
 def test_digits_beside_bounds_of_the_value(seed: int) -> None:
     """What is written as with the same bounds alone, and as outlines-core has the digits."""
     rng = random.Random(100 + seed)

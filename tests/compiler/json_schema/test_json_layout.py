@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from judges.guides import BYTES, allowed
+from tiers import WHOLE, draws
 
 import structgen as sg
 from structgen.definitions.canonical import definition_of
@@ -383,7 +384,7 @@ def test_bounds_of_arrays_in_tags_and_in_reasons() -> None:
     assert "max_items" not in str(found)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(60)))
 def test_few_values_that_differ_are_counted(seed: int) -> None:
     """Beside every array of three values, under `jsonschema`; where there is none, an integer is left."""
     draw = random.Random(seed)
@@ -468,7 +469,8 @@ def test_bounds_of_strings_in_tags_reasons_and_canonical_texts() -> None:
 # -- numbers without a bound -----------------------------------------------------------------------------------
 
 #: All texts of few characters that numbers are written with.
-SPELLED = ["".join(text) for length in range(1, 6) for text in itertools.product("-0125.e", repeat=length)]
+LONGEST = 5 if WHOLE else 4
+SPELLED = ["".join(text) for n in range(1, LONGEST + 1) for text in itertools.product("-0125.e", repeat=n)]
 
 #: Schemas of numbers, and the bound that two digits become: the fewest that any spelling has.
 BOUNDED_NUMBERS: list[tuple[Any, int]] = [

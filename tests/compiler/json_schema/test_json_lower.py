@@ -25,6 +25,7 @@ from judges.pushdown_oracle import (
     start,
     step,
 )
+from tiers import draws
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.layout.options import TextOptions
@@ -489,7 +490,7 @@ def test_many_properties_in_any_order(extra: dict[str, Any], number: int) -> Non
     assert not dead_states(program)
     draw = random.Random(repr((extra, number)))
     seen = set()
-    for _ in range(400 if number < 100 else 100):
+    for _ in range(draws(400 if number < 100 else 100)):
         names = draw.sample([f"p{i}" for i in range(number + 1)], draw.randint(0, 4)) + draw.sample(
             ["p7", "p3"], draw.choice((1, 2, 2, 2))
         )
@@ -497,7 +498,7 @@ def test_many_properties_in_any_order(extra: dict[str, Any], number: int) -> Non
         seen.add(judge.is_valid(value))
         assert accepts(program, dumps(value)) == judge.is_valid(value), value
     assert seen == {False, True}
-    for _ in range(200 if number < 100 else 20):  # whatever begins can also end, and no declared name comes twice
+    for _ in range(draws(200 if number < 100 else 20)):  # what begins can end; no name comes twice
         text = sample(program, draw, 60)
         if text is None:
             continue

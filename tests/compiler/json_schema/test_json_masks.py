@@ -174,7 +174,7 @@ def recalled(case: dict[str, Any], vocabulary: sg.Vocabulary, eager: bool, folde
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 class TestRealVocabularies:
     """Trying every id takes up to a second, so that is done in a few of the cases; a walk tells of all ids, too."""
 

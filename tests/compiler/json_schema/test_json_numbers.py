@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import draws
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa
@@ -87,7 +88,7 @@ def combined(rng: random.Random, depth: int) -> NumberSet:
 # -- spellings against membership --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(60)))
 def test_spellings_are_of_members_and_of_each(seed: int) -> None:
     rng = random.Random(seed)
     numbers = combined(rng, rng.randrange(4))
@@ -102,7 +103,7 @@ def test_spellings_are_of_members_and_of_each(seed: int) -> None:
             assert Decimal(text) not in numbers, text
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(60)))
 def test_bounds_hold_for_exponents_too(seed: int) -> None:
     rng = random.Random(seed)
     numbers = interval(rng)
@@ -115,7 +116,7 @@ def test_bounds_hold_for_exponents_too(seed: int) -> None:
         assert accepts(dfa, text) == (Decimal(text) in numbers), text
 
 
-@settings(max_examples=200)
+@settings(max_examples=draws(200))
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3), st.integers(0, 10**6), st.integers(-3, 3))
 def test_near_a_bound(bound: Decimal, seed: int, step: int) -> None:
     rng = random.Random(seed)
@@ -129,7 +130,7 @@ def test_near_a_bound(bound: Decimal, seed: int, step: int) -> None:
         assert accepts(numbers.dfa(METER), text) == (value in numbers)
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_as_python_writes_them(value: float, bound: float) -> None:
     dfa = NumberSet.interval(Decimal(repr(bound))).dfa(METER)
@@ -137,7 +138,7 @@ def test_floats_as_python_writes_them(value: float, bound: float) -> None:
         assert accepts(dfa, json.dumps(value)) == (value >= bound)
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(st.integers(-(10**7), 10**7), st.integers(1, 60), st.integers(0, 3))
 def test_multiples(value: int, divisor: int, places: int) -> None:
     number, unit = Decimal(value).scaleb(-places), Decimal(divisor).scaleb(-2)
@@ -226,7 +227,7 @@ def test_an_integer_literal_in_an_enum_of_floats() -> None:
 # -- algebra -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(60)))
 def test_laws(seed: int) -> None:
     rng = random.Random(seed)
     a, b, c = (combined(rng, rng.randrange(3)) for _ in range(3))

@@ -14,13 +14,14 @@ from judges.guides import BYTES
 from judges.json_judge import Judge, NoVerdictError
 from judges.json_schemas import VALUES, schemas
 from judges.json_texts import accepts, dumps, is_text, random_text
+from tiers import draws
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, EmptyLanguageError, UnsupportedError
 
 #: Schemas come in all sizes, and some of them are hard to satisfy: that is the point.
 RANDOM = settings(
-    max_examples=150,
+    max_examples=draws(150),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 

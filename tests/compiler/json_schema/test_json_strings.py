@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import draws
 
 from structgen import kernels
 from structgen.budget import Budget, Meter
@@ -147,7 +148,7 @@ def any_spelling(char: str) -> set[str]:
     return found | ({char} if char >= " " and char not in '"\\' else set())
 
 
-@settings(max_examples=300)
+@settings(max_examples=draws(300))
 @given(SETS)
 def test_algebra(sets: Both) -> None:
     found, holds = sets
@@ -164,7 +165,7 @@ def test_algebra(sets: Both) -> None:
     assert found.union(found.complement(METER), METER).is_any()
 
 
-@settings(max_examples=200)
+@settings(max_examples=draws(200))
 @given(SETS, st.sampled_from(["minimal", "ascii", "any"]), st.randoms(use_true_random=False))
 def test_bodies(sets: Both, escapes: str, rng: random.Random) -> None:
     found, holds = sets
@@ -184,7 +185,7 @@ def test_bodies(sets: Both, escapes: str, rng: random.Random) -> None:
                 assert text.lower() == json.dumps(decoded, ensure_ascii=False)[1:-1].lower()
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(
     st.sampled_from(
         [

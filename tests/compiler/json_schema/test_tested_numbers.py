@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from judges.guides import BYTES
 from judges.json_judge import Judge, NoVerdictError
 from judges.json_texts import random_text
+from tiers import draws
 
 import structgen as sg
 from structgen.errors import EmptyLanguageError
@@ -137,7 +138,7 @@ def test_the_spelling_of_asserted_integers_is_not(schema: Any) -> None:
         assert not guide.advance(more)
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(
     st.recursive(
         st.sampled_from(TESTS) | st.sampled_from([{"minimum": 1}, {"maximum": 5}, {"multipleOf": 1}]),

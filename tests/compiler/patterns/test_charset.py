@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import draws
 
 from structgen.compiler.automata.charset import (
     Ranges,
@@ -57,7 +58,7 @@ widths = st.integers(0, 30) | st.just(0x810)
 spans = st.lists(st.tuples(codes, widths).map(lambda s: (s[0], min(s[0] + s[1], sys.maxunicode))), max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(spans)
 def test_normalise(given_spans: list[tuple[int, int]]) -> None:
     ranges = normalise(given_spans)
@@ -65,7 +66,7 @@ def test_normalise(given_spans: list[tuple[int, int]]) -> None:
     assert members(ranges) == members(tuple(given_spans)).difference(SURROGATES)
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(spans.map(normalise), spans.map(normalise))
 def test_union_and_intersect(a: Ranges, b: Ranges) -> None:
     assert union(a, b) == normalise(a + b)
@@ -73,7 +74,7 @@ def test_union_and_intersect(a: Ranges, b: Ranges) -> None:
     assert members(intersect(a, b)) == members(a) & members(b)
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(spans.map(normalise))
 def test_complement(ranges: Ranges) -> None:
     other = complement(ranges)

@@ -13,6 +13,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import draws
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.strings.strings import StringSet
@@ -48,7 +49,7 @@ def searched_by_re(text: str) -> re.Pattern[str]:
         return re.compile(re.sub(r"(\\.)|\$", lambda m: m[1] or r"\Z", text), re.ASCII)
 
 
-@settings(max_examples=400)
+@settings(max_examples=draws(400))
 @given(PATTERNS, st.lists(st.text(alphabet="ab0é\n.- ", max_size=7), min_size=5, max_size=15))
 def test_agrees_with_re(text: str, samples: list[str]) -> None:
     try:

@@ -17,6 +17,7 @@ from itertools import product
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tiers import draws
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.patterns.parser import parse
@@ -548,7 +549,7 @@ short_texts = st.text("abA_\n ", max_size=5)
 any_flags = st.sets(st.sampled_from([re.A, re.I, re.M, re.S])).map(lambda flags: sum(map(int, flags)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=draws(300))
 @given(patterns, any_flags, st.lists(short_texts, min_size=1, max_size=8))
 def test_random_patterns(pattern: str, flags: int, texts: list[str]) -> None:
     agree(pattern, texts, flags)
@@ -607,7 +608,7 @@ def mutated(draw: st.DrawFn) -> str:
     return f"{pattern[:at]}{token}{pattern[at + draw(st.integers(0, 2)) :]}"
 
 
-@settings(max_examples=400)
+@settings(max_examples=draws(400))
 @given(token_soup | mutated(), st.sampled_from([0, 0, int(re.X), int(re.A)]))
 @example(r"(?#\)", 0)
 @example("a#\\", int(re.X))

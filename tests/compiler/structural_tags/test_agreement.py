@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from judges.random_tags import LETTERS, PHASES, PLAIN, drawn, formats, mutated, texts_of
 from judges.structural_tags import Format
 from judges.xgrammar import REFUSED
+from tiers import draws
 
 xgrammar = pytest.importorskip("xgrammar")
 
@@ -59,7 +60,7 @@ def may_have_empty_elements(format_: Any) -> bool:
 
 
 @given(formats, st.randoms(use_true_random=False))
-@settings(max_examples=60, phases=PHASES)
+@settings(max_examples=draws(60), phases=PHASES)
 def test_each_accepts_what_the_other_writes(format_: Format, rng: Random) -> None:
     assume(not may_have_empty_elements(format_))
     index = drawn(format_, PLAIN, eager=False, whitespace="any", most=None)

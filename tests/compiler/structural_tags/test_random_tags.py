@@ -29,6 +29,7 @@ from judges.random_tags import (
     token_formats,
 )
 from judges.structural_tags import Format, Interpreter
+from tiers import draws
 
 import structgen as sg
 
@@ -47,7 +48,7 @@ def check_texts(format_: Format, rng: Random) -> None:
 
 
 @given(formats, st.randoms(use_true_random=False))
-@settings(max_examples=100, phases=PHASES)
+@settings(max_examples=draws(100), phases=PHASES)
 def test_texts_are_the_interpreters(format_: Format, rng: Random) -> None:
     check_texts(format_, rng)
 
@@ -85,15 +86,16 @@ def check_mask(index: sg.Index, judge: Interpreter, row: list[int], rng: Random)
 
 
 @given(token_formats, st.randoms(use_true_random=False))
-@settings(max_examples=100, phases=PHASES)
+@settings(max_examples=draws(100), phases=PHASES)
 def test_rows_of_tokens_are_the_interpreters(format_: Format, rng: Random) -> None:
     check_rows(format_, rng)
 
 
 @given(token_formats, st.randoms(use_true_random=False))
 @settings(
-    max_examples=30, phases=PHASES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+    max_examples=draws(30), phases=PHASES,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
 @pytest.mark.usefixtures("_widths")
 def test_the_same_masks_eagerly_on_demand_from_a_file_and_from_the_cache(
     tmp_path_factory: pytest.TempPathFactory, format_: Format, rng: Random

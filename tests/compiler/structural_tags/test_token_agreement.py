@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from judges.random_tags import LETTERS, PHASES, SPECIAL, drawn, token_formats
 from judges.structural_tags import Format
 from judges.xgrammar import REFUSED, XGrammar, bits, explained
+from tiers import draws
 
 import structgen as sg
 
@@ -274,7 +275,7 @@ class Comparison:
 
 
 @given(token_formats, st.randoms(use_true_random=False))
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=draws(15), phases=PHASES)
 def test_masks_are_those_of_xgrammar(world: World, format_: Format, rng: Random) -> None:
     format_ = world.named(format_)
     assume(not any(differs(name, format_) for name in DRAWN_NOT))

@@ -13,6 +13,7 @@ import pytest
 from judges.batches import Sequence, check, move
 from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
+from tiers import draws
 
 import structgen as sg
 from structgen import kernels
@@ -40,7 +41,7 @@ def sequence(index: sg.Index | None) -> Sequence:
     return Sequence.of(VOCABULARY, index)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(draws(12)))
 @pytest.mark.parametrize("cramped", [False, True])
 def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_automaton, "_SPELLED_FROM", 1 + seed % 3)
@@ -58,7 +59,7 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
         check(batch, oracle)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(draws(8)))
 def test_drafts_of_trees_as_guides_do(seed: int) -> None:
     chance = random.Random(seed)
     indexes = [chance.choice([*INDEXES, None]) for _ in range(6)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from tiers import draws
 
 from structgen.runtime.core.digraph import circles
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(draws(40)))
 def test_circles_are_those_that_come_back_to_themselves(seed: int) -> None:
     dice = random.Random(seed)
     size = dice.randrange(9)

@@ -13,6 +13,7 @@ from judges.endings_judge import random_grammar
 from judges.guides import EACH_BYTE, drawn, with_bytes, with_end
 from judges.lark_judge import judge, parses
 from judges.token_distances import allowed, check_bounds, check_budgets, searched
+from tiers import draws
 
 import structgen as sg
 from structgen import grammars, kernels
@@ -60,7 +61,7 @@ def finished(index: Index, most: int, rng: random.Random, longest: int = 1 << 20
     return text
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(60)))
 def test_random_grammars_are_finished_in_time(seed: int) -> None:
     rng = random.Random(seed)
 

@@ -13,6 +13,7 @@ from judges.guides import allowed, with_end
 from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
+from tiers import draws
 
 import structgen as sg
 from structgen import grammars
@@ -347,7 +348,7 @@ def test_an_indentation_of_other_terminals_is_refused() -> None:
         sg.Indentation(columns=0)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(draws(5)))
 def test_levels_that_are_made_together(seed: int) -> None:
     """They are those that are made one by one; what is not known yet may be known sooner."""
     random = Random(seed)

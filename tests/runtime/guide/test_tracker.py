@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
 from judges.prefixes import check_prefixes, counted_advances, replayed
+from tiers import draws
 
 from structgen.errors import BitmaskError, StructgenWarning, TokenIdError, VocabularyError
 from structgen.runtime.guide.tracker import Rows, SequenceTracker, Text
@@ -35,7 +36,7 @@ def array(*rows: Sequence[int]) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:generation goes on behind")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(draws(6)))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_rows_follow_the_prefix(fixed: bool, seed: int) -> None:
     prompts = [[97, 98] if seed % 2 or row < 3 else [97, 99] for row in range(6)]
@@ -84,7 +85,7 @@ def test_rows_are_checked() -> None:
 # -- rows that come one at a time -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(draws(8)))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_lines_follow_the_prefix(fixed: bool, seed: int) -> None:
     """Sequences in turns, with equal and different prompts; drafts that go back; repeats; new generations."""

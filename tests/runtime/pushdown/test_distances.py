@@ -11,6 +11,7 @@ import pytest
 from judges.guides import drawn, with_bytes
 from judges.token_distances import allowed, check_bounds, check_budgets, check_places, searched
 from test_pushdown import random_program
+from tiers import draws
 
 import structgen as sg
 from structgen.compiler.programs.tables import to_tables
@@ -169,7 +170,7 @@ def test_the_bound_of_a_schema_counts_tokens_across_frames() -> None:
     assert index.distances.distance(guide.path()[-1]) == 4  # "]]" three times, and the EOS token
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", range(draws(36)))
 def test_random_programs_are_finished_in_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 3 == 0:
         monkeypatch.setattr(stack_distances, "_FEW_PLACES", 0)
@@ -296,7 +297,7 @@ def indexes_for_batches() -> list[Index]:
     return [sg.compile(each, vocabulary, eager=False) for each in (*schemas, sg.Regex("(a|b){3,40}(true|00)*"))]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(draws(8)))
 def test_rows_of_a_batch_have_the_masks_of_guides(seed: int) -> None:
     rng, indexes = random.Random(seed), indexes_for_batches()
     vocabulary = indexes[0].vocabulary

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from judges.json_schemas import schemas
 from judges.json_tokens import CASES, mask_of, small_vocabulary
+from tiers import draws
 
 import structgen as sg
 from structgen.budget import Budget, Meter
@@ -97,7 +98,7 @@ def check_same(index: sg.Index, other: sg.Index, seed: int, texts: int = 4, step
 
 
 @settings(
-    max_examples=60,
+    max_examples=draws(60),
     suppress_health_check=[
         HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large,
         HealthCheck.function_scoped_fixture,
@@ -202,7 +203,7 @@ def test_what_lowering_refuses_is_refused_when_compiling(inner: Any) -> None:
         compiled(schema)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(60), suppress_health_check=list(HealthCheck))
 @given(schemas(), st.integers(0, 99))
 def test_what_is_lowered_is_bounded_before(schema: Any, seed: int) -> None:
     meter, random, layout = Meter(Budget()), Random(seed), TextOptions()

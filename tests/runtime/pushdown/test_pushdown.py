@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from judges import pushdown_oracle as oracle
 from judges.token_distances import allowed
+from tiers import draws
 
 from structgen.compiler.programs.program import (
     Condition,
@@ -123,7 +124,7 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
             return
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", range(draws(36)))
 def test_masks_of_random_programs(seed: int) -> None:
     rng = random.Random(seed)
     program, vocabulary = random_program(rng), random_vocabulary(rng)
@@ -142,7 +143,7 @@ def test_a_state_that_leads_nowhere_far_is_compared_with_none(monkeypatch: pytes
     check_walk(PushdownMachine(to_tables(program), vocabulary), program, rng, 8)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(draws(20)))
 def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1000 + seed)
     for _ in range(20):
@@ -159,7 +160,7 @@ def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("with_vocabulary", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(draws(5)))
 def test_a_stored_machine_is_the_same(seed: int, with_vocabulary: bool, eager: bool) -> None:
     rng = random.Random(2000 + seed)
     program, vocabulary = random_program(rng), random_vocabulary(rng)

@@ -190,6 +190,7 @@ def test_another_thread_has_its_turn_inside_a_walk(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(rows[0], again.row(then))
 
 
+@pytest.mark.nightly
 def test_counts_are_told_apart_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = sg.JsonSchema({"type": "string", "pattern": "^[a-c ]*$", "minLength": 30, "maxLength": 200})
     whole = machine_of(schema).rows

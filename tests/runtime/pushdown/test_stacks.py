@@ -12,6 +12,7 @@ import pytest
 from judges.gbnf_judge import Judge
 from judges.guides import ids_of_bits
 from numpy.typing import NDArray
+from tiers import draws
 
 import structgen as sg
 from structgen.errors import UnsupportedError
@@ -127,7 +128,7 @@ def test_masks_along_texts(name: str) -> None:
             break
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(draws(6)))
 def test_texts_with_nested_continuations(seed: int) -> None:
     """Against an Earley recogniser, which does not know stacks."""
     rng = random.Random(seed)
@@ -246,7 +247,7 @@ def all_stacks(thread: Thread) -> set[tuple[tuple[int, int], ...]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(draws(30)))
 def test_sets_of_stacks(seed: int) -> None:
     """Uniting threads keeps all stacks but those that another one comes to where its states return."""
     rng = random.Random(seed)

@@ -11,6 +11,7 @@ from judges import pushdown_oracle as oracle
 from judges.guides import drawn
 from judges.token_distances import allowed, check_bounds, check_budgets
 from test_pushdown import ALPHABET, random_program
+from tiers import draws
 
 import structgen as sg
 from structgen.budget import Budget, Meter
@@ -144,7 +145,7 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
             return
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(60)))
 def test_masks_and_steps_are_those_of_the_interpreter(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program, vocabulary, rng = drawn_program(seed)
     if seed % 3 == 0:  # all threads are walked together
@@ -159,7 +160,7 @@ def test_masks_and_steps_are_those_of_the_interpreter(seed: int, monkeypatch: py
     check_walk(growing, program, rng)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(draws(16)))
 def test_a_complete_machine_never_walks_and_is_stored(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program, vocabulary, rng = drawn_program(1000 + seed)
     machines = PushdownMachine(to_tables(program), vocabulary), machine_in_parts(program, vocabulary, seed)
@@ -177,7 +178,7 @@ def test_a_complete_machine_never_walks_and_is_stored(seed: int, monkeypatch: py
             check_walk(again.machine, program, rng)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(draws(30)))
 def test_texts_are_finished_within_max_tokens(seed: int) -> None:
     rng = random.Random(2000 + seed)
 
@@ -200,7 +201,7 @@ def walks(index: Index, rng: random.Random, texts: int = 8) -> Iterator[tuple[sg
         yield guide, tokens
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(draws(16)))
 def test_rows_of_a_batch_are_at_the_places_of_guides(seed: int) -> None:
     """Also where they come by a configuration so often that its single bytes would be remembered."""
     program, vocabulary, rng = drawn_program(3000 + seed)
@@ -223,7 +224,7 @@ def test_rows_of_a_batch_are_at_the_places_of_guides(seed: int) -> None:
             batch.remove([row])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(draws(8)))
 def test_rows_of_a_batch_with_max_tokens_have_the_masks_of_guides(seed: int) -> None:
     rng = random.Random(4000 + seed)
 
@@ -243,7 +244,7 @@ def test_rows_of_a_batch_with_max_tokens_have_the_masks_of_guides(seed: int) -> 
     drawn(check, UnsupportedError, BudgetExceededError)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(draws(10)))
 def test_a_healed_prefix_goes_on_as_the_definition_does(seed: int) -> None:
     """Masks and steps agree, and behind a token that ends with the prefix all is as at the beginning."""
     program, vocabulary, rng = drawn_program(5000 + seed)

@@ -11,6 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from judges.guides import ids_of_bits
 from judges.naive import allowed_tokens, is_viable, small_vocabulary
+from tiers import draws
 
 import structgen as sg
 from structgen import kernels
@@ -109,7 +110,7 @@ def _combine(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(st.recursive(ATOMS, _combine, max_leaves=6), st.randoms(use_true_random=False))
 def test_random_regexes_are_exact(pattern: str, random_source: random.Random) -> None:
     try:
