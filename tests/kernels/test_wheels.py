@@ -45,6 +45,35 @@ def test_every_wheel_has_one_module_of_its_platform() -> None:
         assert modules == ["structgen/_kernels.pyd" if "win" in each.name else "structgen/_kernels.abi3.so"]
 
 
+@pytest.mark.parametrize(
+    ("here", "libc", "version", "tag"),
+    [
+        ("linux-x86_64", "gnu", None, "manylinux_2_17_x86_64"),
+        ("linux-aarch64", "gnu", None, "manylinux_2_17_aarch64"),
+        ("linux-x86_64", "musl", None, None),
+        ("linux-riscv64", "gnu", None, None),
+        ("macosx-11.0-arm64", None, None, "macosx_11_0_arm64"),
+        ("macosx-10.13-x86_64", None, None, None),
+        ("win-amd64", None, None, "win_amd64"),
+        ("win-arm64", None, None, None),
+        ("linux-x86_64", "gnu", (3, 13), None),
+        ("linux-x86_64", "gnu", (3, 14), "manylinux_2_17_x86_64"),
+    ],
+)
+def test_what_can_be_compiled_where(
+    here: str, libc: str | None, version: tuple[int, int] | None, tag: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numba has no wheel for musl, macOS on Intel, other processors, or 3.13 without the GIL (``version``)."""
+    variables = {"HOST_GNU_TYPE": libc, "Py_GIL_DISABLED": bool(version), "EXT_SUFFIX": ".cpython-314t.so"}
+    monkeypatch.setattr("sysconfig.get_platform", lambda: here)
+    monkeypatch.setattr("sysconfig.get_config_var", variables.get)
+    monkeypatch.setattr("sys.version_info", version or sys.version_info)
+    monkeypatch.delenv("STRUCTGEN_PLATFORM", raising=False)
+    found = Platform.wanted()
+    assert (found and found.tag) == tag
+    assert found is None or found.is_stable != bool(version)
+
+
 def install(environment: Path, *arguments: str | Path) -> Path:
     """Make an environment that has what pip is asked for, and nothing else; its interpreter."""
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
