@@ -23,7 +23,7 @@ DIST = ROOT / "dist"
 
 def wheel() -> Path:
     """The one for this platform; skips the test where there is none."""
-    found = [each for each in DIST.glob("*.whl") if parse_wheel_filename(each.name)[3] & {*sys_tags()}]
+    found = [each for each in sorted(DIST.glob("*.whl")) if parse_wheel_filename(each.name)[3] & {*sys_tags()}]
     if not found:
         pytest.skip("there is no wheel for this platform in dist/: make wheels")
     return found[-1]
