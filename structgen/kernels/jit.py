@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import overload
 
 import numba
+from numba import types
 
 from ..system.types import Foreign
 
@@ -35,8 +36,24 @@ def kernel(function: Callable[..., object] | None = None, *, releases_gil: bool 
     return numba.njit(**_OPTIONS)(function)
 
 
-#: For helpers that only kernels call: compiled into their callers, not kept on their own.
-helper: Foreign = numba.njit(no_cpython_wrapper=True, **_OPTIONS)
+def helper(function: Callable[..., object]) -> Foreign:
+    """A function that only kernels call: compiled into its callers, not kept on its own.
+
+    Numba translates it once for each combination of its arguments' types, with one for each constant, so signed
+    integers are handed over as ``int64``, which they become in any calculation.
+    """
+    made = numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+    if made is function:  # NUMBA_DISABLE_JIT=1
+        return made
+    typed = made.get_call_template
+
+    def widened(argument: Foreign) -> Foreign:
+        argument = types.unliteral(argument)
+        return types.int64 if isinstance(argument, types.Integer) and argument.signed else argument
+
+    made.get_call_template = lambda arguments, keywords: typed(tuple(map(widened, arguments)), keywords)
+    return made
+
 
 #: For small helpers in whose place their text is put: a call hands over seven words for each array.
 spliced: Foreign = numba.njit(no_cpython_wrapper=True, inline="always", **_OPTIONS)

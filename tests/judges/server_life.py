@@ -1,9 +1,20 @@
-"""A server's life in one process: definitions of all kinds, lazily and eagerly, batches, logits, a cache."""
+"""A server's life in one process: definitions of all kinds, lazily and eagerly, batches, logits, a cache.
+
+``python tests/judges/server_life.py FILE`` writes the masks that Numba fills.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 #: Prints its masks as JSON; its argument is the cache's folder. Neither Numba nor LLVM can be imported.
-LIFE = """
+_LIFE = """
 import sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None
 import json, numpy as np, structgen as sg
@@ -41,3 +52,28 @@ for eager in (True, False):
 assert not {"numba", "llvmlite"} & {name for name, each in sys.modules.items() if each is not None}
 print(json.dumps(rows))
 """
+
+#: The same with Numba, which compiles the kernels when they are called.
+_LIFE_OF_NUMBA = re.sub("^sys.modules.*", "", _LIFE, flags=re.M).replace("assert not", "assert")
+
+
+def masks(
+    folder: Path, interpreter: str | Path = sys.executable, *, numba: bool = False, **environment: str
+) -> object:
+    """The rows of a life in a process of its own, whose cache is a new folder."""
+    folder.mkdir()
+    asked = {"STRUCTGEN_CACHE_DIR": str(folder)} | ({"STRUCTGEN_KERNELS": "jit"} if numba else {}) | environment
+    kept = {name: each for name, each in os.environ.items() if name != "PYTHONPATH" or interpreter == sys.executable}
+    done = subprocess.run(
+        [interpreter, "-c", _LIFE_OF_NUMBA if numba else _LIFE, folder],
+        env=kept | asked, cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) > 200
+    return found
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        Path(sys.argv[1]).write_text(json.dumps(masks(Path(folder, "cache"), numba=True)), "utf-8")

@@ -35,18 +35,31 @@ class Platform(NamedTuple):
     suffix: str = "abi3.so"
     options: tuple[str, ...] = ("-O2", "-fPIC")
 
-    @staticmethod
-    def wanted() -> Platform:
-        """The platform that ``STRUCTGEN_PLATFORM`` names in `PLATFORMS`, or this one.
+    @property
+    def is_stable(self) -> bool:
+        """Whether the module runs in every Python from 3.10 on; without the GIL there is no such interface."""
+        return self.suffix in ("abi3.so", "pyd")
 
-        Raises `SystemExit` for another.
+    @staticmethod
+    def wanted() -> Platform | None:
+        """The platform that ``STRUCTGEN_PLATFORM`` names in `PLATFORMS`, or else this one; None where nothing can be
+        compiled, since Numba has no wheel for this Python, or nobody wrote how.
+
+        Raises `SystemExit` for an unknown name.
         """
+        if name := os.environ.get("STRUCTGEN_PLATFORM"):
+            if name not in PLATFORMS:
+                raise SystemExit(f"structgen's kernels are not built for {name}, but for {', '.join(PLATFORMS)}")
+            return PLATFORMS[name]
         system, _, machine = sysconfig.get_platform().replace("win-amd64", "windows-x86_64").rpartition("-")
         machine = platform.machine() if machine == "universal2" else machine  # of macOS, for both
-        name = os.environ.get("STRUCTGEN_PLATFORM") or f"{system.partition('-')[0]}-{machine}"
-        if name not in PLATFORMS:
-            raise SystemExit(f"structgen's kernels are not built for {name}, but for {', '.join(PLATFORMS)}")
-        return PLATFORMS[name]
+        found = PLATFORMS.get(f"{system.partition('-')[0]}-{machine}")
+        is_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+        is_musl = "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "")
+        is_early = is_threaded and (sys.version_info < (3, 14) or os.name == "nt")
+        if found is PLATFORMS["macosx-x86_64"] or is_musl or is_early:
+            return None
+        return found._replace(suffix=sysconfig.get_config_var("EXT_SUFFIX")[1:]) if found and is_threaded else found
 
 
 _MACOS = ("-O2", "-fPIC", "-Wl,-undefined,dynamic_lookup")
@@ -54,6 +67,8 @@ _X86 = ("x86_64_v2", "x86_64_v3")
 PLATFORMS = {
     "linux-x86_64": Platform("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", _X86),
     "linux-aarch64": Platform("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", ("generic",)),
+    "musllinux-x86_64": Platform("x86_64-linux-musl", "musllinux_1_2_x86_64", _X86),
+    "musllinux-aarch64": Platform("aarch64-linux-musl", "musllinux_1_2_aarch64", ("generic",)),
     "macosx-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86, options=_MACOS),
     "macosx-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ("generic",), options=_MACOS),
     "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", _X86, "pyd", ("-O2",)),
@@ -125,7 +140,9 @@ def build(target: Path, where: Platform) -> None:
         source.write_text(f'{text}\nconst char structgen_mark[] = "{_mark(where).decode()}";\n', "utf-8")
         include = sysconfig.get_path("include")
         # Debian's and Ubuntu's own Python includes <x86_64-linux-gnu/python3.x/pyconfig.h>, which lies beside.
-        headers: tuple[str, ...] = _STABLE, f"-I{include}", f"-idirafter{Path(include).parent}"
+        headers: tuple[str, ...] = f"-I{include}", f"-idirafter{Path(include).parent}"
+        if where.is_stable:
+            headers = (_STABLE, *headers)
         made = folder / target.name
         linked: list[str | Path] = ["-s", "-shared", source, *objects, "-o", made]
         if where.suffix == "pyd":
@@ -173,4 +190,5 @@ def _compile(ir: Path, variant: str, folder: Path, where: Platform) -> Path:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]), Platform.wanted())
+    here = Platform.wanted()
+    build(Path(sys.argv[1]), here) if here else sys.exit("Numba has no wheel for this Python")
