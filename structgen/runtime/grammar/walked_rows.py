@@ -1,9 +1,9 @@
 """Rows of any grammar's threads, put together one partial mask after another.
 
-They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
-grammars with definitions in them; and for the first rows of a process that has not loaded the kernels. A definition
-decides masks as a schema does (`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list,
-at which whatever follows it in the grammar goes on.
+They are for what the kernel of `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are
+kept, grammars with definitions in them, and tokens that hold too many lexemes for it. A definition decides masks as a
+schema does (`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list, at which whatever
+follows it in the grammar goes on.
 
 Partial masks are visited in the order of their depth in the trie. So where tokens can be read in several ways, all
 stacks that a residual list is left to are there when it is visited, and many become a graph, as between steps.
