@@ -175,7 +175,7 @@ class TokenMapper:
 
     def _sparse(self, ids: NDArray[np.int32]) -> Segments:
         with self._lock:
-            return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
+            return Segments((0,), (self.pool.add_ids(ids),))
 
     def _wide_segments(self, states: list[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
         """Wave after wave: first the states walked in full, then those that differ from one of these."""

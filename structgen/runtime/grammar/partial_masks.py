@@ -331,14 +331,6 @@ class LexemeMasks:
             for terminal, watch in self.tables.ends_of[state]:
                 yield number, terminal, watch, walks.watched(int(names[key % len(names)])), nodes[i:j]
 
-    def row(self, ids: NDArray[np.int32]) -> int:
-        """The number of a row of ids, ascending."""
-        if len(ids) <= self.pool.longest_list:
-            return self.pool.add_ids(ids)
-        row = np.zeros(self.pool.words, np.uint32)
-        kernels.flip_ids(row, ids)
-        return self.pool.add_dense(row)
-
     def _walk(self, starts: list[tuple[NDArray[np.int32], int, Watched]]) -> _Walks:
         """The kernel's walks, in slices. Obligations are numbered: states, then sets of them."""
         trie, tables = self.vocabulary.trie, self.tables

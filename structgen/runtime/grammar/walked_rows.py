@@ -121,7 +121,7 @@ class WalkedRows:
                 if not self.visits % _VISITS:
                     self._pause()
         if found.ids:
-            found.numbers[-1, self._lexeme_masks.row(np.array(sorted(found.ids), np.int32))] = None
+            found.numbers[-1, self._lexeme_masks.pool.add_ids(np.array([*found.ids], np.int32))] = None
         key = tuple(sorted(found.numbers))
         row = self._rows.get(key)
         if row is None:

@@ -16,6 +16,7 @@ from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
+from ..rows.row_pool import row_of
 from ..rows.subtrees import kinds_of, subtrees
 from .stacks import END
 from .subautomata import MOST_SPELLED, POP, Subautomaton, spelled, subautomaton
@@ -452,13 +453,7 @@ class StackWalker:
         if spelled is not None:
             return spelled
         ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
-        return self.bits(ids), below.copy()
-
-    def bits(self, ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-        """The row of some ids, ``uint32[words]``."""
-        row = np.zeros(self._words, np.uint32)
-        kernels.flip_ids(row, ids)
-        return row
+        return row_of(ids, self._words), below.copy()
 
     def counted(self, state: int, bounds: tuple[int, int]) -> CountedWalk | None:
         """All counts of a state at once, in a loop with these bounds; None where that is too much."""

@@ -18,7 +18,8 @@ from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
 from ...pushdown.distances.cheapest_texts import by_class
-from ...pushdown.distances.token_distances import by_runs, children_of, row_of
+from ...pushdown.distances.token_distances import by_runs, children_of
+from ...rows.row_pool import row_of
 from ..lexer_threads import Thread
 from .potential import Potential, find_potential
 from .successors import GrammarSuccessors, LexedMachine
@@ -157,7 +158,9 @@ class GrammarDistances:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._lock:
             tokens, far = self._reached.find(config)
-        return row_of(tokens[far <= most], self._words)
+        row = row_of(tokens[far <= most], self._words).view(np.int32)
+        row.flags.writeable = False
+        return row
 
 
 def _check(machine: LexedMachine) -> None:

@@ -27,6 +27,7 @@ from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...automaton.tables import bytes_in
 from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
+from ...rows.row_pool import row_of
 from ..counts import zones_of
 from ..partial_masks import StateMasks
 from ..stacks import Stack, Thread, laid_out
@@ -255,7 +256,9 @@ class StackDistances:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._work():
             tokens, far = self._behind_tokens(config)
-        return row_of(tokens[far <= most], self._words)
+        row = row_of(tokens[far <= most], self._words).view(np.int32)
+        row.flags.writeable = False
+        return row
 
     def _behind_tokens(self, config: Configuration[Thread]) -> _Successors:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
@@ -319,10 +322,3 @@ def by_runs(vocabulary: Vocabulary) -> list[int]:
     return sorted(np.flatnonzero(vocabulary.single_bytes).tolist(), key=lambda byte: -runs[byte])
 
 
-def row_of(tokens: NDArray[np.int32], words: int) -> NDArray[np.int32]:
-    """Tokens as a row: read-only ``int32[words]``."""
-    row = np.zeros(words, np.uint32)
-    kernels.flip_ids(row, tokens)
-    found = row.view(np.int32)
-    found.flags.writeable = False
-    return found
