@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...storage.columns import LONG_GAP
+from ...kernels.values import LONG_GAP
 from ...system.memo import first
 from ...system.properties import cached_property
 from ...system.types import Array
@@ -237,7 +237,7 @@ class LexemeMasks:
         found, few_ids = np.empty((room, 3), np.int32), np.empty(few, np.int32)
         groups: list[list[tuple[int, int]]] = [[] for _ in range(end)]
         n = kernels.lists_of_runs(
-            self.vocabulary.trie.token_ids, walks.runs, starts, numbers, few, LONG_GAP, few_ids, gaps, found
+            self.vocabulary.trie.token_ids, walks.runs, starts, numbers, few, few_ids, gaps, found
         )
         slot_of, begins = np.zeros(0, np.int32), 0
         for walk, number, ends in found[:n].tolist():
@@ -260,7 +260,7 @@ class LexemeMasks:
         while done < many:
             many = kernels.rows_of_runs(
                 self.vocabulary.trie.token_ids, runs, begin, end, numbers, done, slot_of, rows, pool.longest_list,
-                LONG_GAP, gaps, found,
+                gaps, found,
             )  # fmt: skip
             begins = 0
             for slot, (number, count, ends) in enumerate(found.T[: many - done].tolist()):

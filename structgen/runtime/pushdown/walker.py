@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...storage.columns import LONG_GAP
+from ...kernels.values import LONG_GAP
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
@@ -302,7 +302,7 @@ class StackWalker:
             arena = self._arena
             n, m, gaps, done, weight = kernels.decide_state(
                 *self._trie, self._upper, arena, residual, state, count, _AT_ONCE, self._weights, wide,
-                self._narrowest_base, _SHORT, LONG_GAP, *_scratch.stacks(self._deepest), ids, below, self._gaps,
+                self._narrowest_base, _SHORT, *_scratch.stacks(self._deepest), ids, below, self._gaps,
             )  # fmt: skip
             if not self._has_grown(arena):
                 break

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import FormatError
+from ...kernels.values import LONG_GAP
 from ...storage import columns
-from ...storage.columns import LONG_GAP, Column, Sizes, count_set
+from ...storage.columns import Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, RowParts, Sections
@@ -166,7 +167,7 @@ class RowPool:
         base, gaps = self._row(other)
         if base == 0:
             more = np.empty(len(gaps), np.uint16)
-            return self.add_difference(row, more[: kernels.missing_gaps(bits, gaps, LONG_GAP, more)])
+            return self.add_difference(row, more[: kernels.missing_gaps(bits, gaps, more)])
         new = self.dense(other).view(np.uint32) & ~bits
         ids = np.flatnonzero(np.unpackbits(new.view(np.uint8), bitorder="little")).astype(np.uint32)
         return self.add_difference(row, encode_gaps(ids))
@@ -196,7 +197,7 @@ class RowPool:
             own = row[: self.words]
             np.bitwise_or(own, self.dense(number), out=own)
         else:
-            kernels.set_gaps(row, gaps, LONG_GAP)
+            kernels.set_gaps(row, gaps)
 
     def add_shared(self, source: Callable[[int], NDArray[np.uint32]]) -> int:
         """The number of a row that is kept elsewhere.
@@ -387,7 +388,7 @@ class RowPool:
         elif base:
             bits[: self.words] = self._whole(base)
         if len(gaps):
-            kernels.flip_gaps(bits, gaps, LONG_GAP)
+            kernels.flip_gaps(bits, gaps)
         dense: NDArray[np.int32] = bits.view(np.int32)
         return dense
 
@@ -482,7 +483,7 @@ def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     if not len(ids):
         return _NO_GAPS
     gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
-    return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
+    return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), gaps)]
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
