@@ -18,11 +18,12 @@ from ...storage.container import Buffer, pack, smallest, unpack
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.tables import events
 from ..core.machine import SharedRows
 from ..rows.residuals import Residuals, lists_to_sections, stored_lists
 from ..rows.row_pool import RowPool, row_of
 from .tables import PushdownTables
-from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, events, stretches
+from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, stretches
 
 T = TypeVar("T")
 
@@ -436,6 +437,12 @@ class SharedMaskStore:
         if walked is None:
             raise _TooManyIntervals
         return SharedMasks.cut(walked, high if kind == MID else low - 1, self.pool.words)
+
+
+def names_of(hashes: Array) -> list[bytes]:
+    """The names of shared masks, stored as ``uint8[names, NAME_BYTES]``."""
+    together = hashes.tobytes()
+    return [together[i : i + NAME_BYTES] for i in range(0, len(together), NAME_BYTES)]
 
 
 def _name(digest: bytes, bounds: list[int]) -> bytes:

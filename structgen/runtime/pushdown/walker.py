@@ -524,12 +524,3 @@ def stretches(
         here = what[(first <= begin) & (begin <= last)]
         found.append(np.sort(np.concatenate([fixed, here])) if len(fixed) else here)
     return begins.tolist(), found
-
-
-def events(
-    what: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """When something comes or goes, in order, and what."""
-    when = np.concatenate([first, last + 1])
-    order = np.argsort(when, kind="stable")
-    return when[order], np.concatenate([what, what])[order]
