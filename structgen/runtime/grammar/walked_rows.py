@@ -230,17 +230,14 @@ class WalkedRows:
         found = self._after(parse, terminal, residual, watched, row) if machine.may_end(inner) else []
         below: dict[tuple[Watched, Inner], list[int]] = {}
         for root in self._lexeme_masks.residuals[residual].tolist():
-            node, end = root + 1, int(trie.skip[root])
-            while node < end:
+            for byte, node in trie.children(root):
                 self._reader.parses.steps.spend(_UNITS)
-                byte = int(trie.byte[node])
                 after = tuple(w for w in (int(table[w, self._class_of[byte]]) for w in watched) if w >= 0)
                 following = machine.step(inner, byte)
                 if following and not any(tables.beats[w] for w in after):
                     first, last = trie.first_token[node : node + 2].tolist()
                     row.ids.update(trie.token_ids[first:last].tolist() if machine.after_token(following) else ())
                     below.setdefault((after, following), []).append(node)
-                node = int(trie.skip[node])
         for (after, each), nodes in below.items():
             left = self._lexeme_masks.residuals.add(np.array(sorted(nodes), np.int32))
             found.append((left, parse, (definition, each), after))

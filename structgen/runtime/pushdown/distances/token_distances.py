@@ -11,7 +11,7 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....errors import UnsupportedError
 from ....system.memo import Memo
-from ....vocabulary.trie import Trie
 from ....vocabulary.vocabulary import Vocabulary
 from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...automaton.tables import bytes_in
@@ -81,8 +80,8 @@ class StackDistances:
     def __init__(self, machine: TokenAutomaton) -> None:
         tables, vocabulary = machine.tables, machine.vocabulary
         self._machine = machine
-        self._trie = vocabulary.trie
-        self._children = LazyTable(children_of(self._trie))
+        self._trie = trie = vocabulary.trie
+        self._children = LazyTable(lambda node: dict(trie.children(node)))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._working = 0  # how many threads of the process rely on what is remembered
@@ -300,20 +299,6 @@ def _nearest(tokens: NDArray[np.int32], far: NDArray[np.int32]) -> _Successors:
     order = np.lexsort((far, tokens))
     found, first = np.unique(tokens[order], return_index=True)
     return found, far[order][first]
-
-
-def children_of(trie: Trie) -> Callable[[int], dict[int, int]]:
-    """By node its children by byte."""
-    skip, byte = trie.skip, trie.byte
-
-    def of(node: int) -> dict[int, int]:
-        found, child, end = {}, node + 1, int(skip[node])
-        while child < end:
-            found[int(byte[child])] = child
-            child = int(skip[child])
-        return found
-
-    return of
 
 
 def by_runs(vocabulary: Vocabulary) -> list[int]:
