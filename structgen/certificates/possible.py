@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..runtime.core.machine import LexemeAutomaton, Symbol
+from ..runtime.core.reference_walk import row_of_nodes, walk
+from ..runtime.rows.bitmask import unpack
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
 
 _DOING = "looking for tokens that are never allowed"
-
-#: Nodes of the trie between two looks at the clock.
-_NODES = 1 << 12
 
 
 class Subsets(Protocol):
@@ -35,25 +34,10 @@ class Subsets(Protocol):
         ...
 
 
-def possible_tokens(states: Subsets, vocabulary: Vocabulary, meter: Meter) -> NDArray[np.bool_]:
+def possible_tokens(states: Subsets, vocabulary: Vocabulary) -> NDArray[np.bool_]:
     """``bool[size]``: False for tokens with bytes that no text has. Raises `BudgetExceededError`."""
-    trie = vocabulary.trie
-    possible = np.zeros(vocabulary.size, np.bool_)
-    skip, byte, depth = trie.skip.data, trie.byte.data, trie.depth.data
-    path = [states.every]
-    node = 1
-    while node < len(trie.byte):
-        if not node % _NODES:
-            meter.check_time(_DOING)
-        after = states.step(path[depth[node] - 1], byte[node])
-        if not after:
-            node = skip[node]
-            continue
-        del path[depth[node] :]
-        path.append(after)
-        possible[trie.token_ids[trie.first_token[node] : trie.first_token[node + 1]]] = True
-        node += 1
-    return possible
+    found = walk(vocabulary.trie, lambda subset, byte: states.step(subset, byte) or None, states.every)
+    return unpack(row_of_nodes(vocabulary, (nodes for nodes, _, _ in found)), vocabulary.size)
 
 
 class LexemeStates:

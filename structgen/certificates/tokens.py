@@ -34,7 +34,7 @@ def never_allowed(texts: Texts, meter: Meter) -> CertificateItem:
     name, vocabulary = "never_allowed", texts.machine.vocabulary
     spelled = np.diff(vocabulary.offsets.astype(np.int64)) > 0
     states = _states(texts, meter)
-    possible = spelled if states is None else spelled & possible_tokens(states, vocabulary, meter)
+    possible = spelled if states is None else spelled & possible_tokens(states, vocabulary)
     seen, is_all = _seen(texts, possible, meter)
     open_ = int((possible & ~seen).sum()) if not is_all else 0
     never = np.flatnonzero(spelled & ~(seen if is_all else possible))

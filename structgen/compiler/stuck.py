@@ -16,6 +16,7 @@ from ..errors import VocabularyError
 from ..runtime.automaton.machine import AutomatonMachine
 from ..runtime.automaton.tables import bytes_in
 from ..runtime.core.machine import CompiledMachine, Config, Machine
+from ..runtime.core.reference_walk import walk
 
 DOING = "checking that the vocabulary can finish every text"
 
@@ -26,7 +27,7 @@ def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
     if missing.any():
         names = ", ".join(f"0x{b:02x}" for b in np.flatnonzero(missing)[:8])
         where = f"no token is just the byte {names}{', ...' if missing.sum() > 8 else ''}"
-        check_configurations(machine, lambda config: _moves(machine, config).items(), where, meter)
+        check_configurations(machine, lambda config: _moves(machine, config), where, meter)
 
 
 def unfinished_text(machine: CompiledMachine, meter: Meter) -> bytes | None:
@@ -73,25 +74,12 @@ def _unfinished_text(
     return min((text for config, text in texts.items() if config not in finished), key=len, default=None)
 
 
-def _moves(machine: AutomatonMachine, config: int) -> dict[int, bytes]:
+def _moves(machine: AutomatonMachine, config: int) -> Iterator[tuple[int, bytes]]:
     """The configurations that one token leads to, each with the bytes of such a token."""
-    trie, vocabulary = machine.vocabulary.trie, machine.vocabulary
-    moves: dict[int, bytes] = {}
-    at = [config]
-    node, end = 1, len(trie.byte)
-    while node < end:
-        depth = int(trie.depth[node])
-        target = machine.follow(at[depth - 1], bytes((int(trie.byte[node]),)))
-        if target < 0:
-            node = int(trie.skip[node])
-            continue
-        del at[depth:]
-        at.append(target)
-        if trie.first_token[node] < trie.first_token[node + 1]:
-            token = vocabulary.token(int(trie.token_ids[trie.first_token[node]]))
-            moves.setdefault(target, token or b"")
-        node += 1
-    return moves
+    trie, token = machine.vocabulary.trie, machine.vocabulary.token
+    for nodes, at, configs in walk(trie, machine.follow_byte, config):
+        for which, first in zip(*(found.tolist() for found in np.unique(at, return_index=True)), strict=True):
+            yield configs[which], token(int(trie.token[nodes[first]])) or b""
 
 
 def steps(machine: CompiledMachine, config: Config) -> Iterator[tuple[Config, bytes]]:

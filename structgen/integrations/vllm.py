@@ -31,9 +31,9 @@ from vllm.v1.sample.logits_processor.interface import BatchUpdate, MoveDirection
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProcessor
 
 from ..errors import DefinitionError, StructgenError
-from ..runtime.grammar.embedded import row_of
 from ..runtime.logits.logits import apply_masks, revive
 from ..runtime.rows.bitmask import words_for
+from ..runtime.rows.row_pool import row_of
 from ..system.properties import cached_property
 from ..system.types import Foreign
 from ..vocabulary.token_table import eos_ids_of
@@ -119,7 +119,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
 
     def _text_of(self, params: Foreign, request: object, where: str, output: Sequence[int]) -> _Text:
         stop_ids = set(params.all_stop_token_ids)
-        last_resort = row_of([i for i in stop_ids if 0 <= i < self._words * 32] or [0], self._words)
+        last_resort = row_of([i for i in stop_ids if 0 <= i < self._words * 32] or [0], self._words).view(np.int32)
         matcher = None
         try:
             most = params.max_tokens if self._settings.max_tokens else None

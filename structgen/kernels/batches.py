@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import helper, kernel
+from .rows import change_gaps
 from .signatures import Out, boolean, int8, int32, int64, uint8, uint16
 
 #: Of a transition: not taken before; see `structgen.runtime.batch.lazy_automaton`.
@@ -302,7 +303,7 @@ def add_row(
 
 @kernel
 def add_unions(
-    parts: int64[:, ::1], gaps: uint16[::1], long_gap: int64, scratch: Out[int32[:, ::1]], wide: Out[int32[:, ::1]],
+    parts: int64[:, ::1], gaps: uint16[::1], scratch: Out[int32[:, ::1]], wide: Out[int32[:, ::1]],
     counts: Out[int32[::1]], offsets: Out[int32[:, ::1]], values: Out[int32[:, ::1]], hashes: Out[int64[::1]],
     slots: Out[int32[::1]], used: Out[int64[::1]], numbers: Out[int32[::1]],
 ) -> None:  # fmt: skip
@@ -313,7 +314,7 @@ def add_unions(
     parts:
         ``int64[*, 3]``: what each is a part of, ascending; the number of a row; and where its gaps end.
     gaps:
-        ``uint16[*]``: the ids whose bits are flipped, part after part, as `write_gaps` has them with ``long_gap``.
+        ``uint16[*]``: the ids whose bits are flipped, part after part, as `write_gaps` has them.
     scratch:
         ``int32[2, words]``.
     numbers:
@@ -337,11 +338,7 @@ def add_unions(
                     scratch[into, w] = 0
                 for n in range(counts[number]):
                     scratch[into, offsets[number, n]] = values[number, n]
-            position = np.int64(0)
-            for g in range(begin, end):
-                position += gaps[g]
-                if gaps[g] != long_gap:
-                    scratch[into, position >> 5] ^= np.int32(np.uint32(1) << np.uint32(position & 31))
+            change_gaps(scratch[into], np.int32, gaps[begin:end], True)
             if into:
                 for w in range(words):
                     scratch[0, w] |= scratch[1, w]

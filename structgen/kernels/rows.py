@@ -7,6 +7,7 @@ import numpy as np
 from .jit import helper, kernel
 from .signatures import Out, int16, int32, int64, uint16, uint32
 from .subset_construction import shell_sort
+from .values import LONG_GAP
 
 
 @kernel
@@ -35,48 +36,53 @@ def nearest_base(row: uint32[::1], bases: uint32[:, ::1], n_bases: int64, good_e
 
 
 @helper
-def _change_gaps(row, kind, gaps, long_gap, flip):
+def change_gaps(row, kind, gaps, flip):
     """Flip or set the bits of a stored list of ids in a row of a kind: ``uint16`` gaps, see `encode_gaps`."""
     position = 0
     for i in range(len(gaps)):
         gap = np.int64(gaps[i])
         position += gap
-        if gap != long_gap:
+        if gap != LONG_GAP:
             bit = kind(np.uint32(1) << np.uint32(position & 31))
             row[position >> 5] = row[position >> 5] ^ bit if flip else row[position >> 5] | bit
 
 
 @kernel(releases_gil=False)
-def flip_gaps(row: Out[uint32[::1]], gaps: uint16[::1], long_gap: int64) -> None:
+def flip_gaps(row: Out[uint32[::1]], gaps: uint16[::1]) -> None:
     """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``."""
-    _change_gaps(row, np.uint32, gaps, long_gap, True)
+    change_gaps(row, np.uint32, gaps, True)
 
 
 @kernel(releases_gil=False)
-def set_gaps(row: Out[int32[::1]], gaps: uint16[::1], long_gap: int64) -> None:
+def set_gaps(row: Out[int32[::1]], gaps: uint16[::1]) -> None:
     """Set the bits of a stored list of ids in ``row``, ``int32[words]``."""
-    _change_gaps(row, np.int32, gaps, long_gap, False)
+    change_gaps(row, np.int32, gaps, False)
+
+
+@helper
+def write_gap(gap, gaps, position):
+    """From one id to the next, from a position on; returns where that ends."""
+    while gap >= LONG_GAP:
+        gaps[position] = LONG_GAP
+        gap -= LONG_GAP
+        position += 1
+    gaps[position] = gap
+    return position + 1
 
 
 @kernel(releases_gil=False)
-def write_gaps(ids: int32[::1], long_gap: int64, gaps: Out[uint16[::1]]) -> int64:
+def write_gaps(ids: int32[::1], gaps: Out[uint16[::1]]) -> int64:
     """Ascending ids as ``uint16`` gaps, see `encode_gaps`; returns how many."""
     n = 0
     before = np.int64(0)
     for i in range(len(ids)):
-        gap = ids[i] - before
-        while gap >= long_gap:
-            gaps[n] = long_gap
-            gap -= long_gap
-            n += 1
-        gaps[n] = gap
+        n = write_gap(ids[i] - before, gaps, n)
         before = np.int64(ids[i])
-        n += 1
     return n
 
 
 @kernel(releases_gil=False)
-def missing_gaps(row: uint32[::1], gaps: uint16[::1], long_gap: int64, out: Out[uint16[::1]]) -> int64:
+def missing_gaps(row: uint32[::1], gaps: uint16[::1], out: Out[uint16[::1]]) -> int64:
     """Those of a stored list of ids whose bits a row, ``uint32[words]``, does not have, as `write_gaps` has them.
 
     ``out`` is as long as ``gaps``. Returns how many.
@@ -86,24 +92,17 @@ def missing_gaps(row: uint32[::1], gaps: uint16[::1], long_gap: int64, out: Out[
     before = np.int64(0)
     for i in range(len(gaps)):
         position += gaps[i]
-        if gaps[i] == long_gap or row[position >> 5] >> np.uint32(position & 31) & np.uint32(1):
-            continue
-        gap = position - before
-        while gap >= long_gap:
-            out[n] = long_gap
-            gap -= long_gap
-            n += 1
-        out[n] = gap
-        before = position
-        n += 1
+        if gaps[i] != LONG_GAP and not row[position >> 5] >> np.uint32(position & 31) & np.uint32(1):
+            n = write_gap(position - before, out, n)
+            before = position
     return n
 
 
 @kernel(releases_gil=False)
-def sort_to_gaps(ids: Out[int32[::1]], long_gap: int64, gaps: Out[uint16[::1]]) -> int64:
+def sort_to_gaps(ids: Out[int32[::1]], gaps: Out[uint16[::1]]) -> int64:
     """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
     shell_sort(ids, len(ids))
-    return write_gaps(ids, long_gap, gaps)
+    return write_gaps(ids, gaps)
 
 
 @kernel(releases_gil=False)

@@ -7,6 +7,9 @@ DEAD = -1
 #: Results of kernels that can stop early. After `TOO_MUCH_WORK` and `NO_ROOM` (in an array) they can go on.
 OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK, NO_ROOM = 0, 1, 2, 3, 4
 
+#: In a list of gaps between ids: a step of this many ids without an id at its end.
+LONG_GAP = 0xFFFF
+
 #: Operations of a record: `SET` starts a loop's count at 1, `INC` adds 1 and looks at the new count; `MARK` adds to
 #: a set and tests it.
 SET, INC, MARK = 0, 1, 2

@@ -33,9 +33,6 @@ Sizes: TypeAlias = dict[str, int]
 #: Lengths and other numbers that a file may give; int32 holds them, and the one after.
 MOST = (1 << 31) - 1
 
-#: Stands for a step of this many ids without a token at its end; see `structgen.runtime.rows.row_pool.encode_gaps`.
-LONG_GAP = 0xFFFF
-
 _DTYPES = {code: frozenset({np.dtype(code)}) for code in ("u1", "u2", "u4", "i4")}
 _DTYPES["u"] = _DTYPES["u1"] | _DTYPES["u2"] | _DTYPES["u4"]
 _LARGEST = {dtype: int(np.iinfo(dtype).max) for dtypes in _DTYPES.values() for dtype in dtypes}

@@ -72,8 +72,8 @@ class Trie:
             i = skip[i]
         return None
 
-    def children(self, node: int, wanted: frozenset[int]) -> list[tuple[int, int]]:
-        """The nodes that some bytes lead to, each behind its byte."""
+    def children(self, node: int, wanted: frozenset[int] | range = range(256)) -> list[tuple[int, int]]:
+        """The nodes that some bytes lead to, or any, each behind its byte."""
         if not node:
             return [(byte, self._tops[byte]) for byte in wanted if byte in self._tops]
         bytes_, skip, i = self.byte.data, self.skip.data, node + 1

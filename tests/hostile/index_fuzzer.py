@@ -39,7 +39,7 @@ from structgen.runtime.grammar.parser import stack as parser_stack
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage import columns, container
-from structgen.storage.columns import LONG_GAP, Column, Field, Sizes, Total, total
+from structgen.storage.columns import Column, Field, Sizes, Total, total
 from structgen.storage.container import Buffer, pack
 
 Array: TypeAlias = NDArray[Any]
@@ -180,7 +180,7 @@ def boundary(column: Column, sizes: Sizes, which: int, dtype: np.dtype[Any], ran
     sums = [total(each, sizes) for each in (column.starts, column.gaps, column.members) if each is not None]
     chosen = random.choice(
         [bound, bound - 1, bound - 1, bound + 1, least, least - 1, 0, 1, 2, limits.max, limits.max // 2 + 1,
-         limits.min, LONG_GAP, LONG_GAP - 1, 1 << 30, random.randrange(max(1, bound)), *sums,
+         limits.min, kernels.LONG_GAP, kernels.LONG_GAP - 1, 1 << 30, random.randrange(max(1, bound)), *sums,
          *(each - 1 for each in sums)]
     )  # fmt: skip
     return max(limits.min, min(chosen, limits.max))

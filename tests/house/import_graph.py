@@ -126,7 +126,7 @@ ROOMS = {
     "migrate": "compiler.json_schema.read compiler.patterns definitions",
     "doctor": "cache kernels",
     "integrations": (
-        "api cache definitions explanations index_store replies runtime.batch runtime.core runtime.grammar"
+        "api cache definitions explanations index_store replies runtime.batch runtime.core"
         " runtime.guide runtime.index runtime.logits runtime.rows tools traces vocabulary"
     ),
     "cli": (

@@ -40,7 +40,6 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import row_pool, row_store
-from structgen.storage.columns import LONG_GAP
 
 #: What a kernel is judged by; it raises `AssertionError`.
 Oracle: TypeAlias = Callable[[Random], object]
@@ -203,20 +202,20 @@ def rows(random: Random) -> None:
     ids = [*sorted(random.sample(range(1 << 18), 60)), (1 << 18) + 1, (1 << 19) - 1]  # with long gaps
     bits = np.zeros(1 << 14, np.uint32)
     gaps = row_pool.encode_gaps(np.array(ids, np.uint32))
-    kernels.flip_gaps(bits, gaps, LONG_GAP)
+    kernels.flip_gaps(bits, gaps)
     assert ids_of_bits(bits) == ids
     written = np.empty(len(gaps) + 9, np.uint16)
-    written = written[: kernels.write_gaps(np.array(ids, np.int32), LONG_GAP, written)]
+    written = written[: kernels.write_gaps(np.array(ids, np.int32), written)]
     assert written.tolist() == gaps.tolist()
     mixed, again = np.array(random.sample(ids, len(ids)), np.int32), np.empty(len(gaps) + 9, np.uint16)
-    assert again[: kernels.sort_to_gaps(mixed, LONG_GAP, again)].tolist() == gaps.tolist()
+    assert again[: kernels.sort_to_gaps(mixed, again)].tolist() == gaps.tolist()
     assert mixed.tolist() == ids
     more = [each for each in range(1 << 19) if random.random() < 0.001]
-    kernels.set_gaps(bits.view(np.int32), row_pool.encode_gaps(np.array(more, np.uint32)), LONG_GAP)
+    kernels.set_gaps(bits.view(np.int32), row_pool.encode_gaps(np.array(more, np.uint32)))
     assert ids_of_bits(bits) == sorted({*ids, *more})
     others = sorted({*random.sample(range(1 << 19), 90), *ids[::2]})
     stored = row_pool.encode_gaps(np.array(others, np.uint32))
-    missing = stored[: kernels.missing_gaps(bits, stored.copy(), LONG_GAP, stored)]
+    missing = stored[: kernels.missing_gaps(bits, stored.copy(), stored)]
     assert row_pool.decode_gaps(missing).tolist() == [each for each in others if each not in {*ids, *more}]
 
 

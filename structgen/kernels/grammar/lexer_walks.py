@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import helper, kernel
-from ..rows import popcount
+from ..rows import popcount, write_gap
 from ..signatures import Out, int32, int64, uint8, uint16, uint32, uint64
 from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
@@ -188,7 +188,7 @@ def walk_lexer(
 @kernel
 def rows_of_runs(
     token_ids: int32[::1], runs: int32[:, ::1], begin: int64, end: int64, numbers: int32[::1], low: int64,
-    slot_of: Out[int32[::1]], rows: Out[uint32[:, ::1]], limit: int64, long_gap: int64, gaps: Out[uint16[::1]],
+    slot_of: Out[int32[::1]], rows: Out[uint32[:, ::1]], limit: int64, gaps: Out[uint16[::1]],
     found: Out[int32[:, ::1]],
 ) -> int64:  # fmt: skip
     """The rows of some runs of tokens, those with one number together, as many as there is room for.
@@ -203,7 +203,7 @@ def rows_of_runs(
         By number -1, and again so in the end.
     rows:
         ``uint32[*, words]``, out.
-    limit, long_gap, gaps:
+    limit, gaps:
         Rows of so many tokens at most are written as `write_gaps` does, one behind the other.
     found:
         ``int32[3, *]``, out, for each row: the number, how many tokens it has, and where its gaps end.
@@ -237,14 +237,14 @@ def rows_of_runs(
                 count += popcount(rows[k, w])
         found[1, k] = count
         if count <= limit:
-            position = _write_row(rows, k, long_gap, gaps, position)
+            position = _write_row(rows, k, gaps, position)
         found[2, k] = position
     return n
 
 
 @kernel
 def lists_of_runs(
-    token_ids: int32[::1], runs: int32[:, ::1], starts: int64[::1], numbers: int32[::1], most: int64, long_gap: int64,
+    token_ids: int32[::1], runs: int32[:, ::1], starts: int64[::1], numbers: int32[::1], most: int64,
     ids: Out[int32[::1]], gaps: Out[uint16[::1]], found: Out[int32[:, ::1]],
 ) -> int64:  # fmt: skip
     """The rows of walks that allow few tokens, those of one walk with one number together.
@@ -255,7 +255,7 @@ def lists_of_runs(
         As `walk_lexer` has them, of all walks; ``int64[walks + 1]``, where those of each begin; each run's number.
     most, ids:
         So many tokens are few; ``int32[most]``, scratch.
-    long_gap, gaps:
+    gaps:
         The tokens as `write_gaps` does, one row behind the other, out.
     found:
         ``int32[*, 3]``, out, for each row: the walk, the number, and where its gaps end. The number is -1 for a walk
@@ -292,7 +292,7 @@ def lists_of_runs(
                     count = _put(ids, 0, count, token_ids[t])
             last = 0
             for place in range(count):
-                position = _write_gap(ids[place] - last, long_gap, gaps, position)
+                position = write_gap(ids[place] - last, gaps, position)
                 last = ids[place]
             found[n, 0] = k
             found[n, 1] = number
@@ -384,7 +384,7 @@ def _put(values, begin, end, value):
 
 
 @helper
-def _write_row(rows, k, long_gap, gaps, position):
+def _write_row(rows, k, gaps, position):
     """The ids of a row as gaps, from a position on; returns where they end."""
     before = 0
     for w in range(rows.shape[1]):
@@ -392,21 +392,10 @@ def _write_row(rows, k, long_gap, gaps, position):
         while word:
             low = word & (~word + np.uint32(1))
             token = np.int64(32 * w + popcount(low - np.uint32(1)))
-            position = _write_gap(token - before, long_gap, gaps, position)
+            position = write_gap(token - before, gaps, position)
             before = token
             word ^= low
     return position
-
-
-@helper
-def _write_gap(gap, long_gap, gaps, position):
-    """From one id to the next, from a position on; returns where that ends."""
-    while gap >= long_gap:
-        gaps[position] = long_gap
-        gap -= long_gap
-        position += 1
-    gaps[position] = gap
-    return position + 1
 
 
 @kernel

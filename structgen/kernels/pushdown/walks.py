@@ -251,7 +251,7 @@ FEW_IDS = 64
 def decide_state(
     byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
     upper: int32[:, ::1], arena: Out[int32[::1]], residual: int32[::1], state: int64, count: int64, work: int64,
-    weights: float64[::1], wide: int64, widest: float64, nodes: int64, long_gap: int64, stacks: Out[int64[:, ::1]],
+    weights: float64[::1], wide: int64, widest: float64, nodes: int64, stacks: Out[int64[:, ::1]],
     slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], ids: Out[int32[::1]], below: Out[int32[::1]],
     gaps: Out[uint16[::1]],
 ) -> tuple[int64, int64, int64, boolean, float64]:  # fmt: skip
@@ -268,7 +268,7 @@ def decide_state(
     nodes:
         How many any other may look at.
     gaps:
-        ``uint16[*]``, out: up to `FEW_IDS` ids as `write_gaps` has them; room for ids and ``tokens / long_gap`` more.
+        ``uint16[*]``, out: up to `FEW_IDS` ids as `write_gaps` has them; room for ids and ``tokens / LONG_GAP`` more.
 
     Returns
     -------
@@ -292,4 +292,4 @@ def decide_state(
     )  # fmt: skip
     if node < len(byte):
         return n, m, -1, False, weight
-    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True, weight
+    return n, m, sort_to_gaps(ids[:n], gaps) if n <= FEW_IDS else -1, True, weight

@@ -96,6 +96,16 @@ def representative(bounds: Array, count: int, reach: int) -> int:
     return count if count + reach >= minimum else 1
 
 
+def events(
+    what: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The counts at which something comes, or goes as it is there no more, in order, and what."""
+    when = np.concatenate([first, last + 1])
+    # NumPy sorts 16-bit integers by radix, ten times faster than others.
+    order = np.argsort(when.astype(np.uint16) if when.max(initial=0) < 1 << 16 else when, kind="stable")
+    return when[order], np.concatenate([what, what])[order]
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """A byte automaton with at most one live counter, transitions as ranges of bytes.

@@ -6,5 +6,5 @@ stack. Tokens that don't end a lexeme are decided by the lexer alone; for the ot
 
 Read `tables`, `machine`, `lexer_threads`, `parser` (stacks), `partial_masks` (what a lexeme decides), `mask_builder`
 with `kernel_gss` and `mask_graph` (what the kernel reads), `storage`, `indentation`, `embedded` (definitions and
-special tokens), `reference_masks`; `completability` and `distances` are rooms of their own.
+special tokens), `walked_rows`; `completability` and `distances` are rooms of their own.
 """

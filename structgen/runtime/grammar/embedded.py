@@ -393,11 +393,3 @@ def _meet(tokens: Iterable[TokenRange]) -> bool:
     """Whether ranges of the same terminal have a token in common."""
     ordered = sorted(tokens, key=lambda each: (each.terminal, each.first))
     return any(one.terminal == next_.terminal and one.last >= next_.first for one, next_ in pairwise(ordered))
-
-
-def row_of(ids: list[int], words: int) -> NDArray[np.int32]:
-    """Token ids as a row, ``int32[words]``."""
-    row = np.zeros(words, np.uint32)
-    for i in ids:
-        row[i >> 5] |= np.uint32(1 << (i & 31))
-    return row.view(np.int32)

@@ -32,9 +32,8 @@ from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Readings, Thread
 from .mask_builder import StackMasks
 from .parser.keywords import Keywords
-from .parser.parser_driver import Parse, ParserDriver
+from .parser.parser_driver import ParserDriver
 from .partial_masks import ROOT, Key, KnownMasks, LexemeMasks, Walked, Watched
-from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
 from .token_reader import TokenReader
@@ -108,11 +107,7 @@ class GrammarMachine(InternedMachine[Thread]):
         self._generation = 0
         self._completions = completions
         self._memory = memory = KernelMemory(tables, completions)
-        self.masks = StackMasks(
-            self.lexeme_masks, self._reader.parses, memory, self._reader.is_surely_followed, self._walk,
-            is_deterministic=tables.is_deterministic, pause=self._give_way,
-        )  # fmt: skip
-        self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
+        self.masks = StackMasks(self.lexeme_masks, self._reader, memory, self._give_way)
         super().__init__(vocabulary, (self._reader.start,), filled=filled, lock=Lock(Rank.MACHINE))
         for machine in self._inner:
             machine.belong_to(self._lock, self.steps)
@@ -194,14 +189,11 @@ class GrammarMachine(InternedMachine[Thread]):
         return not self.embedded.definitions
 
     def _row_of_thread(self) -> Callable[..., NDArray[np.int32]]:
-        return self.masks.row if self._uses_kernels() else self._walked.row
+        return self.masks.row if self._uses_kernels() else self.masks.walked.row
 
     @cached_property
     def _token_reader(self) -> TokenReader:
         return TokenReader(self.tables, self._reader.parses, self._memory, self._reader.is_open)
-
-    def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
-        return self._walked.find(parse, lexer, watched)
 
     def _give_way(self) -> None:
         """Let others have their turn between two walks of the vocabulary."""
@@ -412,7 +404,6 @@ class GrammarMachine(InternedMachine[Thread]):
         """Forget what was put together of rows that are forgotten."""
         self._generation = self.masks.generation
         self._unions.clear()
-        self._walked.clear()
         self._forget_rows()
 
     def _union(self, rows: list[NDArray[np.int32]], accepting: bool, tokens: tuple[int, ...]) -> NDArray[np.int32]:

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...system.digest import blake2b
 from ...system.properties import cached_property
 from .indentation import Level
 from .kernel_gss import KernelGss, KernelMemory
-from .lexer_threads import Opening
+from .lexer_threads import LexerThreads
 from .mask_graph import PartialMaskGraph
-from .parser.parser_driver import Parse, ParserDriver
+from .parser.parser_driver import Parse
 from .parser.stack import Stack
 from .partial_masks import ROOT, LexemeMasks, Watched
+from .walked_rows import WalkedRows
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
 _MOST_BYTES = 256 << 20
@@ -48,44 +48,32 @@ class StackMasks:
 
     Parameters
     ----------
-    lexeme_masks, parses, memory:
-        What is decided, and the parser, in Python's memory and in the kernels'.
-    is_open_to:
-        Whether a lexeme may come to one of some endings after a parse: asked where something must be able to follow
-        the lexeme.
-    find:
-        A row, and how many states decided it, where the kernel does not do: for a grammar with conflicts, and for
-        tokens that hold too many lexemes for it.
-    is_deterministic:
-        Whether there are no conflicts.
+    lexeme_masks, reader, memory:
+        What is decided; the threads' moves, and the parser in the kernels' memory.
     pause:
-        Called between walks of the vocabulary.
+        Called between walks of the vocabulary; other rows may be put together meanwhile.
     """
 
     def __init__(
         self,
         lexeme_masks: LexemeMasks,
-        parses: ParserDriver,
+        reader: LexerThreads,
         memory: KernelMemory,
-        is_open_to: Callable[[Parse, int], Opening],
-        find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
-        *,
-        is_deterministic: bool,
         pause: Callable[[], None],
     ) -> None:
         self._lexeme_masks = lexeme_masks
         self._words = lexeme_masks.vocabulary.words
-        self._parses = parses
-        self._is_open_to = is_open_to
-        self._found = find
-        self._find = self._walk if is_deterministic else self._slowly
+        self._reader = reader
         self._pause = pause
         self._memory = memory
+        #: Rows that the kernel does not put together.
+        self.walked = WalkedRows(lexeme_masks, reader, self.note, pause)
+        self._find = self._walk if lexeme_masks.tables.is_deterministic else self.walked.find
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[object, ...], NDArray[np.int32]]]] = {}
         #: The rows that more states decided than these are told apart by, by key and stack.
         self._deep: dict[tuple[_Key, Stack], NDArray[np.int32]] = {}
-        #: By the groups that they have, or, of rows that were found otherwise, by their content's digest.
+        #: By the groups that they have.
         self._rows: dict[bytes, NDArray[np.int32]] = {}
         self._bytes = 0
         #: How often everything was forgotten.
@@ -117,15 +105,12 @@ class StackMasks:
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
 
-    def _slowly(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
-        return self._interned(*self._found(parse, lexer, watched))
-
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
         graph, memory = self._graph, self._memory
         parser = memory.parser
         if parser.levels.is_narrow(parse.level):
-            return self._slowly(parse, lexer, watched)
+            return self.walked.find(parse, lexer, watched)
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         cells = memory.stacks(sets=len(graph.of_endings.tight))
         least = 0
@@ -137,7 +122,7 @@ class StackMasks:
             while n == kernels.UNFINISHED:
                 of_endings = graph.of_endings
                 if len(of_endings.tight) > cells.width:  # others had many new sets
-                    return self._slowly(parse, lexer, watched)
+                    return self.walked.find(parse, lexer, watched)
                 n, missing, questions, depth_read = kernels.walk_stack_masks(
                     parser.block, parser.levels.block, graph.records.data, of_endings.sets, of_endings.tight,
                     graph.target, cell, record, parse.context, level, _RECORDS, cells.block, cells.counts,
@@ -153,10 +138,10 @@ class StackMasks:
             elif n == kernels.FULL and (wider := memory.wider(cells, known)) is not None:
                 cells = wider
             elif n < 0:
-                return self._slowly(parse, lexer, watched)
+                return self.walked.find(parse, lexer, watched)
             elif missing:
                 if not self._follow(cells.missing[:missing]):
-                    return self._slowly(parse, lexer, watched)
+                    return self.walked.find(parse, lexer, watched)
                 cells = memory.stacks(sets=len(graph.of_endings.tight))  # there may be new sets
             else:
                 break
@@ -209,18 +194,18 @@ class StackMasks:
             sets.setdefault((cell, context, level, number), []).append(group)
             if (cell, context, level) not in parses:
                 states, left = cells.above(cell)
-                after = self._parses.on(parse, given - left, states, context, self._memory.parser.levels.level(level))
-                parses[cell, context, level] = after
+                where = self._memory.parser.levels.level(level)
+                parses[cell, context, level] = self._reader.parses.on(parse, given - left, states, context, where)
         found = []
         for (cell, context, level, number), groups in sets.items():
             after = parses[cell, context, level]
-            is_open, depth_read, is_alike = self._is_open_to(after, self._graph.wanted(number))
+            is_open, depth_read, is_alike = self._reader.is_surely_followed(after, self._graph.wanted(number))
             lowest = min(lowest, depth_read)
             if is_open:
                 found += groups
             if cells.epoch == epoch:  # nobody has forgotten them meanwhile
-                where = self._memory.parser.levels.alike(level) if is_alike else level
-                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, where), is_open)
+                known = self._memory.parser.levels.alike(level) if is_alike else level
+                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, known), is_open)
         return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 
     def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -234,21 +219,10 @@ class StackMasks:
             row = bits.view(np.int32)
             for number in set(rows[:n].tolist()):
                 pool.add_to(row, number)
-            self._keep(key, row)
+            row.flags.writeable = False
+            self.note(row.nbytes + len(key))
+            self._rows[key] = row
         return row
-
-    def _interned(self, row: NDArray[np.int32], length: int) -> tuple[NDArray[np.int32], int]:
-        """The one array of a content."""
-        key = blake2b(row.data, digest_size=16).digest()
-        known = self._rows.get(key)
-        if known is None:
-            self._keep(key, row)
-        return row if known is None else known, length
-
-    def _keep(self, key: bytes, row: NDArray[np.int32]) -> None:
-        row.flags.writeable = False
-        self.note(row.nbytes + len(key))
-        self._rows[key] = row
 
     def note(self, size: int) -> None:
         """Count bytes that are kept; when there are too many, everything is forgotten."""
@@ -261,6 +235,7 @@ class StackMasks:
         self._known.clear()
         self._deep.clear()
         self._rows.clear()
+        self.walked.clear()
         self._bytes = 0
         self.generation += 1
 

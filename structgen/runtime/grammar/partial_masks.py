@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...storage.columns import LONG_GAP
+from ...kernels.values import LONG_GAP
 from ...system.memo import first
 from ...system.properties import cached_property
 from ...system.types import Array
@@ -237,7 +237,7 @@ class LexemeMasks:
         found, few_ids = np.empty((room, 3), np.int32), np.empty(few, np.int32)
         groups: list[list[tuple[int, int]]] = [[] for _ in range(end)]
         n = kernels.lists_of_runs(
-            self.vocabulary.trie.token_ids, walks.runs, starts, numbers, few, LONG_GAP, few_ids, gaps, found
+            self.vocabulary.trie.token_ids, walks.runs, starts, numbers, few, few_ids, gaps, found
         )
         slot_of, begins = np.zeros(0, np.int32), 0
         for walk, number, ends in found[:n].tolist():
@@ -260,7 +260,7 @@ class LexemeMasks:
         while done < many:
             many = kernels.rows_of_runs(
                 self.vocabulary.trie.token_ids, runs, begin, end, numbers, done, slot_of, rows, pool.longest_list,
-                LONG_GAP, gaps, found,
+                gaps, found,
             )  # fmt: skip
             begins = 0
             for slot, (number, count, ends) in enumerate(found.T[: many - done].tolist()):
@@ -330,14 +330,6 @@ class LexemeMasks:
             number, state = divmod(key // len(names), states)
             for terminal, watch in self.tables.ends_of[state]:
                 yield number, terminal, watch, walks.watched(int(names[key % len(names)])), nodes[i:j]
-
-    def row(self, ids: NDArray[np.int32]) -> int:
-        """The number of a row of ids, ascending."""
-        if len(ids) <= self.pool.longest_list:
-            return self.pool.add_ids(ids)
-        row = np.zeros(self.pool.words, np.uint32)
-        kernels.flip_ids(row, ids)
-        return self.pool.add_dense(row)
 
     def _walk(self, starts: list[tuple[NDArray[np.int32], int, Watched]]) -> _Walks:
         """The kernel's walks, in slices. Obligations are numbered: states, then sets of them."""

@@ -17,7 +17,7 @@ from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
-from ..core.bitsets import set_at
+from ..core.bitsets import from_bits, set_at
 from ..core.lazy_table import LazyTable
 from .captures.attributes import SECTION, GrammarAttributes
 from .completability.lexeme_ends import Endings
@@ -186,7 +186,7 @@ class GrammarTables:
         """``uint32[states, words]``: the sets of terminals that the parser's states shift."""
         found = np.zeros((len(self.context), 32 * self.before.shape[1]), np.bool_)
         found[self.shift[:, 0], self.shift[:, 1]] = True
-        return np.packbits(found, axis=1, bitorder="little").view("<u4").astype(np.uint32, copy=False)
+        return from_bits(found)
 
     @cached_property
     def is_deterministic(self) -> bool:

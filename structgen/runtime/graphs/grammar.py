@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...system.visible import visible
+from ..core.bitsets import set_at
+from ..core.digraph import bits
 from ..grammar.tables import GrammarTables
 from .graph import Graph
 from .moves import DrawnMove, DrawnState, draw
@@ -31,9 +33,10 @@ class _Reader:
         notes = []
         for number in range(begin, end):
             _, popped, nonterminal = tables.reduce[number].tolist()
-            names = [visible(tables.name(each)) for each in _members(tables.before[number], tables.end + 1)]
-            before = ", ".join(names[:_FEW]) + (", …" if len(names) > _FEW else "")
-            notes.append(f"rule {nonterminal} of {popped} before {before}")
+            before = [each for each in bits(set_at(tables.before, number)) if each <= tables.end]
+            names = [visible(tables.name(each)) for each in before]
+            some = ", ".join(names[:_FEW]) + (", …" if len(names) > _FEW else "")
+            notes.append(f"rule {nonterminal} of {popped} before {some}")
         return DrawnState("; ".join([f"{state}", *notes]), self._shifts_end(state), True)
 
     def _shifts_end(self, state: int) -> bool:
@@ -48,8 +51,3 @@ class _Reader:
         begin, end = np.searchsorted(tables.goto[:, 0], [state, state + 1]).tolist()
         for _, nonterminal, target in tables.goto[begin:end].tolist():
             yield DrawnMove(target, (), f"rule {nonterminal}", is_return=True)
-
-
-def _members(words: np.ndarray, most: int) -> list[int]:
-    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
-    return [int(each) for each in np.flatnonzero(bits) if each < most]

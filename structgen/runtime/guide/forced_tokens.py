@@ -177,24 +177,20 @@ def _crossing(trie: Trie, begin: bytes, machine: Machine, byte_state: ByteState)
     node = trie.find(begin)
     if node is None:
         return
-    bytes_, skips, tokens = trie.byte.data, trie.skip.data, trie.first_token.data  # they yield ints
-    looked = 0
+    tokens, looked = trie.first_token.data, 0  # which yields ints
     todo = [(node, byte_state, b"")]
     while todo:
         node, byte_state, rest = todo.pop()
         if rest and tokens[node] < tokens[node + 1]:
             yield rest
-        child, end = node + 1, skips[node]
-        while child < end:
+        for byte, child in trie.children(node):
             looked += 1
             if looked > _MOST_NODES:
                 yield b""
                 return
-            byte = bytes_[child]
             after = machine.after(byte_state, byte)
             if after is not None:
                 todo.append((child, after, rest + bytes([byte])))
-            child = skips[child]
 
 
 def _common(a: list[int], b: list[int]) -> list[int]:

@@ -22,7 +22,8 @@ from ...system.arguments import integer
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config
-from .healing_machine import Anything, HealingMachine, beyond, is_spelled
+from ..core.reference_walk import tokens_from
+from .healing_machine import Anything, HealingMachine, is_spelled
 from .index import Index
 
 #: Tokens that are taken back at most; as many as in llguidance.
@@ -127,14 +128,14 @@ def _can_heal(
     The compiler has seen to it that every text that tokens spell can be finished. So the bytes beyond the prefix have
     to be such a text, too.
     """
-    if not any(map(len, beyond(vocabulary, machine, prefix, behind))):
+    if not any(map(len, tokens_from(vocabulary, machine, behind, prefix))):
         return False
     if vocabulary.is_bytewise or index is None:
         return True
     return all(
         is_spelled(vocabulary, (vocabulary.token(token_id) or b"")[len(prefix) - offset :])
         for offset in range(len(prefix))
-        for nodes in beyond(vocabulary, machine, prefix[offset:], behind)
+        for nodes in tokens_from(vocabulary, machine, behind, prefix[offset:])
         for token_id in vocabulary.trie.token[nodes].tolist()
     )
 

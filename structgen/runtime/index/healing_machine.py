@@ -15,7 +15,8 @@ from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.machine import AutomatonMachine
 from ..automaton.tables import DEAD, Tables
-from ..core.machine import ByteState, Captured, CompiledMachine, Config, Machine, Match, ranges_of
+from ..core.machine import ByteState, Captured, CompiledMachine, Config, Match, ranges_of
+from ..core.reference_walk import row_of_nodes, tokens_from
 from ..rows.bitmask import fill_first
 from ..rows.row_pool import RowPool
 
@@ -43,34 +44,6 @@ def prefixes(vocabulary: Vocabulary, text: bytes) -> Iterator[tuple[int, int]]:
         node = child
         if trie.token[node] < 32 * vocabulary.row_words:
             yield length, node
-
-
-def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes, start: Config) -> Iterator[NDArray[np.int64]]:
-    """Tokens that are longer than a prefix and begin with it, and whose rest can follow a configuration.
-
-    They come as nodes of the trie where some token ends, ``int64[n]``, shorter ones first. The trie is walked below
-    the prefix, one depth after another, and the machine takes each step that is the same for many nodes once.
-    """
-    trie = vocabulary.trie
-    node = trie.find(prefix)
-    if node is None:
-        return
-    end, no_token = int(trie.skip[node]), 32 * vocabulary.row_words
-    configs, depth = [start], len(prefix)
-    level, at = np.array([node]), np.zeros(1, np.int64)  # live nodes of one depth, and which configuration each has
-    while len(level):
-        depth += 1
-        nodes = node + 1 + np.flatnonzero(trie.depth[node + 1 : end] == depth)
-        above = np.searchsorted(level, nodes) - 1
-        below = (above >= 0) & (nodes < trie.skip[level[above]])
-        nodes, above = nodes[below], above[below]
-        steps, inverse = np.unique(at[above] << 8 | trie.byte[nodes], return_inverse=True)
-        targets = [machine.follow_byte(configs[step >> 8], step & 255) for step in steps.tolist()]
-        numbers = {config: number for number, config in enumerate(dict.fromkeys(targets)) if config is not None}
-        at = np.array([numbers.get(config, -1) for config in targets], np.int64)[inverse]
-        level, at = nodes[at >= 0], at[at >= 0]
-        configs = list(dict.fromkeys(targets))
-        yield level[trie.token[level] < no_token]
 
 
 class Anything(AutomatonMachine):
@@ -139,7 +112,7 @@ class HealingMachine(CompiledMachine):
             found.append(
                 (single[offset] and found[-1])
                 or any(found[len(rest) - length] for length, _ in prefixes(self.vocabulary, rest))
-                or any(map(len, beyond(self.vocabulary, self._inner, rest, self._behind)))
+                or any(map(len, tokens_from(self.vocabulary, self._inner, self._behind, rest)))
             )
         return found[::-1]
 
@@ -235,16 +208,10 @@ class HealingMachine(CompiledMachine):
         return config.row
 
     def _work_out(self, offset: int) -> NDArray[np.int32]:
-        trie, width, rest = self.vocabulary.trie, 32 * self.vocabulary.words, self._prefix[offset:]
+        rest = self._prefix[offset:]
         within = [node for length, node in prefixes(self.vocabulary, rest) if self._can_go_on[offset + length]]
-        bits = np.zeros(width, np.bool_)
-        bits[trie.token[within]] = True
-        for nodes in beyond(self.vocabulary, self._inner, rest, self._behind):
-            bits[trie.token[nodes]] = True
-        bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
-        row = np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
-        row.flags.writeable = False
-        return row
+        longer = tokens_from(self.vocabulary, self._inner, self._behind, rest)
+        return row_of_nodes(self.vocabulary, [np.array(within, np.int64), *longer])
 
     def is_accepting(self, config: Config) -> bool:
         """Whether the text so far is complete; never inside the prefix."""

@@ -18,7 +18,7 @@ from ...system.types import Array, JsonMap
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
-from .shared_masks import NAME_BYTES, LazySequence, SharedMasks
+from .shared_masks import NAME_BYTES, LazySequence, SharedMasks, names_of
 
 #: What the meta section calls such a file; how many of the definitions that have base rows went into it, and whether
 #: all of them did.
@@ -66,9 +66,7 @@ class BaseRows:
         self._residuals = Residuals.from_sections(sections, sizes, vocabulary, where)
         self._pool = RowPool.from_sections(sections, sizes, where)
         names, *self._columns = columns.read(sections, SECTIONS, sizes, where).values()
-        together = names.tobytes()
-        places = range(0, len(together), NAME_BYTES)
-        self._numbers = {together[i : i + NAME_BYTES]: number for number, i in enumerate(places)}
+        self._numbers = {name: number for number, name in enumerate(names_of(names))}
         self._known: dict[bytes, SharedMasks] = {}
 
     def __len__(self) -> int:

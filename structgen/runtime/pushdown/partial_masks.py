@@ -35,7 +35,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool
+from ..rows.row_pool import MOST_GROWN, RowPool, encode_gaps, row_of
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .stacks import Thread, laid_out
@@ -228,7 +228,7 @@ class StateMasks:
             found = self.shared.publish(state, ids, below)
             if found is not None:
                 return found
-        return self.add_row(ids), self.residuals.add(below)
+        return self.pool.add_ids(ids), self.residuals.add(below)
 
     def _by_interior(self, interior: int, behind: int) -> PartialRow:
         """What a state at the bottom decides that does as an interior above the state behind it."""
@@ -249,13 +249,6 @@ class StateMasks:
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
         return representative(self.tables.loops[self.tables.live[state]], count, self.vocabulary.longest)
-
-    def add_row(self, ids: NDArray[np.int32]) -> int:
-        """The row of these token ids, in any order; they are put in order where they are few."""
-        if len(ids) <= self.pool.longest_list:
-            ids.sort()
-            return self.pool.add_ids(ids)
-        return self.pool.add_dense(self._walk().bits(ids))
 
     def known(self, residual: int, state: int, count: int) -> PartialRow | None:
         """What `decide` would give, if that was decided before."""
@@ -282,7 +275,7 @@ class StateMasks:
         """
         walk = self._walk()
         laid, cells = laid_out(threads, most, lambda count: walk.word(count & counted))
-        return self.add_row(walk.whole(laid, cells)) if len(cells) <= most else None
+        return self.pool.add_ids(walk.whole(laid, cells)) if len(cells) <= most else None
 
     def reached(
         self, threads: NDArray[np.int64], cells: NDArray[np.int64], residual: NDArray[np.int32] | None = None
@@ -343,7 +336,7 @@ class StateMasks:
         found = self._walk().difference((state, count), model)
         if found is None:
             return None
-        bits, nodes = self._walk().bits(found[0]) if len(found[0]) else None, found[1].copy()
+        bits, nodes = row_of(found[0], self.pool.words) if len(found[0]) else None, found[1].copy()
         row, left = held  # of which the list may take another walk
         if len(nodes):
             left = self.residuals.add(np.setxor1d(self.residuals[left], nodes).astype(np.int32))
@@ -373,8 +366,8 @@ class StateMasks:
         """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
         if not len(ids) and not len(nodes):
             return held
-        ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
-        row = self.pool.add_difference(held[0], ids)
+        gaps, nodes = encode_gaps(np.sort(ids)), nodes.copy()  # to ask for what is shared may take another walk
+        row = self.pool.add_difference(held[0], gaps)
         if not len(nodes):
             return row, held[1]
         return row, self.residuals.add(np.setxor1d(self.residuals[held[1]], nodes).astype(np.int32))

@@ -18,11 +18,12 @@ from ...storage.container import Buffer, pack, smallest, unpack
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.tables import events
 from ..core.machine import SharedRows
-from ..rows.residuals import Residuals, decoded
-from ..rows.row_pool import RowPool, encode_gaps
+from ..rows.residuals import Residuals, lists_to_sections, stored_lists
+from ..rows.row_pool import RowPool, row_of
 from .tables import PushdownTables
-from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, events, stretches
+from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, stretches
 
 T = TypeVar("T")
 
@@ -81,8 +82,7 @@ class SharedMasks(NamedTuple):
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
         """Sweep over the counts up to ``high``: one for each stretch in which nothing comes or goes."""
-        row = np.zeros(words, np.uint32)
-        kernels.flip_ids(row, walked.ids)
+        row = row_of(walked.ids, words)
         when, tokens = events(*walked.tokens)
         changes, nodes = stretches(walked.below, walked.nodes, high)
         cuts = np.unique(np.concatenate([when[when <= high], changes]))
@@ -103,13 +103,8 @@ class SharedMasks(NamedTuple):
 
     def to_sections(self) -> dict[str, Array]:
         """The sections of a file in the container format."""
-        gaps = [encode_gaps(nodes) for nodes in self.residuals]
-        return {
-            "begins": smallest(np.array(self.begins)),
-            "bits": np.stack(self.rows),
-            "resume_start": smallest(np.cumsum([0] + [len(g) for g in gaps])),
-            "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
-        }
+        own = {"begins": smallest(np.array(self.begins)), "bits": np.stack(self.rows)}
+        return own | lists_to_sections(self.residuals)
 
     @classmethod
     def from_sections(cls, sections: Sections, vocabulary: Vocabulary, where: str) -> SharedMasks:
@@ -119,12 +114,8 @@ class SharedMasks(NamedTuple):
         """
         sizes = {"size": vocabulary.size, "spelled": vocabulary.spelled}
         begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
-
-        def residual(number: int) -> NDArray[np.int32]:
-            begin, end = start[number : number + 2].tolist()
-            return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
-
-        return cls(begins.tolist(), list(rows), LazySequence(range(len(begins)), residual, gaps.nbytes))
+        residuals = LazySequence(range(len(begins)), stored_lists(start, gaps, vocabulary, where), gaps.nbytes)
+        return cls(begins.tolist(), list(rows), residuals)
 
     def to_bytes(self) -> bytes:
         """A file of its own, kind ``"shared"``."""
@@ -247,7 +238,7 @@ class SharedMaskStore:
         if name is None:
             return None
         if self._at_hand(name) is None:
-            self._add(name, SharedMasks([0], [self._walker().bits(ids)], [below.copy()]))
+            self._add(name, SharedMasks([0], [row_of(ids, self.pool.words)], [below.copy()]))
         return self._use(name, 0, state)
 
     def share(self, state: int, found: PartialRow) -> PartialRow:
@@ -446,6 +437,12 @@ class SharedMaskStore:
         if walked is None:
             raise _TooManyIntervals
         return SharedMasks.cut(walked, high if kind == MID else low - 1, self.pool.words)
+
+
+def names_of(hashes: Array) -> list[bytes]:
+    """The names of shared masks, stored as ``uint8[names, NAME_BYTES]``."""
+    together = hashes.tobytes()
+    return [together[i : i + NAME_BYTES] for i in range(0, len(together), NAME_BYTES)]
 
 
 def _name(digest: bytes, bounds: list[int]) -> bytes:

@@ -18,7 +18,7 @@ from ..rows.row_pool import RowPool
 from . import tables
 from .captures import labels
 from .partial_masks import StateMasks, StoredMasks, in_order
-from .shared_masks import NAME_BYTES, SharedMasks
+from .shared_masks import NAME_BYTES, SharedMasks, names_of
 from .tables import PAIR, PushdownTables
 from .token_edges import TokenTables
 
@@ -135,16 +135,11 @@ def from_sections(
 def _read_shared(rows: StateMasks, found: Sections, where: str) -> None:
     if not rows.pool.are_shared(found["shared_row"]):
         raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
-    names = _names(found["shared_hash"])
+    names = names_of(found["shared_hash"])
     of, stretches, *others = [found[name].tolist() for name in _USES]
     if len(set(names)) < len(names) or len(set(zip(of, stretches, strict=True))) < len(of):
         raise FormatError("sections 'shared_name' and 'shared_place' have a stretch twice", where=where)
     rows.shared.adopt(list(zip([names[i] for i in of], stretches, *others, strict=True)))
-
-
-def _names(hashes: Array) -> list[bytes]:
-    together = hashes.tobytes()
-    return [together[i : i + NAME_BYTES] for i in range(0, len(together), NAME_BYTES)]
 
 
 def _read_stored(
@@ -153,7 +148,7 @@ def _read_stored(
     """What the names stand for, where the file brings it along."""
     own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
     together = SharedMasks.from_sections(own, vocabulary, where)
-    names = _names(hashes)
+    names = names_of(hashes)
     sizes = {"names": len(names), "stretches": len(together.rows)}
     first = columns.read(sections, STORED, sizes, where)["sh_first"].tolist()
     return {

@@ -20,7 +20,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.lazy_table import LazyTable
-from ..rows.bitmask import ids_of
+from ..rows.bitmask import ids_of, pack
 
 #: As in `structgen.runtime.pushdown.tables`.
 _Moves: TypeAlias = "tuple[tuple[tuple[int, ...] | None, tuple[int, ...]], ...]"
@@ -179,9 +179,8 @@ class TokenMoves:
             bits = np.full(32 * self._vocabulary.words, is_complement)
             bits[self._vocabulary.size :] = False
             bits[[*members]] = not is_complement
-            row = np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
+            row = self._rows[number] = pack(bits)
             row.flags.writeable = False
-            self._rows[number] = row
         return row
 
     def ids(self, number: int) -> NDArray[np.int64]:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...storage.columns import LONG_GAP
+from ...kernels.values import LONG_GAP
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
+from ..rows.row_pool import row_of
 from ..rows.subtrees import kinds_of, subtrees
 from .stacks import END
 from .subautomata import MOST_SPELLED, POP, Subautomaton, spelled, subautomaton
@@ -301,7 +302,7 @@ class StackWalker:
             arena = self._arena
             n, m, gaps, done, weight = kernels.decide_state(
                 *self._trie, self._upper, arena, residual, state, count, _AT_ONCE, self._weights, wide,
-                self._narrowest_base, _SHORT, LONG_GAP, *_scratch.stacks(self._deepest), ids, below, self._gaps,
+                self._narrowest_base, _SHORT, *_scratch.stacks(self._deepest), ids, below, self._gaps,
             )  # fmt: skip
             if not self._has_grown(arena):
                 break
@@ -452,13 +453,7 @@ class StackWalker:
         if spelled is not None:
             return spelled
         ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
-        return self.bits(ids), below.copy()
-
-    def bits(self, ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-        """The row of some ids, ``uint32[words]``."""
-        row = np.zeros(self._words, np.uint32)
-        kernels.flip_ids(row, ids)
-        return row
+        return row_of(ids, self._words), below.copy()
 
     def counted(self, state: int, bounds: tuple[int, int]) -> CountedWalk | None:
         """All counts of a state at once, in a loop with these bounds; None where that is too much."""
@@ -529,12 +524,3 @@ def stretches(
         here = what[(first <= begin) & (begin <= last)]
         found.append(np.sort(np.concatenate([fixed, here])) if len(fixed) else here)
     return begins.tolist(), found
-
-
-def events(
-    what: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """When something comes or goes, in order, and what."""
-    when = np.concatenate([first, last + 1])
-    order = np.argsort(when, kind="stable")
-    return when[order], np.concatenate([what, what])[order]

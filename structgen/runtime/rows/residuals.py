@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import LONG_GAP, Column, Sizes
+from ...storage.columns import Column, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from .row_pool import encode_gaps
+from .row_pool import decode_gaps, encode_gaps
 
 #: Lists that are always there: the whole trie, and nothing.
 ROOT, NOTHING = 0, 1
@@ -112,12 +112,8 @@ class Residuals:
 
     def to_sections(self) -> dict[str, Array]:
         """``resume_start`` and ``resume_gaps``; shared lists are empty there."""
-        none = np.zeros(0, np.int32)
-        gaps = [encode_gaps(none if i in self._shared else self[i]) for i in range(2, len(self._lists))]
-        return {
-            "resume_start": smallest(np.cumsum([0] + [len(g) for g in gaps])),
-            "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
-        }
+        nothing = self[NOTHING]
+        return lists_to_sections([nothing if i in self._shared else self[i] for i in range(2, len(self._lists))])
 
     @classmethod
     def from_sections(cls, sections: Sections, sizes: Sizes, vocabulary: Vocabulary, where: str) -> Residuals:
@@ -131,13 +127,8 @@ class Residuals:
         A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
         """
         start, gaps = found["resume_start"], found["resume_gaps"]
-        lists = cls()
-
-        def stored(number: int) -> NDArray[np.int32]:
-            begin, end = int(start[number - 2]), int(start[number - 1])
-            return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
-
-        lists._stored = stored
+        lists, stored = cls(), stored_lists(start, gaps, vocabulary, where)
+        lists._stored = lambda number: stored(number - 2)
         lists._in_file = lambda: {
             gaps[i:j].tobytes(): number for number, (i, j) in enumerate(pairwise(start.tolist()), 2)
         }  # fmt: skip
@@ -145,26 +136,30 @@ class Residuals:
         return lists
 
 
-def decoded(gaps: NDArray[np.uint16], starts: Array, vocabulary: Vocabulary, where: str) -> list[NDArray[np.int32]]:
-    """Stored residual lists: ascending nodes of the trie, none twice. Raises `FormatError`.
+def lists_to_sections(lists: Iterable[NDArray[np.int32]]) -> dict[str, Array]:
+    """``resume_start`` and ``resume_gaps``: all the lists, one behind the other."""
+    gaps = [encode_gaps(nodes) for nodes in lists]
+    return {
+        "resume_start": smallest(np.cumsum([0, *map(len, gaps)])),
+        "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
+    }
+
+
+def stored_lists(
+    start: Array, gaps: NDArray[np.uint16], vocabulary: Vocabulary, where: str
+) -> Callable[[int], NDArray[np.int32]]:
+    """Decode one of `lists_to_sections`: ascending nodes of the trie, none twice. Raises `FormatError`.
 
     So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
     """
-    if not len(gaps):
-        return [np.zeros(0, np.int32)] * (len(starts) - 1)
-    sums = np.zeros(len(gaps) + 1, np.int64)
-    np.cumsum(gaps, dtype=np.int64, out=sums[1:])
-    nodes = sums[1:] - np.repeat(sums[starts[:-1]], np.diff(starts.astype(np.int64)))
-    is_node = gaps != LONG_GAP
-    if not is_node.all():
-        nodes, starts = nodes[is_node], np.append(0, np.cumsum(is_node))[starts]
-    known = len(vocabulary.trie.byte)
-    if len(nodes) and (top := int(nodes.max())) >= known:
-        raise FormatError(f"a residual list has the node {top}, must be below {known}", where=where)
-    again = nodes[1:] <= nodes[:-1]
-    begins = starts[1:-1]
-    again[begins[(begins > 0) & (begins < len(nodes))] - 1] = False
-    if again.any():
-        raise FormatError("a residual list has a node twice", where=where)
-    narrow = nodes.astype(np.int32)
-    return [narrow[i:j] for i, j in pairwise(starts.tolist())]
+
+    def stored(number: int) -> NDArray[np.int32]:
+        nodes = decode_gaps(gaps[start[number] : start[number + 1]])
+        known = len(vocabulary.trie.byte)
+        if len(nodes) and (top := int(nodes.max())) >= known:
+            raise FormatError(f"a residual list has the node {top}, must be below {known}", where=where)
+        if (nodes[1:] <= nodes[:-1]).any():
+            raise FormatError("a residual list has a node twice", where=where)
+        return nodes.astype(np.int32)
+
+    return stored

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import FormatError
+from ...kernels.values import LONG_GAP
 from ...storage import columns
-from ...storage.columns import LONG_GAP, Column, Sizes, count_set
+from ...storage.columns import Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, RowParts, Sections
@@ -48,7 +49,8 @@ DECODED_BYTES = 64 << 20
 MOST_GROWN = 256 << 20
 
 
-_NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.uint16)
+_NO_GAPS = np.zeros(0, np.uint16)
+_NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), _NO_GAPS
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,13 @@ class RowPool:
     # -- adding ----------------------------------------------------------------------------------------
 
     def add_ids(self, ids: Array) -> int:
-        """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
-        return self.add_gaps(encode_gaps(ids))
+        """The number of the row with exactly these token ids, in any order."""
+        if len(ids) > self.longest_list:
+            return self.add_dense(row_of(ids, self.words))
+        return self.add_gaps(encode_gaps(np.sort(ids)))
 
     def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
-        """`add_ids` for ids as `encode_gaps` has them; the array may be reused by the caller."""
+        """`add_ids` for at most `longest_list` ids as `encode_gaps` has them; the caller may reuse the array."""
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -142,16 +146,14 @@ class RowPool:
             return known
         base, bits = kernels.nearest_base(row, self._bases, self._n_bases, self.longest_list)
         if bits > self.longest_list:
-            return self._add(key, self._new_base(row), encode_gaps(np.zeros(0, np.uint32)))
+            return self._add(key, self._new_base(row), _NO_GAPS)
         ids = np.empty(bits, np.uint32)
         kernels.set_bits(row, self._bases[base - 1] if base else np.zeros_like(row), ids)
-        return self._add(key, base, encode_gaps(ids)) if base else self.add_ids(ids)
+        gaps = encode_gaps(ids)
+        return self._add(key, base, gaps) if base else self.add_gaps(gaps)
 
-    def add_difference(self, row: int, ids: Array) -> int:
-        """The number of the row that differs from ``row`` in these token ids, ascending."""
-        return self._add_difference(row, encode_gaps(ids))
-
-    def _add_difference(self, row: int, gaps: NDArray[np.uint16]) -> int:
+    def add_difference(self, row: int, gaps: NDArray[np.uint16]) -> int:
+        """The number of the row that differs from ``row`` in some token ids, as `encode_gaps` has them."""
         if not len(gaps):
             return row
         base, own = self._row(row)
@@ -165,10 +167,10 @@ class RowPool:
         base, gaps = self._row(other)
         if base == 0:
             more = np.empty(len(gaps), np.uint16)
-            return self._add_difference(row, more[: kernels.missing_gaps(bits, gaps, LONG_GAP, more)])
+            return self.add_difference(row, more[: kernels.missing_gaps(bits, gaps, more)])
         new = self.dense(other).view(np.uint32) & ~bits
         ids = np.flatnonzero(np.unpackbits(new.view(np.uint8), bitorder="little")).astype(np.uint32)
-        return self.add_difference(row, ids)
+        return self.add_difference(row, encode_gaps(ids))
 
     def parts(self, numbers: Iterable[int]) -> RowParts:
         """What the union of some rows is put together of."""
@@ -195,15 +197,16 @@ class RowPool:
             own = row[: self.words]
             np.bitwise_or(own, self.dense(number), out=own)
         else:
-            set_gaps(row, gaps)
+            kernels.set_gaps(row, gaps)
 
     def add_shared(self, source: Callable[[int], NDArray[np.uint32]]) -> int:
         """The number of a row that is kept elsewhere.
 
         ``source`` is asked for it when it is first needed, by how many shared rows there were before it.
         """
+        base = SHARED + len(self.shared)
         self.shared.append(source)
-        return self._add_list(SHARED + len(self.shared) - 1, np.zeros(0, np.uint32))
+        return self._add(_key(base, _NO_GAPS), base, _NO_GAPS)
 
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
@@ -212,10 +215,6 @@ class RowPool:
             if base[row] != number or start[row] != start[row + 1]:
                 return False
         return True
-
-    def _add_list(self, base: int, ids: Array) -> int:
-        gaps = encode_gaps(ids)
-        return self._add(_key(base, gaps), base, gaps)
 
     def _new_base(self, row: NDArray[np.uint32]) -> int:
         if self._n_bases == len(self._bases):
@@ -389,7 +388,7 @@ class RowPool:
         elif base:
             bits[: self.words] = self._whole(base)
         if len(gaps):
-            flip_gaps(bits, gaps)
+            kernels.flip_gaps(bits, gaps)
         dense: NDArray[np.int32] = bits.view(np.int32)
         return dense
 
@@ -482,9 +481,9 @@ def _digest(row: Array) -> bytes:
 def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
     if not len(ids):
-        return np.empty(0, np.uint16)
+        return _NO_GAPS
     gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
-    return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
+    return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), gaps)]
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
@@ -493,11 +492,8 @@ def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     return ids
 
 
-def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
-    """Flip the bits of a list of ids in a row."""
-    kernels.flip_gaps(bits, gaps, LONG_GAP)
-
-
-def set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
-    """Set the bits of a list of ids in a row."""
-    kernels.set_gaps(row, gaps, LONG_GAP)
+def row_of(ids: Array | list[int], words: int) -> NDArray[np.uint32]:
+    """The row of some ids, in any order: ``uint32[words]``."""
+    row = np.zeros(words, np.uint32)
+    kernels.flip_ids(row, np.asarray(ids, np.int32))
+    return row

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import BatchError
-from ...storage.columns import LONG_GAP
 from ...system.arguments import checked_masks
 from ...system.memo import Memo
 from ...system.types import RowParts
@@ -162,7 +161,7 @@ class RowStore:
         if parts:
             self._make_room(len(unions))
             kernels.add_unions(
-                np.array(parts, np.int64).reshape(-1, 3), np.concatenate(lists), LONG_GAP, self._scratch, *self._rows,
+                np.array(parts, np.int64).reshape(-1, 3), np.concatenate(lists), self._scratch, *self._rows,
                 self._hashes, self._slots, self._used, numbers,
             )  # fmt: skip
         return numbers

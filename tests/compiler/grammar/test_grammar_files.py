@@ -106,7 +106,7 @@ def test_no_residual_list_is_decoded_to_add_another_one(monkeypatch: pytest.Monk
     assert isinstance(index.machine, GrammarMachine)
     assert isinstance(stored.machine, GrammarMachine)
     known, lists = index.machine.lexeme_masks.residuals, stored.machine.lexeme_masks.residuals
-    monkeypatch.setattr(residuals, "decoded", None)
+    monkeypatch.setattr(residuals, "decode_gaps", None)
     assert [lists.add(known[number]) for number in range(len(known))] == [0, 1, *range(2, len(known))]
     assert lists.add(np.array([3, 5, 6, 8, 9], np.int32)) == len(known) > 9
 

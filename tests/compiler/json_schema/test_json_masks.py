@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 from judges import pushdown_oracle as oracle
+from judges.guides import reference_mask
 from judges.json_judge import Judge, NoVerdictError
 from judges.json_tokens import CASES, Speller, guides_along, mask_of, masks, random_text, small_vocabulary, takes
-from numpy.typing import NDArray
 
 import structgen as sg
-from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime.core import dense_rows
@@ -34,8 +33,6 @@ from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.partial_masks import StateMasks
 from structgen.runtime.pushdown.shared_masks import SharedMaskStore
-from structgen.runtime.pushdown.stacks import Fork, Frame, Stack, Thread
-from structgen.runtime.pushdown.walker import stack_scratch
 from structgen.vocabulary.trie import Trie
 
 VOCABULARY = small_vocabulary()
@@ -64,23 +61,6 @@ def spellings(case: dict[str, Any], vocabulary: sg.Vocabulary) -> list[list[int]
     """The texts of a case in random tokens, always the same."""
     random = Random(case["name"])
     return [speller(vocabulary).spell(text.encode(), random) for text in case["accept"]]
-
-
-def stacks_of(thread: Thread) -> list[tuple[int, int, list[Frame]]]:
-    """A thread's stacks, each as state, count and frames, topmost first."""
-    found: list[tuple[int, int, list[Frame]]] = []
-    state, count, stack = thread
-    todo: list[tuple[Stack, list[Frame]]] = [(stack, [])]
-    while todo:
-        here, frames = todo.pop()
-        while here is not None and not isinstance(here, Fork):
-            frames.append(here)
-            here = here.below
-        if here is None:
-            found.append((state, count, frames))
-        else:
-            todo += ((member, frames[:]) for member in here.members)
-    return found
 
 
 class TestCases:
@@ -196,15 +176,14 @@ class TestRealVocabularies:
         for case in CASES if name == "llama3" else random.sample(CASES, 6):
             vocabulary.shared_rows.clear()  # so that they are found in the middle of other rows
             index = compiled(case, vocabulary)
-            plain = PlainWalk(index)
             for tokens in spellings(case, vocabulary):
                 stops = set(random.sample(range(len(tokens) + 1), min(4, len(tokens))))
                 for at, guide in enumerate(guides_along(index, tokens)):
                     if at in stops:
-                        np.testing.assert_array_equal(mask_of(guide), plain.mask(guide), case["name"])
+                        np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide), case["name"])
             guide = sg.Guide(index)
             for _ in range(6):
-                np.testing.assert_array_equal(mask_of(guide), plain.mask(guide), case["name"])
+                np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide), case["name"])
                 assert guide.advance(int(random.choice(np.flatnonzero(mask_of(guide)))))
                 if guide.is_finished():
                     break
@@ -217,12 +196,12 @@ class TestRealVocabularies:
         """k characters left, or missing, for k around the length of the longest token."""
         schema = {"items": {"type": "string", "minLength": minimum, "maxLength": maximum}, "type": "array"}
         index = sg.compile(sg.JsonSchema(schema), llama3, eager=False)
-        plain, random = PlainWalk(index), Random(minimum + 1000 * maximum)
+        random = Random(minimum + 1000 * maximum)
         for length in {0, maximum, max(0, minimum - 1), random.randint(0, maximum)}:
             guide = sg.Guide(index)
             for token in speller(llama3).spell(b'["' + b"a" * length, random):
                 assert guide.advance(token)
-            np.testing.assert_array_equal(mask_of(guide), plain.mask(guide), str(length))
+            np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide), str(length))
 
     @pytest.mark.parametrize(
         "asserted",
@@ -239,17 +218,17 @@ class TestRealVocabularies:
         """Where no token comes near a bound a state has the row that it would have without a counter."""
         llama3.shared_rows.clear()
         index = sg.compile(sg.JsonSchema({"type": "string"} | asserted), llama3, eager=False)
-        plain, random = PlainWalk(index), Random(repr(asserted))
+        random = Random(repr(asserted))
         letters = [token for token in range(llama3.size) if re.fullmatch(b"[a-z]{1,9}", llama3.token(token) or b"")]
         for steps in (0, 3, 20, 60):
             guide = sg.Guide(index)
             assert guide.advance(speller(llama3).spell(b'"')[0])
             for _ in range(steps):
-                np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+                np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide))
                 allowed = [token for token in random.sample(letters, 50) if guide.allows(token)]
                 if not allowed or not guide.advance(allowed[0]):
                     break
-            np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+            np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide))
 
     def test_base_rows_are_what_schemas_share(
         self, llama3: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -263,9 +242,8 @@ class TestRealVocabularies:
             monkeypatch.setattr(SharedMaskStore, "_walk", None)  # nothing has to be walked for these
             for case in (schema, {"items": {"type": "string", "format": "uri-reference"}, "type": "array"}):
                 index = sg.compile(sg.JsonSchema(case), llama3, eager=False)
-                plain = PlainWalk(index)
                 for guide in guides_along(index, speller(llama3).spell(text)):
-                    np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+                    np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide))
         finally:
             llama3.base_rows = None
 
@@ -303,7 +281,7 @@ class TestRealVocabularies:
         index = sg.compile(sg.JsonSchema(schema, additional_properties=False), llama3, eager=eager)
         guide = sg.Guide(index)
         assert all(map(guide.advance, speller(llama3).spell(b'{"a":"')))
-        np.testing.assert_array_equal(mask_of(guide), PlainWalk(index).mask(guide))
+        np.testing.assert_array_equal(guide.bitmask(), reference_mask(guide))
 
     def test_the_same_masks_however_the_index_came(self, llama3: sg.Vocabulary, tmp_path: Path) -> None:
         for number, case in enumerate(CASES):
@@ -313,36 +291,6 @@ class TestRealVocabularies:
                 indexes += [reloaded(eager, tmp_path), recalled(case, llama3, number % 2 == 0, tmp_path)]
             for tokens in spellings(case, llama3):
                 assert len({tuple(masks(index, tokens)) for index in indexes}) == 1, case["name"]
-
-
-class PlainWalk:
-    """Masks by a walk over the whole trie for each thread, with the whole of its stack: no shortcut is taken."""
-
-    def __init__(self, index: sg.Index) -> None:
-        assert isinstance(index.machine, PushdownMachine)
-        trie = index.vocabulary.trie
-        self._trie = (
-            trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.upper
-        )  # fmt: skip
-        self._scratch = stack_scratch(4096, trie.max_depth)
-        index.machine.lower_all()
-        self._arena = index.machine.tables.arena()
-        self._ids, self._below = np.empty((2, len(trie.token_ids) + len(trie.byte) + 64), np.int32)
-
-    def mask(self, guide: sg.Guide) -> NDArray[np.bool_]:
-        mask = np.zeros(guide.index.vocabulary.size, np.bool_)
-        root = np.zeros(1, np.int32)
-        for thread in guide._config.threads:  # type: ignore[attr-defined]
-            for state, count, frames in stacks_of(thread):
-                if state < 0:
-                    continue
-                config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
-                rest = root, config, 1 << 40, 1 << 40, *self._scratch, self._ids, self._below
-                found, _, node = kernels.walk_stack(*self._trie, self._arena, *rest)
-                assert node == len(self._trie[0])
-                mask[self._ids[:found]] = True
-        mask[list(guide.index.vocabulary.eos_ids)] = guide.is_accepting()
-        return mask
 
 
 # -- options -------------------------------------------------------------------------------------------------

@@ -492,7 +492,7 @@ def test_masks_that_are_put_together_without_kernels(name: str, lexer: str, monk
         assert all(map(guide.advance, tokens))
         assert allowed(guide) == mask
     assert isinstance(again.machine, GrammarMachine)
-    assert again.machine._walked.visits >= 10
+    assert again.machine.masks.walked.visits >= 10
 
 
 def test_what_the_kernel_refuses_is_walked_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:

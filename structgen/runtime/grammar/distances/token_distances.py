@@ -18,7 +18,8 @@ from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
 from ...pushdown.distances.cheapest_texts import by_class
-from ...pushdown.distances.token_distances import by_runs, children_of, row_of
+from ...pushdown.distances.token_distances import by_runs
+from ...rows.row_pool import row_of
 from ..lexer_threads import Thread
 from .potential import Potential, find_potential
 from .successors import GrammarSuccessors, LexedMachine
@@ -48,7 +49,7 @@ class GrammarDistances:
     def __init__(self, machine: LexedMachine) -> None:
         tables, vocabulary = machine.tables, machine.vocabulary
         _check(machine)
-        self._trie = vocabulary.trie
+        self._trie = trie = vocabulary.trie
         chosen = by_class(by_runs(vocabulary), tables.class_of)
         read = np.flatnonzero((tables.table >= 0).any(axis=0))
         if len(np.setdiff1d(read, tables.class_of[chosen])):
@@ -56,7 +57,7 @@ class GrammarDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._children = LazyTable(children_of(self._trie))
+        self._children = LazyTable(lambda node: dict(trie.children(node)))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._lock = Lock(Rank.DISTANCES)
@@ -157,7 +158,9 @@ class GrammarDistances:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._lock:
             tokens, far = self._reached.find(config)
-        return row_of(tokens[far <= most], self._words)
+        row = row_of(tokens[far <= most], self._words).view(np.int32)
+        row.flags.writeable = False
+        return row
 
 
 def _check(machine: LexedMachine) -> None:

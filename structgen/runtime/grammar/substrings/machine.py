@@ -92,15 +92,8 @@ class QuotationMasks:
         if length and kernels.may_end(*self._suffixes[1:], low, high, length):
             below[nodes] = 1
         left = self.residuals.add(np.flatnonzero(below).astype(np.int32))
-        return self._row(tokens), {left} if below.any() else set()
-
-    def _row(self, tokens: NDArray[np.uint8]) -> set[int]:
-        ids = np.flatnonzero(tokens).astype(np.int32)
-        if not len(ids):
-            return set()
-        if len(ids) <= self.pool.longest_list:
-            return {self.pool.add_ids(ids)}
-        return {self.pool.add_dense(np.packbits(tokens, bitorder="little").view(np.uint32))}
+        row = {self.pool.add_ids(np.flatnonzero(tokens))} if tokens.any() else set()
+        return row, {left} if below.any() else set()
 
 
 class SubstringMachine:

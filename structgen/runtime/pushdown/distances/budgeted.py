@@ -149,7 +149,7 @@ class BudgetedDefinition:
             ids = self._known.get(key)
             if ids is None:
                 ids = self._known[key] = self._in_time(inner, nodes, left)
-        return {self.rows.add_row(ids.copy())} if len(ids) else set(), below
+        return {self.pool.add_ids(ids)} if len(ids) else set(), below
 
     def _in_time(self, inner: tuple[Thread, ...], nodes: NDArray[np.int32], left: int) -> NDArray[np.int32]:
         """The tokens that go on within the text and behind which fewer than ``left`` tokens complete it."""

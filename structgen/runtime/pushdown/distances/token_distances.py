@@ -11,7 +11,7 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....errors import UnsupportedError
 from ....system.memo import Memo
-from ....vocabulary.trie import Trie
 from ....vocabulary.vocabulary import Vocabulary
 from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...automaton.tables import bytes_in
 from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
+from ...rows.row_pool import row_of
 from ..counts import zones_of
 from ..partial_masks import StateMasks
 from ..stacks import Stack, Thread, laid_out
@@ -80,8 +80,8 @@ class StackDistances:
     def __init__(self, machine: TokenAutomaton) -> None:
         tables, vocabulary = machine.tables, machine.vocabulary
         self._machine = machine
-        self._trie = vocabulary.trie
-        self._children = LazyTable(children_of(self._trie))
+        self._trie = trie = vocabulary.trie
+        self._children = LazyTable(lambda node: dict(trie.children(node)))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._working = 0  # how many threads of the process rely on what is remembered
@@ -255,7 +255,9 @@ class StackDistances:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._work():
             tokens, far = self._behind_tokens(config)
-        return row_of(tokens[far <= most], self._words)
+        row = row_of(tokens[far <= most], self._words).view(np.int32)
+        row.flags.writeable = False
+        return row
 
     def _behind_tokens(self, config: Configuration[Thread]) -> _Successors:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
@@ -299,30 +301,9 @@ def _nearest(tokens: NDArray[np.int32], far: NDArray[np.int32]) -> _Successors:
     return found, far[order][first]
 
 
-def children_of(trie: Trie) -> Callable[[int], dict[int, int]]:
-    """By node its children by byte."""
-    skip, byte = trie.skip, trie.byte
-
-    def of(node: int) -> dict[int, int]:
-        found, child, end = {}, node + 1, int(skip[node])
-        while child < end:
-            found[int(byte[child])] = child
-            child = int(skip[child])
-        return found
-
-    return of
-
-
 def by_runs(vocabulary: Vocabulary) -> list[int]:
     """The bytes that are tokens; those of which most are a token together (blanks, as a rule) come first."""
     runs = vocabulary.trie.runs
     return sorted(np.flatnonzero(vocabulary.single_bytes).tolist(), key=lambda byte: -runs[byte])
 
 
-def row_of(tokens: NDArray[np.int32], words: int) -> NDArray[np.int32]:
-    """Tokens as a row: read-only ``int32[words]``."""
-    row = np.zeros(words, np.uint32)
-    kernels.flip_ids(row, tokens)
-    found = row.view(np.int32)
-    found.flags.writeable = False
-    return found

@@ -1,9 +1,9 @@
 """Rows of any grammar's threads, put together one partial mask after another.
 
-They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
-grammars with definitions in them; and for the first rows of a process that has not loaded the kernels. A definition
-decides masks as a schema does (`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list,
-at which whatever follows it in the grammar goes on.
+They are for what the kernel of `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are
+kept, grammars with definitions in them, and tokens that hold too many lexemes for it. A definition decides masks as a
+schema does (`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list, at which whatever
+follows it in the grammar goes on.
 
 Partial masks are visited in the order of their depth in the trie. So where tokens can be read in several ways, all
 stacks that a residual list is left to are there when it is visited, and many become a graph, as between steps.
@@ -121,7 +121,7 @@ class WalkedRows:
                 if not self.visits % _VISITS:
                     self._pause()
         if found.ids:
-            found.numbers[-1, self._lexeme_masks.row(np.array(sorted(found.ids), np.int32))] = None
+            found.numbers[-1, self._lexeme_masks.pool.add_ids(np.array([*found.ids], np.int32))] = None
         key = tuple(sorted(found.numbers))
         row = self._rows.get(key)
         if row is None:
@@ -230,17 +230,14 @@ class WalkedRows:
         found = self._after(parse, terminal, residual, watched, row) if machine.may_end(inner) else []
         below: dict[tuple[Watched, Inner], list[int]] = {}
         for root in self._lexeme_masks.residuals[residual].tolist():
-            node, end = root + 1, int(trie.skip[root])
-            while node < end:
+            for byte, node in trie.children(root):
                 self._reader.parses.steps.spend(_UNITS)
-                byte = int(trie.byte[node])
                 after = tuple(w for w in (int(table[w, self._class_of[byte]]) for w in watched) if w >= 0)
                 following = machine.step(inner, byte)
                 if following and not any(tables.beats[w] for w in after):
                     first, last = trie.first_token[node : node + 2].tolist()
                     row.ids.update(trie.token_ids[first:last].tolist() if machine.after_token(following) else ())
                     below.setdefault((after, following), []).append(node)
-                node = int(trie.skip[node])
         for (after, each), nodes in below.items():
             left = self._lexeme_masks.residuals.add(np.array(sorted(nodes), np.int32))
             found.append((left, parse, (definition, each), after))
