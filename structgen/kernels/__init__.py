@@ -38,7 +38,6 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InstallationError
@@ -65,10 +64,10 @@ def _compiled() -> dict[str, object]:
     if os.environ.get("STRUCTGEN_KERNELS") == "jit":
         raise ImportError("STRUCTGEN_KERNELS=jit asks for them")
     spec = find_spec("structgen._kernels")
-    if spec is not None and spec.origin is not None and not _is_whole(Path(spec.origin)):
+    if spec is not None and spec.origin is not None and not _is_whole(spec.origin):
         raise ImportError(f"{spec.origin} is damaged")
     module = import_module("structgen._kernels")
-    if (Path(__file__).parents[2] / "pyproject.toml").exists():  # a checkout, whose files change
+    if os.path.exists(f"{os.path.dirname(__file__)}/../../pyproject.toml"):  # a checkout, whose files change
         from .sources import digest
 
         if digest() != module.DIGEST:
@@ -76,9 +75,9 @@ def _compiled() -> dict[str, object]:
     return vars(module)
 
 
-def _is_whole(file: Path) -> bool:
+def _is_whole(file: str) -> bool:
     """Whether a module of Linux's (ELF) has its end; the system's loader ends the process where it has not."""
-    with file.open("rb") as opened:
+    with open(file, "rb") as opened:
         head = opened.read(64)
         size = opened.seek(0, os.SEEK_END)
     if head[:5] != b"\x7fELF\x02":
