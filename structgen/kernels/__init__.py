@@ -68,7 +68,7 @@ def _compiled() -> dict[str, object]:
         raise ImportError(f"{spec.origin} is damaged")
     module = import_module("structgen._kernels")
     if os.path.exists(f"{os.path.dirname(__file__)}/../../pyproject.toml"):  # a checkout, whose files change
-        from .sources import digest
+        from .digest import digest
 
         if digest() != module.DIGEST:
             raise ImportError("they have changed since structgen._kernels was built")
