@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from ...budget import Meter
@@ -11,6 +10,7 @@ from ...definitions import Gbnf
 from ...definitions.grammar_marks import line_of
 from ...definitions.token_sets import tokens_of
 from ...errors import DefinitionError, EmptyLanguageError, InternalError, UnsupportedError, VocabularyError
+from ...system.dataclass import replace
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import First, Program, TokenSet

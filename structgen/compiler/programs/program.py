@@ -37,7 +37,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
@@ -46,6 +45,7 @@ from numpy.typing import NDArray
 
 from ...runtime.pushdown.captures.labels import RuleLabel
 from ...runtime.pushdown.tables import MOST_MEMBERS
+from ...system.dataclass import dataclass, field
 
 State: TypeAlias = int
 

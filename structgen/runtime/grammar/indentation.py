@@ -11,7 +11,6 @@ columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import FormatError
+from ...system.dataclass import dataclass
 from ..core.blocks import blank
 
 #: The most columns that levels are narrow for.
