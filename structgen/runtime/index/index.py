@@ -36,7 +36,7 @@ def reader_of(kind: str) -> Reader | None:
 
         return AutomatonMachine.from_sections
     if kind in ("json_schema", "structural_tag"):
-        from ..pushdown.distinct.machine import from_sections
+        from ..pushdown.distinct import from_sections
 
         return from_sections
     if kind == "gbnf":
