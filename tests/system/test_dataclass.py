@@ -88,10 +88,11 @@ def _described(of: Any, number: int, args: tuple[Any, ...], kwargs: dict[str, An
         made.left = made.value = made.values = 7  # type: ignore[attr-defined]
     except dataclasses.FrozenInstanceError:
         told.append("frozen")
-    told.append(str(inspect.signature(cls)))
+    told += [str(inspect.signature(cls)), cls.__match_args__]  # type: ignore[attr-defined]
     changes = {"source": "b"} if number == 5 else {}
-    for replaced in (of.replace(made, **changes), dataclasses.replace(made, **changes)):  # type: ignore[type-var]
-        told.append(vars(replaced))
+    copying: Any = getattr(copy, "replace", dataclasses.replace)  # from Python 3.13 on
+    for replacing in (of.replace, dataclasses.replace, copying):
+        told.append(vars(replacing(made, **changes)))
     return told
 
 
