@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 
 class _Options(dict[str, Any]):
-    """The options of a field, as `dataclasses.field` has them."""
+    """What `dataclasses.field` takes."""
 
 
 _NONE = object()  # no default
@@ -43,14 +43,13 @@ def _dataclass(cls: Any = None, *, frozen: bool = False, eq: bool = True, repr: 
                 else:
                     delattr(cls, name)
     cls.__own_options__ = {"frozen": frozen, "eq": eq, "repr": repr}
-    cls.__replace__ = _replace
-    for name, attribute in _TOLD.items():
-        setattr(cls, name, attribute)
+    cls.__dataclass_fields__, cls.__dataclass_params__ = _Pythons("fields"), _Pythons("params")
+    cls.__signature__ = _PythonsSignature()
     if "__init__" not in own:
         cls.__init__ = _first_init(cls, frozen)
     if eq:
         names = _names(fields, "compare")
-        cls.__key__ = attrgetter(*names) if len(names) > 1 else staticmethod(lambda each: _values(each, names))
+        cls.__key__ = staticmethod(attrgetter(*names) if len(names) > 1 else lambda each: _values(each, names))
         cls.__eq__ = own.get("__eq__", _equal)
         cls.__hash__ = own.get("__hash__") or (_hash if frozen else None)
     if repr:
@@ -144,14 +143,23 @@ def _refuse(self: object, name: str, value: object = None) -> NoReturn:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-class _Told:
-    """What Python's own class of the same fields is asked for when somebody asks."""
+class _Pythons:
+    """The fields or the options of a class as `dataclasses` has them."""
 
-    def __init__(self, tell: Callable[[type], Any]) -> None:
-        self._tell = tell
+    def __init__(self, name: str) -> None:
+        self._name = f"__dataclass_{name}__"
 
     def __get__(self, each: object, cls: Any) -> Any:
-        return self._tell(_pythons(cls))
+        return vars(_pythons(cls))[self._name]
+
+
+class _PythonsSignature:
+    """The arguments of a class as `inspect` has them."""
+
+    def __get__(self, each: object, cls: Any) -> Any:
+        from inspect import signature
+
+        return signature(_pythons(cls))
 
 
 @cache
@@ -164,14 +172,3 @@ def _pythons(cls: Any) -> type:
     space["__annotations__"], space["__module__"] = {name: hint for name, (hint, *_) in fields.items()}, "dataclasses"
     made: type = dataclasses.dataclass(**cls.__own_options__)(type(cls.__name__, (), space))
     return made
-
-
-def _signature(made: type) -> Any:
-    from inspect import signature
-
-    return signature(made)
-
-
-#: By name, what `dataclasses`, `match` and `inspect` ask a class for.
-_TOLD = {name: _Told(attrgetter(name)) for name in ("__dataclass_fields__", "__dataclass_params__", "__match_args__")}
-_TOLD["__signature__"] = _Told(_signature)
