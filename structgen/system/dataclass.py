@@ -8,7 +8,6 @@ other methods are the same for all classes. What `dataclasses` and `inspect` tel
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -42,9 +41,7 @@ def _dataclass(cls: Any = None, *, frozen: bool = False, eq: bool = True, repr: 
                     setattr(cls, name, own[name]["default"])
                 else:
                     delattr(cls, name)
-    cls.__own_options__ = {"frozen": frozen, "eq": eq, "repr": repr}
-    cls.__dataclass_fields__, cls.__dataclass_params__ = _Pythons("fields"), _Pythons("params")
-    cls.__signature__ = _PythonsSignature()
+    cls.__dataclass_fields__, cls.__signature__ = _Pythons(), _PythonsSignature()
     if "__init__" not in own:
         cls.__init__ = _first_init(cls, frozen)
     if eq:
@@ -144,13 +141,11 @@ def _refuse(self: object, name: str, value: object = None) -> NoReturn:
 
 
 class _Pythons:
-    """The fields or the options of a class as `dataclasses` has them."""
-
-    def __init__(self, name: str) -> None:
-        self._name = f"__dataclass_{name}__"
+    """The fields of a class as `dataclasses` has them."""
 
     def __get__(self, each: object, cls: Any) -> Any:
-        return vars(_pythons(cls))[self._name]
+        cls.__dataclass_fields__ = found = vars(_pythons(cls))["__dataclass_fields__"]
+        return found
 
 
 class _PythonsSignature:
@@ -162,7 +157,6 @@ class _PythonsSignature:
         return signature(_pythons(cls))
 
 
-@cache
 def _pythons(cls: Any) -> type:
     """A class of the same fields made by Python's `dataclasses`, where annotations find its names."""
     import dataclasses
@@ -170,5 +164,4 @@ def _pythons(cls: Any) -> type:
     fields: dict[str, _Own] = cls.__own_fields__
     space: dict[str, Any] = {name: dataclasses.field(**_options(field)) for name, field in fields.items()}
     space["__annotations__"], space["__module__"] = {name: hint for name, (hint, *_) in fields.items()}, "dataclasses"
-    made: type = dataclasses.dataclass(**cls.__own_options__)(type(cls.__name__, (), space))
-    return made
+    return dataclasses.dataclass(type(cls.__name__, (), space))

@@ -100,20 +100,6 @@ def test_objects_are_as_pythons(call: tuple[int, tuple[Any, ...], dict[str, Any]
     assert _described(ours, *call) == _described(dataclasses, *call)
 
 
-def test_pythons_own_can_derive_from_them() -> None:
-    @dataclasses.dataclass(frozen=True)
-    class Longer(Kept):
-        more: str = "m"
-
-    made = Longer(3)
-    assert (made, made.value, made.more) == (Longer(3, "m"), 3, "m")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        made.value = 4  # type: ignore[misc]
-    assert hash(made) == hash(Longer(3))
-    with pytest.raises(TypeError, match="frozen"):
-        dataclasses.dataclass(type("Thawed", (Kept,), {}))
-
-
 def test_init_is_compiled_when_it_is_first_called() -> None:
     pair: Any = _classes(ours)[0]
     before = pair.__init__
