@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, ParamSpec, Protocol, TypeVar
 
 from .errors import ArgumentError, BudgetExceededError, CancelledError
 from .system import garbage
 from .system.clock import seconds as _seconds
-from .system.dataclass import dataclass
 
 _Item = TypeVar("_Item")
 _Arguments = ParamSpec("_Arguments")
@@ -253,14 +253,8 @@ def _written(number: int) -> str:
     return f"{number:,}" if number < 1 << 64 else f"2^{number.bit_length() - 1}"
 
 
+@dataclass(frozen=True)
 class Unremembered:
     """A meter as an argument of a function with an `lru_cache`: all of them are equal there."""
 
-    def __init__(self, meter: Meter) -> None:
-        self.meter = meter
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Unremembered)
-
-    def __hash__(self) -> int:
-        return 0
+    meter: Meter = field(compare=False)

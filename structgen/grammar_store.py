@@ -8,13 +8,13 @@ compiled is kept; what is refused is looked at anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import __version__
 from .errors import FormatError
 from .runtime.grammar.tables import GrammarTables
 from .storage.container import FORMAT_VERSION, key_of, pack, unpack
-from .system.dataclass import replace
 from .system.locks import Lock, Rank
 
 if TYPE_CHECKING:

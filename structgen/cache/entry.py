@@ -12,11 +12,11 @@ import re
 import reprlib
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
 from ..errors import CacheError
-from ..system.dataclass import dataclass
 from . import folder
 
 #: diskcache's number for "the value is the bytes of a file". (Not imported: readers do without diskcache.)

@@ -6,11 +6,11 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import ArgumentError
-from ..system.dataclass import dataclass
 from ..system.locks import Lock, Rank
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Metrics:
     def openmetrics(self) -> str:
         """The counters in the text format of OpenMetrics 1.0 (application/openmetrics-text), each a family."""
         lines = []
-        for name, value in vars(self).items():
+        for name, value in asdict(self).items():
             lines += [f"# TYPE {_PREFIX}{name} counter"]
             if name.endswith("_seconds"):
                 lines += [f"# UNIT {_PREFIX}{name} seconds"]
@@ -75,7 +75,7 @@ class Counters:
 
     def __init__(self) -> None:
         self._lock = Lock(Rank.LEAF)
-        self._counts: dict[str, int | float] = dict.fromkeys(Metrics.__annotations__, 0)
+        self._counts: dict[str, int | float] = {field.name: 0 for field in fields(Metrics)}
 
     def add(self, name: str, amount: int | float = 1) -> None:
         """Count."""

@@ -10,12 +10,12 @@ import json
 import marshal
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
-from ..system.dataclass import KW_ONLY, InitVar, dataclass, field
 from ..system.properties import cached_property
 from ..system.types import Foreign, with_article
 from .guidance_options import json_spaces, options_of
@@ -373,7 +373,8 @@ class JsonSchema(Composable):
         return cls(strict_schema(schema), **options)
 
     def __repr__(self) -> str:
-        given = [f"{name}={value!r}" for name, value in _options_of(self).items()]
+        options = ((f, getattr(self, f.name)) for f in fields(self) if f.init)
+        given = [f"{f.name}={value!r}" for f, value in options if value != f.default]
         return f"JsonSchema({', '.join([repr(self.text), *given])})"
 
     @property
@@ -605,8 +606,7 @@ class Grammar(Composable):
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
-        layout = self.postlex and [*vars(self.postlex).values()]
-        options = [self.start, self.lexer, self.strict, self.ambiguity, layout]
+        options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
         options += [self.matches] if self.matches != "preferred" else []
         inner = [[name, definition.canonical()] for name, definition in self.definitions]
         if sum(len(text) for _, text in inner) > _MOST_CHARACTERS:
@@ -760,8 +760,7 @@ class StructuralTag(Composable):
         self.schema(True)  # which checks the options
 
     def __repr__(self) -> str:
-        default = StructuralTag
-        given = [f"{n}={value!r}" for n in TAG_OPTIONS if (value := getattr(self, n)) != getattr(default, n)]
+        given = [f"{name}={value!r}" for name in TAG_OPTIONS if (value := getattr(self, name)) != _DEFAULTS[name]]
         return f"StructuralTag({', '.join([repr(self.text), *given])})"
 
     def unpacked(self) -> Foreign:
@@ -845,6 +844,9 @@ TAG_OPTIONS = (
 
 #: The options of `Grammar` that are its own as part of another definition, too.
 LARK_OPTIONS = ("lexer", "strict", "ambiguity", "matches")
+
+
+_DEFAULTS = {each.name: each.default for each in fields(StructuralTag)}
 
 
 def _check_start(start: object) -> None:
@@ -1031,15 +1033,11 @@ def format_of(value: object) -> Foreign:
     if isinstance(definition, Grammar):
         return _format_of_grammar(definition)
     if isinstance(definition, JsonSchema):
-        return {"type": "json_schema", "json_schema": loads(definition.text), "options": _options_of(definition)}
+        own = [f for f in fields(definition) if f.init and f.name != "schema"]
+        options = {f.name: value for f in own if (value := getattr(definition, f.name)) != f.default}
+        return {"type": "json_schema", "json_schema": loads(definition.text), "options": options}
     what = f"{with_article(type(definition))} cannot be part of another definition"
     raise DefinitionError(what, remedy="Write it as a Regex or a Gbnf.")
-
-
-def _options_of(definition: JsonSchema) -> dict[str, Foreign]:
-    """The options of a schema that are not as by default."""
-    given = ((name, getattr(definition, name)) for name in _SCHEMA_OPTIONS)
-    return {name: value for name, value in given if value != getattr(JsonSchema, name)}
 
 
 def _format_of_grammar(definition: Grammar) -> Foreign:

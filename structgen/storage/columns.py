@@ -14,6 +14,7 @@ from __future__ import annotations
 import reprlib
 from bisect import bisect_left
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from operator import lt
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -21,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from ..system.dataclass import dataclass
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
 #: A number, the name of a quantity, or a sum of these.

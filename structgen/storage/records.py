@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -41,8 +42,6 @@ def _written(value: Any) -> JsonValue:
         return value.hex()
     if isinstance(value, tuple):
         return [_written(each) for each in value]
-    from dataclasses import fields, is_dataclass
-
     if is_dataclass(value):
         return {field.name: _written(getattr(value, field.name)) for field in fields(value)}
     return value
@@ -79,8 +78,6 @@ def read(cls: type[T], data: JsonValue, where: str) -> T:
 @cache
 def _fields(cls: Any) -> dict[str, tuple[_Hint, tuple[type, ...], bool]]:
     """By name of a field: what it may hold, the types of values that are plain, and whether it may be missing."""
-    from dataclasses import MISSING, fields
-
     hints = get_type_hints(cls, include_extras=True)
     return {
         field.name: (hint := hints[field.name], _PLAIN.get(hint, ()), field.default is not MISSING)
@@ -126,7 +123,7 @@ def _value(hint: _Hint, value: JsonValue, where: str, path: str, left: int) -> A
         if value not in get_args(hint):
             raise _fault(f"one of {', '.join(get_args(hint))}", value, where, path)
         return value
-    if hasattr(hint, "__dataclass_fields__"):
+    if is_dataclass(hint):
         return _record(hint, value, where, path, left - 1)
     hint, bounds = get_args(hint) if origin is Annotated else (hint, None)
     return _scalar(hint, bounds, value, where, path)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from ..errors import VocabularyError
-from ..system.dataclass import dataclass
 from ..system.types import JsonMap
 from . import byte_level
 

@@ -26,13 +26,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from os.path import isdir, isfile, join
 
 from ..errors import ArgumentError, VocabularyError
 from ..system.arguments import integer
-from ..system.dataclass import dataclass, replace
 from ..system.types import Foreign, JsonMap
 from . import tokenizer_json
 from .roundtrip import check_roundtrip, faithful_texts

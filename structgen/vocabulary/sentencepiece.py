@@ -7,10 +7,10 @@ The model itself says of each piece whether it is a byte, a control symbol, unkn
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from ..errors import VocabularyError
 from ..system.arguments import integer
-from ..system.dataclass import replace
 from ..system.types import Foreign, JsonMap
 from .token_table import SPECIAL_ANYWAY, TokenTable
 

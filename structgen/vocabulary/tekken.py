@@ -11,12 +11,12 @@ import json
 import os
 from base64 import b64decode
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import VocabularyError
-from ..system.dataclass import replace
 from ..system.types import Foreign, JsonMap
 from .token_table import MAX_SIZE, Encode, TokenTable, loaded_later
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
-
-from ..system.dataclass import dataclass
 
 #: The ids of a text, without special tokens before or behind it.
 Encode: TypeAlias = Callable[[str], Sequence[int]]

@@ -10,13 +10,13 @@ those at or below it reach to ``first_token[skip[i]]``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..system.dataclass import dataclass
 from ..system.properties import cached_property
 from ..system.types import Array
 

@@ -165,9 +165,7 @@ class Vocabulary:
         """
         pairs = tokens.items() if isinstance(tokens, Mapping) else enumerate(tokens)
         size = None if size is None else integer(size, "size", VocabularyError)
-        by_id = {
-            i if type(i) is int else integer(i, "a token id", VocabularyError): token for i, token in pairs if token
-        }
+        by_id = {integer(i, "a token id", VocabularyError): token for i, token in pairs if token}
         eos = _ids(eos_ids, "an EOS id")
         specials = {name: i for name, i in _named(special_tokens).items() if size is None or i < size}
         for i in eos.union(specials.values()):

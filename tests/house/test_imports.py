@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import structgen as sg
 from house.import_graph import EVERYWHERE, IMPORTS, INTERNAL, MODULES, ROOMS, room
 
 #: Which third-party packages each room may import; rooms in a room share its entry.
@@ -162,23 +161,6 @@ def test_a_first_mask_from_the_cache_loads_its_engine_alone(definition: str, tmp
     }  # fmt: skip
     heavy = {*LOADED_LATER, "platformdirs", "tempfile", "secrets", "hashlib", "structgen.vocabulary.trie"}
     assert {name for name in loaded if name in heavy or "distances" in name} == set()
-
-
-@pytest.mark.parametrize("definition", NEEDED)
-def test_a_first_mask_from_a_file_loads_neither_definitions_nor_what_describes_classes(
-    definition: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "kept.sgx"
-    sg.compile(eval(definition, {"structgen": sg}), sg.Vocabulary.bytewise()).save(file)
-    script = (
-        "import sys, structgen\n"
-        f"structgen.Guide(structgen.Index.load({str(file)!r})).bitmask()\n"
-        "print(*sys.modules)"
-    )
-    loaded = python(script).split()
-    heavy = {*LOADED_LATER, "dataclasses", "decimal", "inspect", "logging", "pathlib", "sqlite3", "tempfile"}
-    assert heavy.isdisjoint(loaded)
-    assert [name for name in loaded if name.startswith(("structgen.compiler", "structgen.definitions"))] == []
 
 
 @pytest.mark.parametrize("engine", ["llama_cpp", "mlx_lm", "onnxruntime_genai", "outlines"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from ...budget import Meter
 from ...runtime.automaton.reaching import reaching as reaching
 from ...runtime.automaton.tables import Tables
 from ...storage.container import smallest
-from ...system.dataclass import dataclass, replace
 from ...system.types import Array
 from .nfa import BYTES, Nfa, NfaBuilder
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
-from ...system.dataclass import dataclass, field
 from ...system.properties import cached_property
 from .dfa import Dfa, to_tables
 from .nfa import BYTES, Nfa

@@ -17,12 +17,13 @@ LOW and MID) and out to the exit once it is at least m (MID and HIGH). The state
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...runtime.automaton.reaching import reaching
-from ...system.dataclass import dataclass, field
 
 BYTES = 256
 

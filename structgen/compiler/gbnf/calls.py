@@ -12,9 +12,9 @@ one thread. With ``[ ]{0,20}`` written out it is 5,037 states; with all larger r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...budget import Meter
-from ...system.dataclass import dataclass
 from ...system.depth_first import post_order
 from ..automata.utf8 import utf8_edges
 from .facts import RuleFacts

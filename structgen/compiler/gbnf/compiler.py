@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ...budget import Meter
@@ -10,7 +11,6 @@ from ...definitions import Gbnf
 from ...definitions.grammar_marks import line_of
 from ...definitions.token_sets import tokens_of
 from ...errors import DefinitionError, EmptyLanguageError, InternalError, UnsupportedError, VocabularyError
-from ...system.dataclass import replace
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import First, Program, TokenSet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from ...system.dataclass import dataclass, field
 from ..automata.charset import Ranges, complement
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...budget import Meter
 from ...errors import UnsupportedError
-from ...system.dataclass import dataclass
 from ...system.depth_first import post_order
 from .syntax import (
     CharacterSet,

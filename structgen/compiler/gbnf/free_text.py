@@ -7,10 +7,10 @@ text with it, unless an excluded string is complete there, or a trigger (the lon
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from ...budget import Meter
-from ...system.dataclass import dataclass
 from ..automata.charset import Ranges, complement, normalise
 from ..automata.nfa import NfaBuilder
 from ..automata.utf8 import utf8_edges

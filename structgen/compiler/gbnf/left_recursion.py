@@ -9,12 +9,12 @@ replaced by what it comes to but for the empty text, in rules of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...runtime.core.digraph import circles
-from ...system.dataclass import replace
 from ...system.depth_first import fold, post_order
 from .facts import RuleFacts, establish, left_corners
 from .syntax import (

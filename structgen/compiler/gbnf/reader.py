@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from ...budget import Meter
 from ...definitions import Regex
 from ...definitions.token_sets import MARK, ids_of
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
-from ...system.dataclass import dataclass, field
 from ...system.depth_first import fold
 from ..automata.charset import Ranges, complement, normalise
 from ..automata.dfa import Dfa

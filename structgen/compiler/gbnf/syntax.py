@@ -7,10 +7,10 @@ stranger's grammar nests.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ...runtime.pushdown.captures.labels import RuleLabel
-from ...system.dataclass import dataclass, replace
 from ..automata.charset import Ranges
 
 #: Turns that a repeat can have; larger bounds would overflow the stored counts.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...budget import Meter
 from ...errors import DefinitionError, UnsupportedError
-from ...system.dataclass import replace
 from .lexer.lengths import byte_length
 from .load.attributes import RuleAttributes
 from .load.rules import CapturedRule, ContextFreeGrammar, Terminal

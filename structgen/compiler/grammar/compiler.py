@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from ...runtime.grammar.captures.attributes import CapturedSymbol, GrammarAttrib
 from ...runtime.grammar.indentation import IndentationTerminals
 from ...runtime.grammar.parser.provenance import LONGEST, Provenance, WrittenTerminal
 from ...runtime.grammar.tables import GrammarTables
-from ...system.dataclass import replace
 from .attributed import with_attributes, without_budgeted
 from .completion.endings import with_endings
 from .diagnostics import collisions, preferences

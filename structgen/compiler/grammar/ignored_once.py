@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...errors import DefinitionError, UnsupportedError
-from ...system.dataclass import replace
 from .load.rules import ContextFreeGrammar, Production
 
 

@@ -9,6 +9,7 @@ automaton with a stack (`structgen.runtime.pushdown.distances.budgeted`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from ...runtime.grammar.tables import GrammarTables
 from ...runtime.pushdown.distances.budgeted import BudgetedDefinition
 from ...runtime.pushdown.machine import PushdownMachine
 from ...runtime.pushdown.stacks import Fork, Thread
-from ...system.dataclass import replace
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.dfa import Dfa, minimize, to_tables, trim
 from ..patterns.empty_texts import without_empty

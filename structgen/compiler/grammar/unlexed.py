@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...definitions.structured_regexes import LONG
 from ...errors import UnsupportedError
-from ...system.dataclass import replace
 from .load.rules import ContextFreeGrammar, Terminal
 
 

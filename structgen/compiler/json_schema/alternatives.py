@@ -10,11 +10,11 @@ for one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from ...budget import Meter
 from ...definitions import JsonSchema
-from ...system.dataclass import dataclass, field
 from .algebra.assertions import Assertions
 from .algebra.expansion import Expansion
 from .algebra.goal_bounds import GoalBounds

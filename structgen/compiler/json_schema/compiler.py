@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from ...budget import Meter
 from ...definitions import JsonSchema
 from ...definitions.styles import STYLES
 from ...errors import SchemaWarning, UnsupportedError
-from ...system.dataclass import dataclass
 from ...system.warning import warn
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program

@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, UnsupportedError
-from ...system.dataclass import replace
 from ..automata.dfa import Dfa, add_to, complement, determinize, intersect, minimize, total
 from ..automata.nfa import BYTES, Nfa, NfaBuilder
 from .measures import measure

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...budget import Meter
-from ...system.dataclass import dataclass
 from ..automata.dfa import Dfa
 from ..automata.utf8 import utf8_edges
 from ..automata.words import words_dfa

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
-from ...system.dataclass import dataclass, field, replace
 from ..automata import charset
 from ..automata.charset import Ranges
 from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
@@ -43,7 +43,7 @@ SPELL_OUT = "Spell the wanted texts out without it."
 ESCAPE_IT = "To match the character itself, put a backslash before it."
 
 
-@dataclass
+@dataclass(slots=True)
 class _Group:
     """A group that is still open, or the whole pattern. ``look`` is (behind, negate).
 

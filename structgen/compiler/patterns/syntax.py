@@ -7,9 +7,9 @@ recursively.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...system.dataclass import dataclass
 from ..automata.charset import Ranges
 
 #: What a range of code points takes in memory: a pair of integers, and its place.

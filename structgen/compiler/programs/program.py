@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
@@ -45,7 +46,6 @@ from numpy.typing import NDArray
 
 from ...runtime.pushdown.captures.labels import RuleLabel
 from ...runtime.pushdown.tables import MOST_MEMBERS
-from ...system.dataclass import dataclass, field
 
 State: TypeAlias = int
 

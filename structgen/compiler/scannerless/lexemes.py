@@ -10,13 +10,13 @@ however many bytes ahead they look. A `Control` is what is watched, with the sta
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...runtime.grammar.completability.obligations import Watched
-from ...system.dataclass import dataclass, field
 from ..gbnf.syntax import Network
 from ..grammar.parser.symbols import Symbol
 from .controls import Control, LexerStates, Shift

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ...system.dataclass import dataclass, field, replace
 from ...system.types import Foreign
 
 #: A token by its id, or by its name.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
@@ -16,7 +17,6 @@ from ...definitions.grammar_text import is_larks
 from ...definitions.token_sets import engine_dialect
 from ...definitions.values import LARK_OPTIONS
 from ...errors import BudgetExceededError, DefinitionError, StructgenError, UnsupportedError
-from ...system.dataclass import replace
 from ...system.depth_first import fold
 from ...system.types import Foreign
 from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, PlainTag, Repeated, Tagged

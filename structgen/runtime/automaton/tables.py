@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,6 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Field, Sizes
 from ...storage.container import smallest
-from ...system.dataclass import dataclass
 from ...system.types import Array, Sections
 
 #: A dead state, and a missing target.

@@ -11,6 +11,7 @@ a `CompiledMachine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...progress import Progress, silent
-from ...system.dataclass import dataclass
 from ...system.types import JsonMap, RowParts, Sections
 from ...vocabulary.vocabulary import Vocabulary
 

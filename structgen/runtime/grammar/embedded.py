@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -32,7 +33,6 @@ from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Column, Field
 from ...storage.container import pack, unpack
-from ...system.dataclass import dataclass
 from ...system.locks import Lock, Rank
 from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections

@@ -11,6 +11,7 @@ columns.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import FormatError
-from ...system.dataclass import dataclass
 from ..core.blocks import blank
 
 #: The most columns that levels are narrow for.

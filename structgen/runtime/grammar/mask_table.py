@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...system.dataclass import dataclass
 from ...system.properties import cached_property
 from ..core.bitsets import set_at
 from .completability.obligations import Watched

@@ -6,6 +6,8 @@ The readable forms are `structgen.compiler.grammar.parser.lalr.Lalr` and
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,6 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
-from ...system.dataclass import dataclass, field, replace
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..core.bitsets import set_at

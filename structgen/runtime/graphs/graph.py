@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import shutil
 import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ...system.dataclass import dataclass
 from ...system.visible import data_url
 
 if TYPE_CHECKING:

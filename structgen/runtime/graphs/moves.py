@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ...system.dataclass import dataclass, replace
 from .graph import Graph, GraphEdge, GraphNode
 from .labels import Spelling, is_inside_character, label_of, starts_character
 

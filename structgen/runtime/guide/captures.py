@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
-
-from ...system.dataclass import dataclass
 
 if TYPE_CHECKING:
     from ..index.index import Index

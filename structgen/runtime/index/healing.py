@@ -15,10 +15,10 @@ tokens as the former does, as many as the latter: the longest run whose bytes a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ...errors import ArgumentError, FormatError, TokenIdError, UnsupportedError, VocabularyMismatchError
 from ...system.arguments import integer
-from ...system.dataclass import dataclass
 from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config

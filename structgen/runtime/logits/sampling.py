@@ -12,6 +12,7 @@ The order is that of transformers and most engines: mask, temperature, top-k, th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
 
@@ -19,7 +20,6 @@ import torch
 
 from ...errors import ArgumentError, BitmaskError
 from ...system.arguments import TEMPERATURES, integer, is_temperature
-from ...system.dataclass import dataclass
 from ..guide.guide import Guide
 from .logits import apply_bitmask, check_logits
 

@@ -6,6 +6,7 @@ The readable form, and what the moves mean, is `structgen.compiler.programs.prog
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
@@ -16,7 +17,6 @@ from ... import kernels
 from ...errors import BudgetExceededError, FormatError
 from ...storage.columns import MOST, Column, Sizes, count_set
 from ...storage.container import smallest
-from ...system.dataclass import dataclass, field, replace
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table

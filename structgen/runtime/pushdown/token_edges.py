@@ -6,6 +6,7 @@ What they mean is in `structgen.compiler.programs.program`. Here are their colum
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,6 @@ from ...errors import FormatError, InternalError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
-from ...system.dataclass import dataclass
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary

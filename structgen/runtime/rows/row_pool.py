@@ -12,6 +12,7 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -22,7 +23,6 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes, count_set
 from ...storage.container import smallest
-from ...system.dataclass import dataclass
 from ...system.digest import blake2b
 from ...system.types import Array, RowParts, Sections
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ....budget import Meter
 from ....errors import UnsupportedError
 from ....runtime.pushdown.captures.labels import RuleLabel
-from ....system.dataclass import replace
 from ....system.depth_first import post_order
 from ..automata import network_of, written_out
 from ..calls import useful_references

@@ -6,11 +6,11 @@ XGrammar writes all repeats so: ``word ::= [a-z] word | [a-z]``.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 from ....budget import Meter
 from ....runtime.core.digraph import circles
-from ....system.dataclass import replace
 from ....system.depth_first import fold, post_order
 from ..syntax import (
     Choice,

@@ -12,6 +12,7 @@ the states that are on top of the stack then must have been given a rule before.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ import numpy as np
 from .... import kernels
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
-from ....system.dataclass import dataclass
 from ....system.properties import cached_property
 from ..parser.conflicts import shortest_texts
 from ..parser.lalr import Lalr

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -32,7 +33,6 @@ from ....runtime.grammar.completability.lexeme_ends import Endings
 from ....runtime.grammar.completability.nesting import Nesting
 from ....runtime.grammar.completability.obligations import Watched
 from ....runtime.grammar.tables import GrammarTables
-from ....system.dataclass import replace
 from ....system.properties import cached_property
 from ..lexer.minimise import successors
 from ..parser.conflicts import unproductive

@@ -11,6 +11,7 @@ ends that lead to one are never called unconstrained (`structgen.runtime.grammar
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ from ....runtime.grammar.completability.nesting import Nesting
 from ....runtime.grammar.completability.obligations import Watched
 from ....runtime.grammar.indentation import MOST_ROOM
 from ....runtime.grammar.tables import GrammarTables
-from ....system.dataclass import replace
 from .completing import Alternative, Completing, Way, are_good
 
 #: What the meter is told.

@@ -9,6 +9,7 @@ derivatives for them, which are made as a text comes to them, where here all sta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from ....budget import Meter
 from ....definitions.structured_regexes import units_of
 from ....errors import UnsupportedError
-from ....system.dataclass import replace
 from ...automata.dfa import Dfa, complement, intersect, minimize, trim
 from ...automata.factors import factors_dfa
 from ...patterns.lower import language

@@ -9,9 +9,10 @@ is the beginning of.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ....system.dataclass import replace
 from ...automata.dfa import Dfa
 from ...automata.utf8 import ByteSequence, byte_sequences
 

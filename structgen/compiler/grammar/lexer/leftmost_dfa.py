@@ -10,13 +10,13 @@ failed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
-from ....system.dataclass import dataclass
 from ...automata.dfa import Dfa, coarsest_partition, reaching
 from ...automata.words import nothing
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ....budget import Meter
 from ....definitions.grammar_marks import MARKED
 from ....errors import UnsupportedError
-from ....system.dataclass import replace
 from ...patterns.lower import language
 from ...patterns.parser import parse
 from ..load.rules import Terminal

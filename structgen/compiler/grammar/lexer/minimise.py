@@ -8,6 +8,7 @@ left out first: ends, moves, and what is watched for nothing. Then states are me
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
-from ....system.dataclass import replace
 from ...automata.dfa import coarsest_partition, reaching
 from .leftmost_dfa import Edges, edges_of, quotient, targets
 from .scanner import Lexer

@@ -15,6 +15,7 @@ state accepts, the basic one in one; contexts share what is the same in them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from ....budget import Meter
 from ....errors import DefinitionError
 from ....runtime.core.digraph import bits
-from ....system.dataclass import dataclass
 from ...automata.dfa import Dfa
 from ...patterns.empty_texts import NOTHING, without_empty
 from ...patterns.lower import language

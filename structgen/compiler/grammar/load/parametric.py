@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ....budget import Meter
 from ....definitions.grammar_marks import COUNT, REGEX, STRING
 from ....errors import BudgetExceededError, DefinitionError
-from ....system.dataclass import dataclass, field
 from .parameters import Change, Condition, ParameterReader
 
 _DOING = "spelling out rules with parameters"

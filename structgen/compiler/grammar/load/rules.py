@@ -7,9 +7,9 @@ That is rules over symbols, and the patterns of terminals. It is the readable fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from ....system.dataclass import dataclass
 from ....system.properties import cached_property
 from ...automata.dfa import Dfa
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from itertools import product
 
 from ....budget import Meter
 from ....runtime.core.digraph import circles
-from ....system.dataclass import replace
 from ..load.rules import ContextFreeGrammar, Production
 from .symbols import Symbols
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from operator import or_
 from typing import NamedTuple
 
 from ....budget import Meter
 from ....runtime.core.digraph import bits, set_of
-from ....system.dataclass import dataclass, field
 from ..load.rules import ContextFreeGrammar
 from . import lookaheads, lr0
 from .lr0 import Lr0

@@ -7,9 +7,10 @@ the beginning of rules, is the same wherever a nonterminal comes next, and is wo
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from ....budget import Meter
 from ....runtime.core.digraph import bits, solve
-from ....system.dataclass import dataclass, field
 from ....system.properties import cached_property
 from .symbols import Symbol, Symbols
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 from ....budget import Meter
 from ....errors import UnsupportedError
 from ....runtime.core.digraph import bits, solve
-from ....system.dataclass import replace
 from ....system.properties import cached_property
 from ..load.rules import CapturedRule, ContextFreeGrammar, Production, Terminal
 from .symbols import Symbols

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from ....system.dataclass import dataclass
 from ....system.properties import cached_property
 from ..load.rules import ContextFreeGrammar
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from typing import Generic, TypeAlias
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
-from ....system.dataclass import dataclass, field
 from .clauses import Clause, ClauseDomain, Mode
 
 #: Beyond so many clauses of one goal, a definition is refused: each would be an alternative of the guide.

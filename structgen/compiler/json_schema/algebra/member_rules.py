@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
-from ....system.dataclass import dataclass, field
 from ....system.properties import remembered
 from ..strings.strings import StringSet
 from .goals import ANYTHING, NOTHING, Conjunction, all_of
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class MemberRule:
     """A function from names to goals; compared by identity.
 

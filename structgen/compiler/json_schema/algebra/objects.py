@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from ....system.dataclass import dataclass, field, replace
 from ....system.properties import remembered
 from ..read.document import Json, Schema, SchemaId
 from ..strings.strings import StringSet
@@ -20,7 +20,7 @@ from .type_bounds import Kleene, TypeBounds
 _MOST_SUPPOSED = 16
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class ObjectClause:
     """Objects whose members follow all rules, in such a number, with such names, and such members among them.
 

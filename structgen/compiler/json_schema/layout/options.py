@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ....definitions.styles import Style
-from ....system.dataclass import dataclass
 from ...programs.special_tokens import SpecialTokens
 from ..strings.json_escapes import unspelled
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ....budget import Meter
 from ....errors import UnsupportedError
-from ....system.dataclass import dataclass
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Edge, First, State, TokenSet

@@ -8,11 +8,11 @@ accept what unconstrained strings do *are* those states.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ....budget import Budget, Meter
-from ....system.dataclass import dataclass, field
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge

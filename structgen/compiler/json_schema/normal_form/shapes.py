@@ -13,9 +13,9 @@ without members, and no shape is empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from ....system.dataclass import dataclass
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_FLOOR, Clamped, Context, Decimal, InvalidOperation, Overflow
 from functools import lru_cache
 from itertools import islice
@@ -27,7 +28,6 @@ from typing import NamedTuple
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
-from ....system.dataclass import dataclass
 from ....system.properties import cached_property
 
 #: More terms in one condition than this are refused: the product of two is quadratic.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
 from ....budget import Meter
-from ....system.dataclass import dataclass
 from .comparators import Tail, Whole
 from .divisors import Divisor, Remainder
 from .interval_set import NEVER, IndicatorSum, IntervalSet

@@ -18,10 +18,10 @@ it would mean less: in ``not``, ``if`` and ``propertyNames``, where ``maxContain
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from ....budget import Meter
-from ....system.dataclass import replace
 from .branches import IN_PLACE, Alternatives, names_members
 from .document import CHILD_FIELDS, Document, Schema, SchemaId
 from .dynamic import without_dynamic_references

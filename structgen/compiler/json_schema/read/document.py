@@ -7,11 +7,10 @@ indexes, so that the algebra never sees a URI. Numbers are `Decimal`, exactly as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
-
-from ....system.dataclass import dataclass, field
 
 
 class SchemaFinding(NamedTuple):

@@ -11,9 +11,9 @@ document that names Draft 2020-12 has to keep to it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from ....errors import DefinitionError, UnsupportedError
-from ....system.dataclass import dataclass
 from .document import Json
 from .json_values import describe
 

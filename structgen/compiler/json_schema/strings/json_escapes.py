@@ -26,13 +26,13 @@ Hex digits are of either case. ``minimal`` and ``ascii`` are what `json.dumps` w
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
-from ....system.dataclass import dataclass, replace
 from ...automata.dfa import Dfa, runs_begin
 from .lengths import between_characters, trimmed
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from dataclasses import replace
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 
 from .... import kernels
 from ....budget import Meter
-from ....system.dataclass import replace
 from ....system.properties import cached_property
 from ...automata.dfa import TARGET_LOW, Dfa, intersect, minimize, reaching
 from ...automata.words import nothing, plain_dfa

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 
 from ....errors import FormatError
 from ....storage.records import read_text, written
 from ....system.arguments import is_temperature
-from ....system.dataclass import dataclass
 from ....system.types import Array
 from ...core.machine import Captured
 

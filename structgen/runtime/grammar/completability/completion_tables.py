@@ -16,6 +16,7 @@ summaries say no more than that a rule is reduced whatever comes next. ::
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ from ....errors import FormatError
 from ....storage import columns
 from ....storage.columns import MOST, Column, Sizes
 from ....storage.container import smallest
-from ....system.dataclass import dataclass
 from ....system.types import Array, Sections
 from ...core.bitsets import words_of
 from ..tables import GrammarTables

@@ -14,13 +14,13 @@ Endings are found when a grammar is compiled (`structgen.compiler.grammar.comple
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FormatError
 from ....storage.container import smallest
-from ....system.dataclass import dataclass, replace
 from ....system.properties import cached_property
 from ....system.types import Array
 from ...core.bitsets import set_at

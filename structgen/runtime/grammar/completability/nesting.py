@@ -8,13 +8,13 @@ whatever its text, the open brackets are the nets of the symbols on the stack ad
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FormatError
-from ....system.dataclass import dataclass
 from ..tables import GrammarTables
 
 #: A nonterminal and the symbols of one expansion.

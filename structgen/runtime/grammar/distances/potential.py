@@ -13,13 +13,13 @@ at all that can be watched behind a lexeme. Where too much can, there is no boun
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .... import kernels
-from ....system.dataclass import dataclass, field
 from ....system.types import Array
 from ...core.digraph import bits
 from ..completability.nesting import rules_of

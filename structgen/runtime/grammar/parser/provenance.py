@@ -9,13 +9,13 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
 from ....errors import FormatError
 from ....storage.records import parsed, read, written
-from ....system.dataclass import dataclass
 from ....system.properties import cached_property, remembered
 from ....system.types import Array
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from ....errors import FormatError
 from ....storage.records import read_text, written
 from ....system.arguments import is_temperature
-from ....system.dataclass import dataclass
 from ....system.properties import cached_property
 from ....system.types import Array
 from ...core.machine import Captured
