@@ -4,7 +4,8 @@ Run ``python -m benchmarks.first_use TOKENIZER``, a folder with a ``tokenizer.js
 
 Each figure is the wall time of a new process that reads the tokenizer, compiles one definition that it has never
 seen and fills one mask. "New" has an empty home, "again" the home that the process before it left, "kept" opens a
-file with the vocabulary and the index. Engines take turns, definition by definition.
+file with the vocabulary and the index. Engines take turns, definition by definition. All have their modules'
+bytecode, as an installer leaves it; processes that aren't timed write it into a folder of the benchmark's own.
 """
 
 from __future__ import annotations
@@ -92,22 +93,26 @@ def main() -> None:
 def _measure(
     times: dict[tuple[str, str], list[float]], folder: Path, tokenizer: Path, kind: str, text: str, repeats: int
 ) -> None:
-    kept = folder / "kept.sgx"
+    kept, peers = folder / "kept.sgx", {"llguidance": _LLGUIDANCE, "xgrammar": _XGRAMMAR} if text else {}
+    new = (tokenizer, kind, text)
     save = _STRUCTGEN.replace("eager=False", "eager=True") + f"index.save({str(kept)!r})\n"
-    _seconds(save, folder / "other", tokenizer, kind, text)
+    for code in (save, *peers.values()):
+        _seconds(code, folder / "other", *new)
+    _seconds(_KEPT, folder / "other", kept)
     for turn in range(repeats):
         home = folder / f"{kind} {turn}"
-        times[kind, "structgen, new"].append(_seconds(_STRUCTGEN, home, tokenizer, kind, text))
-        times[kind, "structgen, again"].append(_seconds(_STRUCTGEN, home, tokenizer, kind, text))
+        times[kind, "structgen, new"].append(_seconds(_STRUCTGEN, home, *new))
+        times[kind, "structgen, again"].append(_seconds(_STRUCTGEN, home, *new))
         times[kind, "structgen, kept"].append(_seconds(_KEPT, home, kept))
-        if text:
-            for engine, code in (("llguidance", _LLGUIDANCE), ("xgrammar", _XGRAMMAR)):
-                times[kind, engine].append(_seconds(code, home, tokenizer, kind, text))
+        for engine, code in peers.items():
+            times[kind, engine].append(_seconds(code, home, *new))
 
 
 def _seconds(code: str, home: Path, *arguments: object) -> float:
     """Seconds from before a new process is started until it has its mask."""
     environment = os.environ | {"HOME": str(home), "STRUCTGEN_CACHE_DIR": str(home / "structgen")}
+    environment["PYTHONPYCACHEPREFIX"] = str(home.parent / "bytecode")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", code + "import time\nprint(time.time())", *map(str, arguments)]
     began = time.time()
     done = subprocess.run(command, env=environment, cwd=run.ROOT, check=True, stdout=subprocess.PIPE, text=True)

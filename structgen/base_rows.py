@@ -189,7 +189,9 @@ class _Maker(Background):
         """Make them."""
         try:
             self._is_to_stop.wait(_DELAY)
-            _make(self._vocabulary, self._store, self._look, silent, self._wait_for_turn)
+            with suppress(_Stopped):
+                self._wait_for_turn()
+                _make(self._vocabulary, self._store, self._look, silent, self._wait_for_turn)
         finally:
             with _lock:
                 _provisions.setdefault(self._vocabulary, _Provision()).maker = None

@@ -5,11 +5,9 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
-import sqlite3
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -46,9 +44,6 @@ _SOURCES = {"regex": 1, "grammar": 2, "gbnf": 2}
 
 _DECODER = json.JSONDecoder()
 
-#: What reading what lies in a cache may raise.
-_UNREADABLE = StructgenError, OSError, sqlite3.Error, LookupError
-
 #: Indexes that wait to be written: each holds a machine.
 MOST_WAITING = 16
 
@@ -77,6 +72,8 @@ def near_misses(cache: Cache, definition: Definition, vocabulary: Vocabulary) ->
     Such as ``"kept with whitespace='single'"``. The labels of the entries that were stored last are compared, and the
     values of a few of them read.
     """
+    import sqlite3
+
     canonical = definition.canonical()
     own, found = _elements(canonical), dict[str, None]()
     source = _SOURCES.get(definition.kind, -1)
@@ -86,7 +83,7 @@ def near_misses(cache: Cache, definition: Definition, vocabulary: Vocabulary) ->
         if tag.kind == definition.kind and _is_of_source(_elements(tag.label), source, own[source])
     )
     for key in islice(alike, _MOST_READ):
-        with contextlib.suppress(*_UNREADABLE):
+        with contextlib.suppress(StructgenError, OSError, sqlite3.Error, LookupError):
             value = cache.load(key)
             if value is None or len(value) > _LARGEST_READ:
                 continue
@@ -121,6 +118,8 @@ def _is_of_source(elements: Sequence[str], place: int, source: str) -> bool:
 
 def _option_words(definition: Definition, canonical: str) -> str:
     """``"with whitespace='single'"``: the options that another definition has; empty where they are the same."""
+    from dataclasses import fields, is_dataclass
+
     if definition.canonical() == canonical:
         return ""
     other = definition_of(definition.kind, canonical)
@@ -197,12 +196,12 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     index.machine.share_rows(_SharedRows(cache, index.vocabulary))
 
 
-@dataclass
 class _SharedRows:
     """The rows of a vocabulary in a cache, by name."""
 
-    cache: Cache
-    vocabulary: Vocabulary
+    def __init__(self, cache: Cache, vocabulary: Vocabulary) -> None:
+        self.cache = cache
+        self.vocabulary = vocabulary
 
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
         # In the middle of a step nobody waits for a network.

@@ -13,7 +13,7 @@ from ..compiler.stuck_stacks import check_stack_never_stuck
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..errors import GrammarWarning, StructgenError
 from ..runtime.core.machine import CompiledMachine
-from ..runtime.pushdown.distinct.machine import distinct
+from ..runtime.pushdown.distinct import distinct
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.tables import PushdownTables
 from ..system.warning import warn

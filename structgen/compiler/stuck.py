@@ -8,15 +8,18 @@ configurations that tokens reach are enumerated, and each must reach a complete 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..budget import Meter
 from ..errors import VocabularyError
-from ..runtime.automaton.machine import AutomatonMachine
 from ..runtime.automaton.tables import bytes_in
 from ..runtime.core.machine import CompiledMachine, Config, Machine
 from ..runtime.core.reference_walk import walk
+
+if TYPE_CHECKING:
+    from ..runtime.automaton.machine import AutomatonMachine
 
 DOING = "checking that the vocabulary can finish every text"
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..runtime.automaton.tables import bytes_in
 from ..runtime.pushdown.counts import zones_of
-from ..runtime.pushdown.distinct.machine import DistinctMachine
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.tables import PushdownTables
 from .stuck import check_configurations, steps
+
+if TYPE_CHECKING:
+    from ..runtime.pushdown.distinct.machine import DistinctMachine
 
 
 def check_stack_never_stuck(machine: PushdownMachine, meter: Meter) -> None:

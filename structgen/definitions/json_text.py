@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal, InvalidOperation
 from enum import Enum
 from itertools import chain
 from json.encoder import encode_basestring_ascii as quote
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import BudgetExceededError, DefinitionError
 from ..system.garbage import paused
 from ..system.types import with_article
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 #: Digits up to which a number is read as an int or float; past them `int` is slow or refuses.
 _SHORT = 300
@@ -70,10 +72,16 @@ def loads(text: str) -> object:
 
 
 def _integer(digits: str) -> int | Decimal:
-    return int(digits) if len(digits) <= _SHORT else Decimal(digits)
+    if len(digits) <= _SHORT:
+        return int(digits)
+    from decimal import Decimal
+
+    return Decimal(digits)
 
 
 def _fraction(digits: str) -> float | Decimal:
+    from decimal import Decimal, InvalidOperation
+
     try:
         exact = Decimal(digits)
     except InvalidOperation as error:
@@ -238,6 +246,8 @@ class _Writer:
     def _scalar(self, item: object) -> str:
         if item is True or item is False or item is None:
             return "true" if item else "null" if item is None else "false"
+        from decimal import Decimal
+
         if isinstance(item, Enum):
             item = item.value
         if isinstance(item, str):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_origin
 
 from ..errors import DefinitionError
@@ -33,7 +31,7 @@ def read_schema(source: object) -> Schema:
     if isinstance(source, str):
         return _checked(_parse(source))
     if isinstance(source, os.PathLike):
-        return _read_file(Path(source))
+        return _read_file(os.fspath(source))
     if source is None or isinstance(source, bytes | int | float | list | tuple | set):
         raise _not_a_schema(source)
     return describe(source)
@@ -48,19 +46,20 @@ def _parse(text: str) -> object:
         raise
 
 
-def _read_file(path: Path) -> Schema:
+def _read_file(path: str) -> Schema:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            text = file.read()
     except OSError as error:
         what = f"cannot read the schema: {error.strerror}"
-        raise DefinitionError(what, where=str(path), remedy="Check its name and permissions.") from error
+        raise DefinitionError(what, where=path, remedy="Check its name and permissions.") from error
     except ValueError as error:  # a NUL in the name, or bytes that are not UTF-8
         what = f"cannot read the schema: {error}"
-        raise DefinitionError(what, where=str(path), remedy="Save it as UTF-8.") from error
+        raise DefinitionError(what, where=path, remedy="Save it as UTF-8.") from error
     try:
         return _checked(loads(text))
     except DefinitionError as error:
-        raise error.within(str(path)) from error
+        raise error.within(path) from error
 
 
 def _checked(value: object) -> Schema:
@@ -105,6 +104,8 @@ def describe(annotation: Foreign) -> Schema:
     Raises `DefinitionError` where Pydantic is missing, or has no JSON schema for it.
     """
     try:
+        from inspect import isroutine
+
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
 
@@ -114,7 +115,7 @@ def describe(annotation: Foreign) -> Schema:
             f"the schema of {_shown(annotation)} takes Pydantic, which is not installed",
             remedy="pip install structgen[pydantic], or pass the schema itself.",
         ) from error
-    if inspect.isroutine(annotation):
+    if isroutine(annotation):
         _check_parameters(annotation)
     try:
         adapter = annotation if isinstance(annotation, TypeAdapter) else TypeAdapter(annotation)
@@ -129,8 +130,10 @@ def describe(annotation: Foreign) -> Schema:
 
 def _check_parameters(function: Callable[..., object]) -> None:
     """A call's arguments are an object, so each parameter needs a name to be passed by."""
+    from inspect import signature
+
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature(function).parameters.values()
     except ValueError:  # some builtins have none; Pydantic says so
         return
     for parameter in parameters:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..budget import Budget, Meter
-from ..compiler.patterns.dialects import READERS
+from ..compiler.patterns.dialects import reader_of
 from ..compiler.patterns.reader import PatternReader
 from ..compiler.patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from ..definitions import Regex
@@ -70,7 +70,7 @@ class Positions:
 
     def __init__(self, definition: Regex) -> None:
         meter = Meter(_BUDGET)
-        reader = READERS[definition.dialect](definition.pattern, definition.flags, meter)
+        reader = reader_of(definition, meter)
         self._pieces = _Marked(reader).pieces
         tree = reader.parse()
         self.moves: list[list[int]] = []

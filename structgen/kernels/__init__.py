@@ -38,7 +38,6 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InstallationError
@@ -67,20 +66,20 @@ def _compiled() -> dict[str, object]:
     spec = find_spec("structgen._kernels")
     if spec is None:
         raise ImportError("there are none, as in an installation that was built where Numba has no wheel")
-    if spec.origin is not None and not _is_whole(Path(spec.origin)):
+    if spec.origin is not None and not _is_whole(spec.origin):
         raise ImportError(f"{spec.origin} is damaged")
     module = import_module("structgen._kernels")
-    if (Path(__file__).parents[2] / "pyproject.toml").exists():  # a checkout, whose files change
-        from .sources import digest
+    if os.path.exists(f"{os.path.dirname(__file__)}/../../pyproject.toml"):  # a checkout, whose files change
+        from .digest import digest
 
         if digest() != module.DIGEST:
             raise ImportError("they have changed since structgen._kernels was built")
     return vars(module)
 
 
-def _is_whole(file: Path) -> bool:
+def _is_whole(file: str) -> bool:
     """Whether a module of Linux's (ELF) has its end; the system's loader ends the process where it has not."""
-    with file.open("rb") as opened:
+    with open(file, "rb") as opened:
         head = opened.read(64)
         size = opened.seek(0, os.SEEK_END)
     if head[:5] != b"\x7fELF\x02":

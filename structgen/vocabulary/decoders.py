@@ -13,8 +13,9 @@ about text that is appended after a prompt, where that space stays, so it belong
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from ..errors import VocabularyError
 from ..system.types import JsonMap
@@ -64,6 +65,13 @@ class PieceDecoder:
         if self.byte_fallback and len(piece) == 6 and (match := _BYTE_PIECE.fullmatch(piece)):
             return bytes([int(match[1], 16)])
         return piece.encode()
+
+    def pieces(self, pieces: Sequence[str]) -> list[bytes]:
+        """Bytes of many pieces; where all are spelled in the byte-level alphabet, they are translated as one text."""
+        blob = byte_level.piece_bytes("".join(pieces)) if self.byte_level else None
+        if blob is None:
+            return [self.piece(each) for each in pieces]
+        return [blob[begin:end] for begin, end in pairwise(accumulate(map(len, pieces), initial=0))]
 
     def added(self, content: str) -> bytes:
         """Bytes of an added token, which is text even in a byte-level vocabulary."""

@@ -27,15 +27,14 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
+from os.path import isdir, isfile, join
 
 from ..errors import ArgumentError, VocabularyError
 from ..system.arguments import integer
 from ..system.types import Foreign, JsonMap
-from . import sentencepiece, tekken, tokenizer_json
+from . import tokenizer_json
 from .roundtrip import check_roundtrip, faithful_texts
 from .token_table import Encode, TokenTable, eos_ids_of, loaded_later
 
@@ -109,24 +108,28 @@ def read_pretrained(
         there is no EOS id.
     """
     for name in options.keys() - {*_OPTIONS}:
+        from difflib import get_close_matches
+
         likely = get_close_matches(name, ("eos_ids", "size", *_OPTIONS), 1)
         remedy = f"Is {likely[0]} meant?" if likely else "Load the tokenizer, and use Vocabulary.from_transformers."
         raise ArgumentError(f"there is no option {name!r}", remedy=remedy)
-    folder = Path(name_or_path)
-    if folder.is_dir() and not options:
-        if (folder / "tokenizer.json").is_file():
+    folder = os.fspath(name_or_path)
+    if isdir(folder) and not options:
+        if isfile(join(folder, "tokenizer.json")):
             return _from_folder(folder, eos_ids, size)
-        if files := sorted(folder.glob("*tekken*.json")):
-            return tekken.read_tekken(files[-1], eos_ids=eos_ids, size=size)
-        if (folder / "tokenizer.model").is_file() and "auto_map" in _config(folder):
+        if files := [each for each in sorted(os.listdir(folder)) if "tekken" in each and each.endswith(".json")]:
+            from .tekken import read_tekken
+
+            return read_tekken(join(folder, files[-1]), eos_ids=eos_ids, size=size)
+        if isfile(join(folder, "tokenizer.model")) and "auto_map" in _config(folder):
             return _from_folder(folder, eos_ids, size)
-    elif not folder.is_dir() and _is_path(os.fspath(name_or_path)):
+    elif not isdir(folder) and _is_path(folder):
         raise VocabularyError(
-            "not a folder" if folder.exists() else "there is no such folder",
-            where=str(folder),
+            "not a folder" if os.path.exists(folder) else "there is no such folder",
+            where=folder,
             remedy="Pass the folder that holds the model's tokenizer.json, or its name on the hub.",
         )
-    return _from_auto_tokenizer(os.fspath(name_or_path), eos_ids, size, options)
+    return _from_auto_tokenizer(folder, eos_ids, size, options)
 
 
 # -- the kinds of tokenizer objects --------------------------------------------------------------------
@@ -138,7 +141,9 @@ def _read(tokenizer: Foreign) -> TokenTable:
         special_names = getattr(tokenizer, "all_special_tokens", ())
         return tokenizer_json.read(json.loads(backend.to_str()), special_names=special_names)
     if hasattr(tokenizer, "sp_model"):
-        return sentencepiece.read_slow(tokenizer)
+        from .sentencepiece import read_slow
+
+        return read_slow(tokenizer)
     mistral = getattr(getattr(tokenizer, "tokenizer", None), "instruct_tokenizer", None)
     if mistral is not None:
         return _read_mistral(mistral.tokenizer)
@@ -152,9 +157,13 @@ def _read(tokenizer: Foreign) -> TokenTable:
 def _read_mistral(tokenizer: Foreign) -> TokenTable:
     """Read what mistral-common has inside: a ``Tekkenizer`` or a ``SentencePieceTokenizer``."""
     if hasattr(tokenizer, "id_to_byte_piece") and hasattr(tokenizer, "num_special_tokens"):
-        return tekken.read_tekkenizer(tokenizer)
+        from .tekken import read_tekkenizer
+
+        return read_tekkenizer(tokenizer)
+    from .sentencepiece import read_processor
+
     # Its processor has no public name; transformers reads it in the same way.
-    return sentencepiece.read_processor(tokenizer._model)
+    return read_processor(tokenizer._model)
 
 
 def _codec(tokenizer: Foreign) -> tuple[Encode, Callable[[Sequence[int]], str]]:
@@ -183,12 +192,10 @@ def _model_beside(name_or_path: str) -> _Model:
     """The model whose files are in a folder, or in the hub's cache on this machine."""
     if not name_or_path:
         return _Model()
-    folder: Path | None = Path(name_or_path)
-    if not Path(name_or_path).is_dir():
-        folder = _cached_on_hub(name_or_path)
+    folder = name_or_path if isdir(name_or_path) else _cached_on_hub(name_or_path)
     if folder is None:
         return _Model()
-    config, generation = _load_json(folder / "config.json"), _load_json(folder / "generation_config.json")
+    config, generation = _load_json(folder, "config.json"), _load_json(folder, "generation_config.json")
     text = config.get("text_config")
     of_text: dict[str, Foreign] = text if isinstance(text, dict) else {}
     return _model(generation, config, of_text)
@@ -203,7 +210,7 @@ def _model(generation: JsonMap, config: JsonMap, of_text: JsonMap) -> _Model:
     return _Model(tuple(ids), size)
 
 
-def _cached_on_hub(name: str) -> Path | None:
+def _cached_on_hub(name: str) -> str | None:
     """The folder in the hub's cache that has a model's config; None where there is none. Nothing is fetched."""
     try:
         from huggingface_hub import try_to_load_from_cache
@@ -214,7 +221,7 @@ def _cached_on_hub(name: str) -> Path | None:
         paths = [try_to_load_from_cache(name, file) for file in ("generation_config.json", "config.json")]
     except (HFValidationError, OSError):
         return None
-    return next((Path(path).parent for path in paths if isinstance(path, str)), None)
+    return next((os.path.dirname(path) for path in paths if isinstance(path, str)), None)
 
 
 def _complete(
@@ -249,50 +256,53 @@ def _complete(
 # -- a folder, without transformers --------------------------------------------------------------------
 
 
-def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) -> TokenTable:
+def _from_folder(folder: str, eos_ids: Iterable[int] | None, size: int | None) -> TokenTable:
     config = _config(folder)
     try:
         added = [{"id": int(i), **token} for i, token in config.get("added_tokens_decoder", {}).items()]
         special_names = _special_names(config)
     except (AttributeError, TypeError, ValueError) as error:
         raise VocabularyError(
-            f"the tokenizer's config is malformed: {error}", where=str(folder), remedy="Fetch or save it again."
+            f"the tokenizer's config is malformed: {error}", where=folder, remedy="Fetch or save it again."
         ) from error
-    if (file := folder / "tokenizer.json").is_file():
+    if isfile(file := join(folder, "tokenizer.json")):
         table = tokenizer_json.read(_load_json(file), special_names=special_names, added_tokens=added)
         encode = loaded_later(partial(_encoder_of, file)) if find_spec("tokenizers") else None
     else:
-        table = sentencepiece.read_file(folder / "tokenizer.model", special_names, added)
+        from .sentencepiece import read_file
+
+        table = read_file(join(folder, "tokenizer.model"), special_names, added)
         encode = table.encode
     own = eos_ids_of(table.special_tokens.get(_content(config.get("eos_token")) or ""))
-    return _complete(table, own, _model_beside(str(folder)), eos_ids, size, encode, where=str(folder))
+    return _complete(table, own, _model_beside(folder), eos_ids, size, encode, where=folder)
 
 
-def _config(folder: Path) -> dict[str, Foreign]:
-    return _load_json(folder / "special_tokens_map.json") | _load_json(folder / "tokenizer_config.json")
+def _config(folder: str) -> dict[str, Foreign]:
+    return _load_json(folder, "special_tokens_map.json") | _load_json(folder, "tokenizer_config.json")
 
 
-def _encoder_of(file: Path) -> Encode:
+def _encoder_of(file: str) -> Encode:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer = Tokenizer.from_file(file)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return _codec(tokenizer)[0]
 
 
-def _load_json(file: Path) -> dict[str, Foreign]:
+def _load_json(*path: str) -> dict[str, Foreign]:
     """The JSON object in a file; an empty one where there is no such file."""
     try:
-        document = json.loads(file.read_bytes())
+        with open(join(*path), "rb") as file:
+            document = json.loads(file.read())
     except FileNotFoundError:
         return {}
     except (OSError, RecursionError, ValueError) as error:
         raise VocabularyError(
-            f"the file cannot be read: {error}", where=str(file), remedy="Fetch or save it again."
+            f"the file cannot be read: {error}", where=join(*path), remedy="Fetch or save it again."
         ) from error
     if not isinstance(document, dict):
-        raise VocabularyError("expected a JSON object", where=str(file), remedy="Fetch or save it again.")
+        raise VocabularyError("expected a JSON object", where=join(*path), remedy="Fetch or save it again.")
     return document
 
 
@@ -316,7 +326,7 @@ def _content(token: object) -> str | None:
 
 def _is_path(name: str) -> bool:
     """Whether a name can only be meant as a path: names on the hub are ``name`` or ``owner/name``."""
-    return os.path.isabs(name) or name.startswith((".", "~")) or name.count("/") > 1 or Path(name).exists()
+    return os.path.isabs(name) or name.startswith((".", "~")) or name.count("/") > 1 or os.path.exists(name)
 
 
 def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | None, options: JsonMap) -> TokenTable:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from ..errors import VocabularyError
 from ..system.arguments import integer
@@ -29,7 +28,7 @@ def read_processor(processor: Foreign) -> TokenTable:
     return TokenTable(tokens, special_tokens)
 
 
-def read_file(path: Path, special_names: Collection[str], added_tokens: Iterable[JsonMap]) -> TokenTable:
+def read_file(path: str, special_names: Collection[str], added_tokens: Iterable[JsonMap]) -> TokenTable:
     """Read a ``tokenizer.model`` as the ids of a tokenizer whose own code is not run.
 
     Its ids are taken for those of the pieces, which must be so for each token that both have, with some above.
@@ -49,11 +48,11 @@ def read_file(path: Path, special_names: Collection[str], added_tokens: Iterable
     try:
         from sentencepiece import SentencePieceProcessor
 
-        processor = SentencePieceProcessor(model_file=str(path))
+        processor = SentencePieceProcessor(model_file=path)
     except (ImportError, OSError, RuntimeError) as error:
         raise VocabularyError(
             f"the model cannot be read: {error}",
-            where=str(path),
+            where=path,
             remedy="pip install sentencepiece, or fetch the file again.",
         ) from error
     table = read_processor(processor)
@@ -64,7 +63,7 @@ def read_file(path: Path, special_names: Collection[str], added_tokens: Iterable
         if i < size and processor.id_to_piece(i) != content:
             raise VocabularyError(
                 f"token {i} is {content!r}, and {processor.id_to_piece(i)!r} in the model: its own code numbers them",
-                where=str(path),
+                where=path,
                 remedy="Pass trust_remote_code=True to run that code, or a folder with a tokenizer.json.",
             )
         common += i < size
@@ -76,7 +75,7 @@ def read_file(path: Path, special_names: Collection[str], added_tokens: Iterable
     if not common:
         raise VocabularyError(
             "the tokenizer has code of its own, and nothing says that it numbers tokens as its model does",
-            where=str(path),
+            where=path,
             remedy="Pass trust_remote_code=True to run that code, or a folder with a tokenizer.json.",
         )
     return replace(table, encode=processor.encode)

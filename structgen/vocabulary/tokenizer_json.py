@@ -55,18 +55,23 @@ def read(
 def _read(document: JsonMap, special_names: Collection[str], added_tokens: Iterable[JsonMap]) -> TokenTable:
     model = document["model"]
     _check_model(model)
-    pieces = _pieces(model)
     decoder = piece_decoder(document)
     entries = [*(document.get("added_tokens") or ()), *added_tokens]
     added = {integer(entry["id"], "an added token's id", VocabularyError): entry for entry in entries}
     names = {*special_names, *SPECIAL_ANYWAY, _unknown_piece(model)}
-    special_tokens = {piece: i for piece, i in pieces if piece in names and i not in added}
-    tokens: dict[int, bytes] = {}
+    special_tokens: dict[str, int] = {}
     left_out: dict[int, str] = {}
-    for piece, i in pieces:
-        if i in added or piece in names:
+    pieces: list[str] = []
+    ids: list[int] = []
+    for piece, i in _pieces(model):
+        if i in added:
             continue
-        tokens[i] = decoder.piece(piece)
+        if piece in names:
+            special_tokens[piece] = i
+        else:
+            pieces.append(piece)
+            ids.append(i)
+    tokens = dict(zip(ids, decoder.pieces(pieces), strict=True))
     for i, entry in added.items():
         content = entry["content"]
         if entry.get("special") or content in names:
@@ -90,12 +95,12 @@ def _read(document: JsonMap, special_names: Collection[str], added_tokens: Itera
     return TokenTable(tokens, special_tokens, size=max(*tokens, *special_tokens.values(), *left_out) + 1)
 
 
-def _pieces(model: JsonMap) -> list[tuple[str, int]]:
+def _pieces(model: JsonMap) -> Iterable[tuple[str, int]]:
     """Each piece of the model and its id. A Unigram vocabulary is a list of ``[piece, log probability]``."""
     vocab = model["vocab"]
     if isinstance(vocab, dict):
-        return list(vocab.items())
-    return [(piece, i) for i, (piece, _) in enumerate(vocab)]
+        return vocab.items()
+    return ((piece, i) for i, (piece, _) in enumerate(vocab))
 
 
 def _unknown_piece(model: JsonMap) -> str | None:

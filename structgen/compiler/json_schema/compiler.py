@@ -22,7 +22,6 @@ from .normalise import normalise
 from .read.blame import blaming
 from .read.document import Document, SchemaFinding
 from .read.reader import read
-from .repair import read_leniently
 
 #: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
 _FEW_STATES = 100_000
@@ -92,6 +91,8 @@ def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = N
 
     if not definition.lenient:
         return read_text(definition.text)
+    from .repair import read_leniently
+
     schema, notes = read_leniently(definition.text, read_text)
     schema.relaxed[:0] = notes
     return schema

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...budget import Meter
 from ...definitions import Regex
 from ...errors import EmptyLanguageError
 from ...runtime.automaton.tables import Tables
 from ..automata.dfa import to_tables
-from ..programs.program import Program
 from .dialects import read
 from .lower import language, regex_to_dfa
+
+if TYPE_CHECKING:
+    from ..programs.program import Program
 
 
 def compile_regex(regex: Regex, meter: Meter) -> Tables:
@@ -23,6 +27,8 @@ def regex_program(regex: Regex, meter: Meter) -> Program:
 
     Raises the errors of `read` and `language`, and `EmptyLanguageError`.
     """
+    from ..programs.program import Program
+
     dfa = language(read(regex, meter), meter, count=False)
     if not dfa.states:
         raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")

@@ -1,26 +1,32 @@
-"""Which reader takes which dialect of regexes: an entry for each."""
+"""Which reader takes which dialect of regexes; each is loaded when a regex of its dialect is first read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...budget import Meter
 from ...definitions import Regex
-from .ecma import EcmaReader
-from .parser import PythonReader
-from .reader import PatternReader
-from .rust import RustReader
-from .syntax import Node
 
-#: By the `dialect` of a `Regex`; each is made of a pattern, flags, and the meter of the compile.
-READERS: dict[str, Callable[[str, int, Meter], PatternReader]] = {
-    "re": PythonReader,
-    "ecma": EcmaReader,
-    "rust": RustReader,
-}
+if TYPE_CHECKING:
+    from .reader import PatternReader
+    from .syntax import Node
+
+
+def reader_of(regex: Regex, meter: Meter) -> PatternReader:
+    """Return the reader of a regex's dialect, at the beginning of its pattern."""
+    if regex.dialect == "rust":
+        from .rust import RustReader
+
+        return RustReader(regex.pattern, regex.flags, meter)
+    if regex.dialect == "ecma":
+        from .ecma import EcmaReader
+
+        return EcmaReader(regex.pattern, regex.flags, meter)
+    from .parser import PythonReader
+
+    return PythonReader(regex.pattern, regex.flags, meter)
 
 
 def read(regex: Regex, meter: Meter) -> Node:
     """What a regex means as the whole of a text. Raises as `structgen.compiler.patterns.parser.parse`."""
-    reader = READERS[regex.dialect](regex.pattern, regex.flags, meter)
-    return reader.parse()
+    return reader_of(regex, meter).parse()

@@ -18,15 +18,18 @@ Elsewhere it becomes a marker, which `structgen.compiler.patterns.look_arounds` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, EmptyLanguageError
 from ..automata.dfa import CounterConflictError, Dfa, add_to, determinize, minimize
 from ..automata.nfa import BYTES, Loop, NfaBuilder
 from ..automata.utf8 import utf8_edges
-from .look_arounds import AnchoredLook, resolve_looks
 from .measures import TreeFacts, WordLists, measure, parts_below, post_order, word_lists
 from .syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
+
+if TYPE_CHECKING:
+    from .look_arounds import AnchoredLook
 
 #: A repeat is worth counting when spelling it out would take more turns than this.
 _COUNT_FROM = 24
@@ -72,7 +75,11 @@ def language(
             counted.discard(id(min(loops, key=lambda r: facts[id(r)].size)))
             continue
         dfa = minimize(dfa, meter)
-        return resolve_looks(dfa, build.looks, language, meter) if build.looks else dfa
+        if not build.looks:
+            return dfa
+        from .look_arounds import resolve_looks
+
+        return resolve_looks(dfa, build.looks, language, meter)
 
 
 def countable(tree: Node, facts: dict[int, TreeFacts], words: WordLists, meter: Meter) -> set[int]:
@@ -258,5 +265,7 @@ class _Construction:
         key = (item, node.behind, node.negate, node.whole, at_edge)
         marker = self._marker_of.setdefault(key, len(self.looks))
         if marker == len(self.looks):
+            from .look_arounds import AnchoredLook
+
             self.looks.append(AnchoredLook(node, at_edge))
         self.builder.edge(source, BYTES + marker, BYTES + marker, target)

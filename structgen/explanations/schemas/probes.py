@@ -24,7 +24,7 @@ from ...compiler.programs.tables import to_tables
 from ...definitions import JsonSchema
 from ...errors import EmptyLanguageError, StructgenError
 from ...runtime.core.machine import CompiledMachine
-from ...runtime.pushdown.distinct.machine import distinct
+from ...runtime.pushdown.distinct import distinct
 from ...runtime.pushdown.machine import PushdownMachine
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary

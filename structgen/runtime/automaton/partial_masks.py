@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,9 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..rows.row_pool import RowPool, Segments
 from .reaching import reaching
 from .tables import DEAD, Tables, events, representative
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -304,7 +306,11 @@ class _Walkers:
     """Maps a function over jobs with a few threads (none, where one is enough), looking at the clock."""
 
     def __init__(self, threads: int, meter: Meter | None) -> None:
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        if threads > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(threads)
         self._process = os.getpid()
         self._meter = meter
         self._ahead = 4 * threads

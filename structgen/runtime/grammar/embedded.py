@@ -44,7 +44,6 @@ from ..rows.row_pool import RowPool
 from .lexeme_futures import LexemeFutures
 from .partial_masks import KnownMasks, LexemeMasks
 from .storage import from_sections, to_sections
-from .substrings.machine import SubstringMachine
 from .tables import GrammarTables
 
 #: Where a text is in a definition: a tuple of all its threads, of whichever kind its machine has.
@@ -374,6 +373,7 @@ class Embedded:
         if found["definitions"]:
             from ..pushdown.distances.budgeted import BudgetedDefinition
             from ..pushdown.distinct import definition
+            from .substrings.machine import SubstringMachine
         machines: list[tuple[int, InnerMachine]] = []
         for number, terminal in enumerate(found["definitions"]):
             name = f"inner_{number}"

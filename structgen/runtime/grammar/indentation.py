@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...definitions.values import MOST_COLUMNS
 from ...errors import FormatError
 from ..core.blocks import blank
 
@@ -107,6 +106,8 @@ class IndentationTerminals:
         """Read `to_section`; None for an empty one. Raises `FormatError`."""
         if not numbers:
             return None
+        from ...definitions.values import MOST_COLUMNS
+
         count = numbers[6] if len(numbers) > 6 else -1
         named = [*numbers[:3], *numbers[7:]]
         if (

@@ -31,8 +31,7 @@ from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Readings, Thread
 from .mask_builder import StackMasks
-from .parser.keywords import Keywords
-from .parser.parser_driver import ParserDriver
+from .parser.parser_driver import Parse, ParserDriver
 from .partial_masks import ROOT, Key, KnownMasks, LexemeMasks, Walked, Watched
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from .captures.whole_stacks import WholeStacks
     from .distances.completion_search import CompletionSearch
     from .distances.token_distances import GrammarDistances
+    from .parser.keywords import Keywords
 
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
 _MOST_MASKS = 50_000
@@ -176,6 +176,8 @@ class GrammarMachine(InternedMachine[Thread]):
 
     @cached_property
     def _keywords(self) -> Keywords:
+        from .parser.keywords import Keywords
+
         return Keywords(self.tables, self._reader.parses)
 
     @cached_property

@@ -6,7 +6,6 @@ import mmap
 import os
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +36,7 @@ def reader_of(kind: str) -> Reader | None:
 
         return AutomatonMachine.from_sections
     if kind in ("json_schema", "structural_tag"):
-        from ..pushdown.distinct.machine import from_sections
+        from ..pushdown.distinct import from_sections
 
         return from_sections
     if kind == "gbnf":
@@ -287,13 +286,13 @@ class Index:
         """Write one self-contained file, vocabulary included, replacing ``path`` atomically."""
         import tempfile  # which takes longer than all that a cached index needs of the standard library
 
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        folder, name = os.path.split(os.path.abspath(path))
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(self.to_bytes())
             os.chmod(temporary, 0o644)
-            os.replace(temporary, target)
+            os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
             raise

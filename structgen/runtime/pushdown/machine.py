@@ -610,6 +610,13 @@ class PushdownMachine(InternedMachine[Thread]):
                     seen.update(new)
                 here = like[here] - 1
 
+    def is_accepting(self, config: Configuration[Thread]) -> bool:
+        """Whether the text so far is complete, which takes no work that is measured."""
+        accepting = config.accepting
+        if accepting is None:
+            accepting = config.accepting = self.may_end(config.threads)
+        return accepting
+
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete where some thread is."""
         returns = self._returns

@@ -194,7 +194,7 @@ class PushdownTables:
             found.append((mask, low, high))
         return found[::-1]
 
-    @property
+    @cached_property
     def widest(self) -> int:
         """Members of the largest set at most."""
         registers = self.loops[self.loops[:, 0] < 0, 1]

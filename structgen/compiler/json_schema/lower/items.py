@@ -15,7 +15,6 @@ from ...programs.program import CountedEdge, First, State
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
 from .tallies import MAX_COUNT, Tally, Tallying, states
-from .unique import without_repeats
 
 #: Lengths after the prefix from which on the items are counted by a loop.
 COUNT_FROM = 32
@@ -32,6 +31,8 @@ class ArrayStates:
         #: Whether it is left to who follows a text that items differ.
         self.is_distinct = False
         if shape.unique:
+            from .unique import without_repeats
+
             shape, self.is_distinct = without_repeats(builder, shape, pointer, level)
         self.shape = shape
         prefix, most = len(shape.prefix), shape.max_items

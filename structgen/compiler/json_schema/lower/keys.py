@@ -191,7 +191,7 @@ class KeyStates:
         program = self._program
         program.states("key", int((made[:, 0] >= len(program.edges)).sum()))
         like = np.full(len(classes), -1)
-        for which in np.unique(made[:, 1]).tolist():
+        for which in sorted({*made[:, 1].tolist()}):
             if which != kernels.NO_CLASS:
                 like[which] = self._base(*families.local(classes[which].tolist()))
         for state, base in zip(made[:, 0].tolist(), like[made[:, 1]].tolist(), strict=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ....budget import Meter, Unremembered
 from ....errors import DefinitionError
@@ -22,13 +23,14 @@ from ...programs.tables import Flattener
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, ObjectShape, Values
 from ..read.blame import placed
-from .any_order import AnyOrder, in_any_order
 from .builder import Builder
 from .items import ArrayStates
-from .marked_order import MarkedOrder
 from .members import InOrder
-from .tags import Tags
 from .whitespace import WHITESPACE, Gaps, Indented, Separator, Whitespace
+
+if TYPE_CHECKING:
+    from .any_order import AnyOrder
+    from .marked_order import MarkedOrder
 
 #: States that a part has at least, about, where there are as many; and the share of those that are there already.
 _PART, _SHARE = 256, 8
@@ -76,6 +78,8 @@ class SchemaLowering:
         program = self.program = builder.program
         self._widest: tuple[int, str] = (0, "")
         if layout.style is not None:
+            from .tags import Tags
+
             tags = builder.tags = Tags(builder, layout.style, _gap(builder, layout.tag_gap))
             program.start = tags.root(builder.values[values.root])
             self._lower()
@@ -139,6 +143,8 @@ def _states_of(
     if isinstance(shape, ArrayShape):
         return ArrayStates(builder, shape, pointer, level)
     if builder.layout.property_order == "any":
+        from .any_order import in_any_order
+
         return in_any_order(builder, shape, pointer, level)
     return InOrder(builder, shape, pointer, level)
 

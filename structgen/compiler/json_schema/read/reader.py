@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from ....budget import Meter
 from ....errors import BudgetExceededError
 from .blame import placed
-from .closing import close_objects
 from .document import Document, Schema, SchemaId
 from .json_values import parse_json
 from .keywords import KEYWORDS, KNOWN
@@ -38,6 +37,8 @@ def read(text: str, meter: Meter, *, additional_properties: bool | str = True) -
     document = _Reader(References(parse_json(text), meter), meter).run()
     if additional_properties is True:
         return document
+    from .closing import close_objects
+
     return close_objects(document, meter, branches=additional_properties is False)
 
 

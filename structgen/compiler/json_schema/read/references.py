@@ -14,9 +14,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
 
 from ....budget import Meter
 from ....errors import DefinitionError, UnsupportedError
@@ -100,6 +98,8 @@ class References:
         base = self.resources[at.resource].base
         if reference[:1] == "#":
             return self._fragment(self.resources[at.resource], reference[1:], reference, at)
+        from urllib.parse import urldefrag
+
         uri, fragment = urldefrag(self._join(base, reference, at.pointer, keep_fragment=True))
         found = self.resources[at.resource] if uri == base else self._resource(uri, reference, at)
         return self._fragment(found, fragment, reference, at)
@@ -134,6 +134,8 @@ class References:
         return resource
 
     def _join(self, base: str, uri: str, pointer: str, keep_fragment: bool = False) -> str:
+        from urllib.parse import urldefrag, urljoin
+
         try:
             joined = urljoin(base, uri)
             return joined if keep_fragment else urldefrag(joined)[0]
@@ -164,6 +166,8 @@ class References:
 
     def _fragment(self, resource: Resource, fragment: str, reference: str, at: Location) -> Location:
         if "%" in fragment:
+            from urllib.parse import unquote
+
             fragment = unquote(fragment, errors="replace")
         if not fragment:
             return resource.root
@@ -261,6 +265,8 @@ def shown_segment(name: str) -> str:
 @cache
 def _metaschema(name: str) -> Json:
     """A metaschema by the name of its file, None if there is no such. Nobody may change it."""
+    from importlib import resources  # which loads tempfile, and more
+
     file = resources.files(__package__) / "metaschemas" / f"{name}.json"
     return parse_json(file.read_text(encoding="utf-8")) if file.is_file() else None
 

@@ -6,7 +6,6 @@ without counters. Each is built at most once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ import numpy as np
 from .... import kernels
 from ....budget import Meter
 from ....errors import StructgenError
+from ....system.digest import blake2b
 from ...automata import dfa as automata
 from ...automata.charset import Ranges
 from ...automata.dfa import LOOP, OPERATION, TARGET_LOW, Dfa, add_to, determinize, minimize
@@ -173,7 +173,7 @@ def digest(dfa: Dfa) -> bytes:
     table = dfa.table
     new = automata.runs_begin(table)
     classes = (np.cumsum(new) - 1).astype(np.int32)[dfa.classes]
-    found = hashlib.blake2b(digest_size=32)
+    found = blake2b(digest_size=32)
     for array in (np.ascontiguousarray(table[:, new]), classes, dfa.accepting):
         found.update(array.tobytes())
     return found.digest()

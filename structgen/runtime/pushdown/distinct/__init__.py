@@ -7,3 +7,28 @@ machine around it. The set of values is a persistent search tree, so that forks 
 Read `value_set`, `items` (the scalar in progress), `containers` (what is around it), `item_tokens`, `endless`,
 `several`, `machine`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..machine import PushdownMachine
+
+if TYPE_CHECKING:
+    from ....system.types import JsonMap, Sections
+    from ....vocabulary.vocabulary import Vocabulary
+    from ...core.machine import CompiledMachine
+
+
+def distinct(inner: PushdownMachine) -> CompiledMachine:
+    """The machine of an automaton: one around it, where it has arrays whose items must differ."""
+    if not len(inner.tables.distinct):
+        return inner
+    from .machine import DistinctMachine
+
+    return DistinctMachine(inner)
+
+
+def from_sections(meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> CompiledMachine:
+    """Read what either machine wrote. Raises `FormatError`."""
+    return distinct(PushdownMachine.from_sections(meta, sections, vocabulary, where))

@@ -24,13 +24,12 @@ from ....budget import Meter, StepMeter
 from ....errors import BudgetExceededError, UnsupportedError
 from ....progress import Progress, silent
 from ....system.properties import cached_property
-from ....system.types import Array, JsonMap, Sections
+from ....system.types import Array, JsonMap
 from ....system.visible import legibility
-from ....vocabulary.vocabulary import Vocabulary
 from ...core.dense_rows import DENSE_ROWS
 from ...core.descent import descent
 from ...core.interned_machine import Configuration, InternedMachine
-from ...core.machine import CompiledMachine, Distances, SharedRows
+from ...core.machine import Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
@@ -523,13 +522,3 @@ class DistinctMachine(InternedMachine[Place]):
 def _outside(places: tuple[Place, ...]) -> tuple[Thread, ...]:
     """The threads in no array or object of which something is known."""
     return next((threads for threads, seen in places if seen is None), ())
-
-
-def distinct(inner: PushdownMachine) -> CompiledMachine:
-    """The machine of an automaton: one around it, where it has arrays whose items must differ."""
-    return DistinctMachine(inner) if len(inner.tables.distinct) else inner
-
-
-def from_sections(meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> CompiledMachine:
-    """Read what either machine wrote. Raises `FormatError`."""
-    return distinct(PushdownMachine.from_sections(meta, sections, vocabulary, where))
