@@ -31,7 +31,7 @@ from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Readings, Thread
 from .mask_builder import StackMasks
-from .parser.parser_driver import Parse, ParserDriver
+from .parser.parser_driver import ParserDriver
 from .partial_masks import ROOT, Key, KnownMasks, LexemeMasks, Walked, Watched
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
