@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -68,6 +69,14 @@ def tokenizer_folder(name: str) -> Path:
     if not (folder / "tokenizer.json").is_file():
         pytest.skip(f"the tokenizer {name} is not in {DATA.name}/{TOKENIZERS.name}")
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _old_objects_are_not_visited() -> Iterator[None]:
+    """What modules leave behind is a million objects, which every full collection would go through."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

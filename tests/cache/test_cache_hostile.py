@@ -21,6 +21,8 @@ from structgen.cache.cache import Cache
 from structgen.cache.store import Store
 from structgen.errors import CacheError
 
+pytestmark = pytest.mark.nightly
+
 # -- the schema ------------------------------------------------------------------------------------------
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"

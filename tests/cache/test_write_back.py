@@ -157,6 +157,7 @@ def test_compiling_eagerly_replaces_what_was_learned(tmp_path: Path) -> None:
         assert known(cache, 0) == complete.states
 
 
+@pytest.mark.nightly
 def test_the_collector_comes_inside_every_call_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes end while a value is written, while entries are evicted, while files are deleted."""
     cache = sg.Cache(tmp_path / "small", size_limit=20_000)

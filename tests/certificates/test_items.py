@@ -168,6 +168,7 @@ def test_examples(name: str) -> None:
         assert alarms(named.definition) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", grammars.names())
 def test_grammars(name: str) -> None:
     options: dict[str, dict[str, Any]] = {"python3": {"start": "file_input", "postlex": PythonIndenter()}}

@@ -44,6 +44,7 @@ def test_a_word_that_begins_no_keyword_is_left(sql: sg.Index) -> None:
     assert not any(literal.isalpha() for literal in found.literals)  # it would be part of the name
 
 
+@pytest.mark.nightly
 def test_keywords_are_those_that_the_parser_expects(sql: sg.Index, judge: Lark) -> None:
     random, listed = Random(3), 0
     texts = [text[:end] + " " for text in SHIPPED["sql"].texts for end in random.choices(range(len(text)), k=12)]

@@ -99,6 +99,7 @@ def test_whatever_comes_out_is_valid(kind: str) -> None:
     assert ended == {"model", "definition", "ending"} - ({"definition"} if kind in ("grammar",) else set())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SHIPPED)
 def test_whatever_comes_out_of_a_shipped_grammar_is_valid(name: str) -> None:
     target, random_ = SHIPPED[name], random.Random(name)

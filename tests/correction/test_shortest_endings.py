@@ -159,6 +159,7 @@ def test_endings_of_gbnf_are_the_shortest(name: str) -> None:
     completed(sg.Gbnf(text), texts, lambda data: index.match(data).accepted)
 
 
+@pytest.mark.nightly
 def test_endings_that_are_too_long_are_refused() -> None:
     for length, is_short in ((60_000, True), (70_000, False)):
         definition = sg.JsonSchema({"type": "string", "minLength": length})

@@ -235,6 +235,7 @@ def test_grammars_of_llguidance_that_hold_others() -> None:
         migrate.from_llguidance(whole)
 
 
+@pytest.mark.nightly
 def test_terminals_of_larger_grammars() -> None:
     """Longest matches: all that llguidance takes, which gives nothing back, and no more than XGrammar, which may."""
     xgrammar = pytest.importorskip("xgrammar")

@@ -75,6 +75,7 @@ def drawn(draw: random.Random, atoms: list[str], depth: int = 0) -> str:
     return text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(3))
 def test_regexes_are_rusts(seed: int) -> None:
     """A grammar that is one regex, by however many names, and terminals of which no other can take a part."""

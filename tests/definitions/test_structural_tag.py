@@ -166,6 +166,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("style", [*TAG_STYLES, "gemma"])
 def test_the_key_has_the_names_that_texts_depend_on(style: str) -> None:
     """Whatever makes another program makes another key, and names that stand nowhere do not."""

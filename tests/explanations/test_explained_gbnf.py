@@ -29,6 +29,7 @@ def changed(text: str, draw: random.Random) -> str:
     return text[:at] + piece + text[at + draw.randrange(2) :]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", range(len(GRAMMARS)))
 def test_rules_go_on_with_what_the_machine_takes(number: int) -> None:
     source, text = list(GRAMMARS.items())[number]

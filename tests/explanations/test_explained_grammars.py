@@ -167,6 +167,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "lexer", "with_kernels"),
     [
@@ -233,6 +234,7 @@ def python3() -> tuple[sg.Index, Lark]:
     return sg.compile(sg.Grammar(file, **options), VOCABULARY, eager=False), parser
 
 
+@pytest.mark.nightly
 def test_rules_of_blocks_are_those_of_larks_stack(python3: tuple[sg.Index, Lark]) -> None:
     assert compare_rules(*python3, LINES) > 60
 

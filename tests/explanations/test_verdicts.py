@@ -54,6 +54,7 @@ def random_value(draw: random.Random, depth: int = 2) -> Any:
     return draw.choice([draw.choice(NAMES), draw.randrange(25), draw.random() < 0.5, "", None, 1.5, -3])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("order", ["schema", "any"])
 def test_what_is_read_off_is_what_an_automaton_says(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: Counter[tuple[str, bool | None]] = Counter()

@@ -23,6 +23,8 @@ import structgen as sg
 from hostile import hostile_definitions, mixed_definitions, scaled_definitions
 from structgen.budget import Budget
 
+pytestmark = pytest.mark.nightly
+
 VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, b"ab", b'{"', b'":', None], eos_ids=[259])
 
 #: A few of each kind, quick ones.

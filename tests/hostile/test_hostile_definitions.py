@@ -34,6 +34,8 @@ from structgen.compiler.patterns.parser import PythonReader, parse
 from structgen.errors import BudgetExceededError
 from structgen.system.garbage import paused
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = small_vocabulary()
 

@@ -24,6 +24,8 @@ from structgen.errors import BudgetExceededError
 from structgen.grammars import FOLDER
 from structgen.runtime.core.digraph import bits, set_of, solve
 
+pytestmark = pytest.mark.nightly
+
 SECONDS, MEMORY = 2.0, 1 << 28
 
 #: A twentieth of the time that a grammar has that came with a request; ``make attack`` gives each all of it.

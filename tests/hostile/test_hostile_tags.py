@@ -23,6 +23,8 @@ from structgen.errors import BudgetExceededError, StructgenError
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.system.garbage import paused
 
+pytestmark = pytest.mark.nightly
+
 #: Looks at the clock in a second, and Python functions called between two looks.
 LOOKS, CALLS = 5_000, 300_000
 

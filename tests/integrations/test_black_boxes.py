@@ -222,6 +222,7 @@ def test_what_is_of_no_use_is_not_paid_for(kind: str, server: Server, index: sg.
     assert server.abandoned.wait(PATIENCE)  # the connection was closed
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     "script",

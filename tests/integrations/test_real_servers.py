@@ -100,6 +100,7 @@ def target(name: str) -> tuple[sg.Index, Callable[[str], str]]:
     return index, schema_error if found is None else found.judge
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["schema", *SHIPPED])
 def test_whatever_models_say_becomes_valid(server: Server, name: str) -> None:
     index, judge = target(name)

@@ -134,6 +134,7 @@ class Adversary:
         return iter([text[:at], order.choice(["", "nonsense", "}", '"', "\0", "é"]), text[at:]])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("temperature", [None, 1.3])
 @pytest.mark.parametrize("kind", ["schema", "regex"])
 def test_whatever_comes_out_is_valid(model: Any, kind: str, temperature: float | None) -> None:

@@ -74,6 +74,7 @@ def both(model: Any, index: Any, seed: int, cache: str = "", **options: Any) -> 
     return found[0], found[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", INDEXES)
 @pytest.mark.parametrize(
     "options",
@@ -312,6 +313,7 @@ def test_scores_are_those_of_a_cache_that_never_went_on(models: dict[str, Any], 
         assert not torch.equal(wrong[0], again[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("definition", ["anything", "letters", "half"])
 def test_optimistic_decoding_is_what_masks_give(models: dict[str, Any], kind: str, definition: str) -> None:

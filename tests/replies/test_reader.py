@@ -95,6 +95,7 @@ SCHEMAS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("style", [style for style in STYLES if style != "gemma"])
 def test_arguments_are_what_the_schema_allows(style: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")

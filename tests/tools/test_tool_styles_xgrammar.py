@@ -182,6 +182,7 @@ def test_formats_are_those_of_xgrammar(style: str) -> None:
     assert plain(ours) == expected
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("style", STYLES)
 def test_engines_agree_on_formats_of_both(style: str) -> None:
     random, engines = Random(2), (engine("structgen"), engine("xgrammar"))

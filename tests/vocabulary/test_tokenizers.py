@@ -169,6 +169,7 @@ def test_special_and_added_tokens_of_real_vocabularies(
     assert len(letters) == 2  # the piece and the byte
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["gemma", "llama3", "qwen2_5"])
 def test_all_readers_agree(name: str, request: pytest.FixtureRequest) -> None:
     transformers = pytest.importorskip("transformers")

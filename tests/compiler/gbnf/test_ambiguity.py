@@ -415,6 +415,7 @@ def works(guide: sg.Guide, text: bytes) -> list[int]:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", MANY)
 def test_a_step_costs_no_more_the_longer_the_text(name: str) -> None:
     """Up to 750 tokens; five times the text takes less than eight times the work."""

@@ -432,6 +432,7 @@ def test_labels_of_a_file_on_states_that_no_rule_is_called_by(monkeypatch: pytes
     assert told
 
 
+@pytest.mark.nightly
 def test_long_texts_that_may_be_read_otherwise_are_bounded() -> None:
     """The readings have nothing in common, and are compared behind each byte."""
     index = index_of("root ::= (x* | y*) tail\nx[capture] ::= [a-z]\ny[capture] ::= [a-z]\ntail ::= [a-z]*")

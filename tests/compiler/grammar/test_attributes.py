@@ -280,6 +280,7 @@ def random_grammar(random: Random) -> str:
     return "\n".join(rules)
 
 
+@pytest.mark.nightly
 def test_texts_are_those_of_llguidance() -> None:
     random, judged = Random(5), 0
     for _ in range(150):

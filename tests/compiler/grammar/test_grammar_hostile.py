@@ -23,6 +23,8 @@ from structgen.errors import (
     VocabularyError,
 )
 
+pytestmark = pytest.mark.nightly
+
 SECONDS = 2.0
 
 #: Processor seconds beyond the budget: what lies between two looks at the clock, some of it in Lark.

@@ -68,6 +68,7 @@ def test_common_patterns_are_no_news(name: str) -> None:
     assert warned(QUIET[name]) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", grammars.names())
 def test_grammars_that_come_with_structgen_are_no_news(name: str) -> None:
     options: dict[str, object] = {"lexer": "contextual" if name in ("markdown", "python3", "toml") else "basic"}

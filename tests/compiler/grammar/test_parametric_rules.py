@@ -130,6 +130,7 @@ def peer() -> Any:
     return pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
 
 
+@pytest.mark.nightly
 def test_llguidance_reads_random_rules_alike() -> None:
     llguidance, random, judged = peer(), Random(8), 0
     tokens, texts = llguidance.LLTokenizer("byte"), [text + "." for text in letters("abc", 4)]

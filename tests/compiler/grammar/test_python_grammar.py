@@ -553,6 +553,7 @@ def test_it_has_no_conflicts() -> None:
     assert not table.conflicts
 
 
+@pytest.mark.nightly
 def test_a_program(judge: Lark, index: sg.Index) -> None:
     for text in (PROGRAM, PROGRAM.replace("\n", "\r\n"), PROGRAM + "# the end", LONG, LINES):
         assert python(text)
@@ -665,6 +666,7 @@ def test_no_comment_begins_where_no_line_may_end(text: str, comment: str, index:
         assert index.match(within).consumed == len(within)
 
 
+@pytest.mark.nightly
 def test_the_letters_of_names() -> None:
     """They are those of Unicode 14, as in Python 3.11; later versions have more."""
     text = grammars.path("python3").read_text()

@@ -71,6 +71,7 @@ def glued(text: str, draw: Random) -> str:
     return "".join("" if each[1] and draw.random() < 0.3 else each[0] for each in _PIECES.finditer(text))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_blanks_that_are_gone(name: str) -> None:
     texts, error = LANGUAGES[name]

@@ -18,6 +18,8 @@ from judges.json_texts import accepts
 
 import structgen as sg
 
+pytestmark = pytest.mark.nightly
+
 SECONDS = 0.25
 
 #: Seconds beyond the budget: what lies between two looks at the clock, and reading the text. Processor time is

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from judges.guides import BYTES, allowed
-from tiers import WHOLE, draws
+from tiers import draws
 
 import structgen as sg
 from structgen.definitions.canonical import definition_of
@@ -469,8 +469,7 @@ def test_bounds_of_strings_in_tags_reasons_and_canonical_texts() -> None:
 # -- numbers without a bound -----------------------------------------------------------------------------------
 
 #: All texts of few characters that numbers are written with.
-LONGEST = 5 if WHOLE else 4
-SPELLED = ["".join(text) for n in range(1, LONGEST + 1) for text in itertools.product("-0125.e", repeat=n)]
+SPELLED = ["".join(text) for length in range(1, 6) for text in itertools.product("-0125.e", repeat=length)]
 
 #: Schemas of numbers, and the bound that two digits become: the fewest that any spelling has.
 BOUNDED_NUMBERS: list[tuple[Any, int]] = [
@@ -490,6 +489,7 @@ BOUNDED_NUMBERS: list[tuple[Any, int]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("schema", "most"), BOUNDED_NUMBERS, ids=range(len(BOUNDED_NUMBERS)))
 def test_numbers_without_a_bound_get_one(schema: Any, most: int) -> None:
     bounded, free = compiled(schema, max_digits=2), compiled(schema)
@@ -507,6 +507,7 @@ def test_numbers_without_a_bound_get_one(schema: Any, most: int) -> None:
     assert verdicts == {True, False}
 
 
+@pytest.mark.nightly
 def test_texts_of_bounded_numbers_can_be_ended() -> None:
     schema = {"type": "number", "minimum": 0.5, "multipleOf": 0.25, "not": {"multipleOf": 0.5}}
     for most in range(1, 9):

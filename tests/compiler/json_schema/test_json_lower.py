@@ -471,6 +471,7 @@ def test_unique_items_of_many_values() -> None:
 ALL_NULL = {"additionalProperties": {"type": "null"}}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("extra", "number"),
     [

@@ -162,6 +162,7 @@ OBJECTS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @each_style
 @pytest.mark.parametrize("order", ["schema", "any"])
 def test_special_tokens_stand_for_their_names_in_tags_alone(style: str, order: str) -> None:
@@ -199,6 +200,7 @@ def accepts_symbols(program: Program, text: list[bytes | int]) -> bool:
     return oracle.is_complete(program, stacks)
 
 
+@pytest.mark.nightly
 @each_style
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("options", [{}, {"property_order": "any"}])
@@ -257,6 +259,7 @@ def takes(index: sg.Index, text: list[bytes | int]) -> bool:
 class TestSpecialTokens:
     """More of those that tags may hold: with registers, with counts, in structural tags, in the cache."""
 
+    @pytest.mark.nightly
     @each_style
     @pytest.mark.parametrize("others", [False, {"type": "integer"}])
     def test_members_in_any_order(self, style: str, others: Any) -> None:

@@ -28,6 +28,7 @@ def compiled(schema: Any, budget: sg.Budget = REQUEST, **options: Any) -> sg.Ind
     return sg.compile(sg.JsonSchema(schema, **options), BYTES, eager=False, budget=budget)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("values", [LONG, SKUS, NUMBERS], ids=["long", "many", "numbers"])
 @pytest.mark.parametrize("form", ["enum", "a member", "consts", "items"])
 def test_enumerations(values: list[Any], form: str) -> None:

@@ -114,6 +114,7 @@ def random_schema(random: Random, depth: int) -> dict[str, Any]:
     return schema
 
 
+@pytest.mark.nightly
 def test_llguidance_has_the_same_order() -> None:
     llguidance = pytest.importorskip("llguidance", reason="the other implementation is not installed")
     tokenizer = llguidance.LLTokenizer("byte")

@@ -106,6 +106,7 @@ def compared(schema: Any, texts: list[str]) -> int:
     return sum(expected.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("place", PLACES)
 def test_the_spelling_of_tested_numbers_is_free(place: str) -> None:
     schema, text = PLACES[place]
@@ -113,6 +114,7 @@ def test_the_spelling_of_tested_numbers_is_free(place: str) -> None:
     assert sum(compared(schema(test), texts) for test in TESTS) > 100
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("place", ["then", "not not", "contains", "oneOf, violated"])
 def test_exponents_of_multiples_are_exact(place: str) -> None:
     schema, text = PLACES[place]

@@ -128,6 +128,7 @@ def set_of(pattern: str, dialect: str, flags: int = 0) -> charset.Ranges:
     return node.ranges
 
 
+@pytest.mark.nightly
 @needs_node
 def test_classes_of_javascript_over_all_characters() -> None:
     texts = list(map(chr, KNOWN))
@@ -137,6 +138,7 @@ def test_classes_of_javascript_over_all_characters() -> None:
         same_in_both(theirs, set_of(pattern, "ecma", FLAGS[flags]), KNOWN)
 
 
+@pytest.mark.nightly
 def test_classes_of_rust_over_all_characters() -> None:
     texts = list(map(chr, KNOWN))
     for pattern in CLASSES:

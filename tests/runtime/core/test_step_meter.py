@@ -51,6 +51,7 @@ METERED: dict[str, tuple[sg.Definition, bytes, int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", METERED)
 def test_a_step_of_too_much_work_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     definition, text, most = METERED[kind]

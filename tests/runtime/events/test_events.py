@@ -427,6 +427,7 @@ def _pickled(each: Any) -> Any:
     return pickle.loads(pickle.dumps(each))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, _pickled])
 def test_copies_go_on_apart_from_wherever_they_are(twin_of: Any) -> None:
     """Nested deeply and fed byte by byte: what is remembered of a text is linked, and pickles recurse."""

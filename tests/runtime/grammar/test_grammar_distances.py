@@ -147,6 +147,7 @@ def shipped() -> dict[str, Index]:
     return {name: compiled(name) for name in SHIPPED}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_grammars_are_finished_in_time(name: str, shipped: dict[str, Index]) -> None:
     rng, index = random.Random(name), shipped[name]

@@ -30,6 +30,7 @@ def accepts(definition: sg.Grammar, text: str) -> bool:
     return bool(sg.compile(definition, BYTES, eager=False).match(text.encode()).accepted)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", INNER)
 def test_a_grammar_stands_for_its_texts(name: str) -> None:
     """Behind words of the same letters, and before a sign that no inner text has."""
@@ -68,6 +69,7 @@ def test_masks_are_what_guides_accept() -> None:
         assert expected
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(INNER))
 def test_llguidance_accepts_no_more(name: str) -> None:
     """What it accepts is accepted. (It ignores nothing before the first lexeme, and takes back no part of one.)"""

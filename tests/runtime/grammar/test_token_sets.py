@@ -152,6 +152,7 @@ def test_nothing_is_forced_beside_them() -> None:
     assert forced('start: "a." <[260]> | "a." "b"') == [97, ord(".")]
 
 
+@pytest.mark.nightly
 def test_llguidance_allows_the_same_tokens() -> None:
     reason = "the layout's other implementation is not installed"
     llguidance = pytest.importorskip("llguidance", reason=reason)

@@ -46,6 +46,7 @@ def captured(guide: sg.Guide) -> Spans:
     return [(capture.name, *capture.span) for capture in guide.captures()]
 
 
+@pytest.mark.nightly
 def test_random_grammars_capture_what_lark_finds() -> None:
     random, judged = Random(7), 0
     vocabulary = with_end([letter.encode() for letter in LETTERS] + [b"if", b"<=", b" a", b"1.", b"ab "])

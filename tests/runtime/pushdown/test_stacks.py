@@ -89,6 +89,7 @@ def work_of(machine: PushdownMachine, monkeypatch: pytest.MonkeyPatch) -> Counte
     return work
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", LONG)
 def test_a_step_costs_the_same_after_long_texts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     definition, begin, turn, end = LONG[name]

@@ -15,7 +15,6 @@ import pytest
 from judges.finite_texts import check_masks, is_valid
 from judges.guides import allowed, with_bytes
 from judges.json_judge import Judge
-from tiers import draws
 
 import structgen as sg
 from structgen.correction.endings import shortest_ending
@@ -133,6 +132,7 @@ def texts_of(name: str, random: Random) -> tuple[sg.Index, sg.Index, bytes]:
             return index, syntax, text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ENDLESS)
 def test_json_decides_texts(name: str) -> None:
     random, seen = Random(name), {True: 0, False: 0}
@@ -146,10 +146,11 @@ def test_json_decides_texts(name: str) -> None:
     assert min(seen.values()) > 3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ENDLESS)
 def test_masks_are_what_can_be_completed(name: str) -> None:
     random, refused = Random(name), 0
-    for _ in range(draws(10)):
+    for _ in range(10):
         index, syntax, text = texts_of(name, random)
         guide, plain, begun = sg.Guide(index), sg.Guide(syntax), b""
         stop = random.randrange(len(text))

@@ -67,6 +67,7 @@ def test_exact_along_random_walks(pattern: str) -> None:
             text += VOCABULARY.token(token_id) or b""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize(
     "pattern", [r"[^\"]{3,60}\"", r"(?:a{1,2} ){2,26}", r"a{30,33}b?", r"(?:ab){25}(?:a|é){0,40}"]
