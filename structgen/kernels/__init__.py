@@ -70,7 +70,7 @@ def _compiled() -> dict[str, object]:
         raise ImportError(f"{spec.origin} is damaged")
     module = import_module("structgen._kernels")
     if os.path.exists(f"{os.path.dirname(__file__)}/../../pyproject.toml"):  # a checkout, whose files change
-        from .digest import digest
+        from .sources import digest
 
         if digest() != module.DIGEST:
             raise ImportError("they have changed since structgen._kernels was built")

@@ -161,7 +161,7 @@ def _mark(where: Platform) -> bytes:
 
 def _translated(kernels: list[Signature]) -> list[Path]:
     """Files with the IR of all kernels, which is for all platforms: translated once for these sources."""
-    kept = FOLDER.parents[1] / "build" / f"kernels-{digest()}"
+    kept = Path(FOLDER).parents[1] / "build" / f"kernels-{digest()}"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(dir=kept.parent))
