@@ -16,7 +16,7 @@ wherever what follows is the same. Which characters are written how is said by `
 ``ascii``   printable ASCII but ``"`` and ``\``       all others; beyond the BMP as two surrogates
 ``any``     as in ``minimal``                         all, in any way that JSON knows (``\/``, ``\u0041``)
 letters     as in ``minimal``                         these alone; with ``u`` all controls and U+007F, too, with
-                                                      ``U`` all by ``\uXXXX``
+                                                      ``U`` all by four hex digits
 =========== ========================================= ===============================================
 
 Hex digits are of either case. ``minimal`` and ``ascii`` are what `json.dumps` writes, without and with

@@ -305,5 +305,3 @@ def by_runs(vocabulary: Vocabulary) -> list[int]:
     """The bytes that are tokens; those of which most are a token together (blanks, as a rule) come first."""
     runs = vocabulary.trie.runs
     return sorted(np.flatnonzero(vocabulary.single_bytes).tolist(), key=lambda byte: -runs[byte])
-
-
