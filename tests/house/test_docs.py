@@ -21,8 +21,6 @@ from fakes.tiny_models import byte_tokenizer, tiny_llama
 
 import structgen
 import structgen.runtime
-from structgen.compiler.patterns import lower
-from structgen.runtime.automaton import partial_masks as token_maps
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -35,9 +33,8 @@ PAGES = [
 ]
 
 #: Fenced Python. A page is a script: its blocks run one after the other, with the names that `SETUPS` has for what
-#: its prose speaks of, and those of `SMALLER` for what its first block makes. Those whose fence says
-#: ``python no-run`` are only parsed: they need a network, or an engine that has no fake. Fenced ``pycon`` is a
-#: session, and runs as a doctest.
+#: its prose speaks of. Those whose fence says ``python no-run`` are only parsed: they need a network, or an engine
+#: that has no fake. Fenced ``pycon`` is a session, and runs as a doctest.
 FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 #: In backquotes: a path in the repository, or in the package; a name of two words or more that a class could have.
@@ -121,16 +118,6 @@ def bytewise_vocabulary() -> Any:
     return structgen.Vocabulary.from_transformers(byte_tokenizer())
 
 
-def on_design(patch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Its measurements are of a real tokenizer, and take minutes."""
-    pytest.importorskip("interegular")
-    patch.setattr(sys, "argv", ["design.md", "llama3"])
-    patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: bytewise_vocabulary())
-    for module, name in ((lower, "_COUNT_FROM"), (token_maps, "_WORTH_DIFFERENCE")):  # which it sets
-        patch.setattr(module, name, getattr(module, name))
-    return {}
-
-
 def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Engines that are fakes; mlx-lm and Outlines have none, and `make test-engines` runs the like."""
     engines: dict[str, dict[str, Any]] = {
@@ -178,20 +165,11 @@ class ValidatingLLM:
         return [SimpleNamespace(outputs=[SimpleNamespace(text="")]) for _ in prompts]
 
 
-def once(function: Callable[[], Any], rounds: int = 1) -> float:
-    """Seconds, as if a call had taken one."""
-    function()
-    return 1.0
-
-
 #: By page: what its prose speaks of, and its blocks do not make.
 SETUPS: dict[str, Callable[[pytest.MonkeyPatch], dict[str, Any]]] = {
     "batches.md": on_batches, "streaming.md": on_streaming, "transformers.md": on_transformers,
-    "design.md": on_design, "engines.md": on_engines, "traces.md": on_transformers,
+    "engines.md": on_engines, "traces.md": on_transformers,
 }  # fmt: skip
-
-#: By page: what takes the place of names that its first block makes, for a run that takes seconds.
-SMALLER: dict[str, dict[str, Any]] = {"design.md": {"best": once, "LETTERS": (1, 2), "MODULI": ((5, 6),)}}
 
 
 @pytest.mark.filterwarnings("ignore::structgen.errors.GrammarWarning")
@@ -210,7 +188,6 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     for runs, code in found:
         if runs:
             exec(code, names)
-            names |= {name: smaller for name, smaller in SMALLER.get(page.name, {}).items() if name in names}
 
 
 def test_the_readme_has_blocks_that_run() -> None:
