@@ -135,7 +135,12 @@ def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Engines that are fakes; mlx-lm and Outlines have none, and `make test-engines` runs the like."""
     engines: dict[str, dict[str, Any]] = {
         "llama_cpp": {"Llama": LlamaOfPath, "LogitsProcessorList": list},
-        "onnxruntime_genai": {"Generator": lambda model, parameters: FakeGenerator([[]])},
+        "onnxruntime_genai": {
+            "Model": str,
+            "Tokenizer": lambda model: SimpleNamespace(encode=lambda text: []),
+            "GeneratorParams": str,
+            "Generator": lambda model, parameters: FakeGenerator([[]]),
+        },
         "vllm": {"LLM": ValidatingLLM, "SamplingParams": SimpleNamespace},
     }
     for name, content in (*fake_vllm.MODULES.items(), *engines.items()):
@@ -145,12 +150,9 @@ def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("vllm", "vllm_backend"):
         patch.setitem(sys.modules, f"structgen.integrations.{name}", ModuleType(name))  # forgotten again at the end
         patch.delitem(sys.modules, f"structgen.integrations.{name}")
-    encoding = SimpleNamespace(encode=lambda text: [])
     patch.setattr(FakeGenerator, "append_tokens", lambda self, tokens: None, raising=False)
-    return {
-        "schema": {"enum": ["ab", 12]}, "model": None, "parameters": None, "tokenizer": encoding,
-        "index": structgen.compile(structgen.Regex("[0-9]{3}"), byte_vocabulary()),
-    }  # fmt: skip
+    patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: byte_vocabulary())
+    return {}
 
 
 class LlamaOfPath(FakeLlama):
