@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from fakes import fake_vllm
 from fakes.fake_llama_cpp import FakeLlama
@@ -66,15 +65,10 @@ def on_batches(_: pytest.MonkeyPatch) -> dict[str, Any]:
         structgen.compile(each, vocabulary)
         for each in (structgen.Regex(r"\d{4}-\d{2}-\d{2}"), structgen.JsonSchema({"properties": {"name": {}}}))
     )
-    masks, letters = np.zeros((4, vocabulary.words), np.int32), np.arange(4) + ord("a")
-
-    def sample(_: Any, masks: Any) -> list[int]:
-        return [int(structgen.runtime.ids_of(mask)[0]) for mask in masks]
-
     return {
-        "vocabulary": vocabulary, "date": date, "person": person, "masks": masks, "max_new_tokens": 3,
-        "model": lambda _: None, "sample": sample, "guide": structgen.Guide(date),
-        "logits": torch.zeros(2, vocabulary.size), "tokens": letters, "above": [-1, 0, 1, -1], "rows": [0, 0, 0, 1],
+        "vocabulary": vocabulary, "date": date, "person": person, "max_new_tokens": 3, "guide": structgen.Guide(date),
+        "model": lambda _: torch.zeros(4, vocabulary.size), "sample": lambda logits: logits.argmax(-1).tolist(),
+        "above": [-1, 0, 1, -1], "rows": [0, 0, 0, 1],
         "version": structgen.compile(structgen.Regex(r"\d+\.\d+"), vocabulary),
     }  # fmt: skip
 
