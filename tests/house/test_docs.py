@@ -144,6 +144,7 @@ def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("vllm", "vllm_backend"):
         patch.setitem(sys.modules, f"structgen.integrations.{name}", ModuleType(name))  # forgotten again at the end
         patch.delitem(sys.modules, f"structgen.integrations.{name}")
+    patch.setenv("STRUCTGEN_CACHE_DIR", str(Path.cwd() / "cache"))  # the test's own folder
     patch.setattr(FakeGenerator, "append_tokens", lambda self, tokens: None, raising=False)
     patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: byte_vocabulary())
     return {}
