@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from fakes import fake_vllm
 from fakes.fake_llama_cpp import FakeLlama
@@ -63,15 +62,10 @@ def on_batches(_: pytest.MonkeyPatch) -> dict[str, Any]:
         structgen.compile(each, vocabulary)
         for each in (structgen.Regex(r"\d{4}-\d{2}-\d{2}"), structgen.JsonSchema({"properties": {"name": {}}}))
     )
-    masks, letters = np.zeros((4, vocabulary.words), np.int32), np.arange(4) + ord("a")
-
-    def sample(_: Any, masks: Any) -> list[int]:
-        return [int(structgen.runtime.ids_of(mask)[0]) for mask in masks]
-
     return {
-        "vocabulary": vocabulary, "date": date, "person": person, "masks": masks, "max_new_tokens": 3,
-        "model": lambda _: None, "sample": sample, "guide": structgen.Guide(date),
-        "logits": torch.zeros(2, vocabulary.size), "tokens": letters, "above": [-1, 0, 1, -1], "rows": [0, 0, 0, 1],
+        "vocabulary": vocabulary, "date": date, "person": person, "max_new_tokens": 3, "guide": structgen.Guide(date),
+        "model": lambda _: torch.zeros(4, vocabulary.size), "sample": lambda logits: logits.argmax(-1).tolist(),
+        "above": [-1, 0, 1, -1], "rows": [0, 0, 0, 1],
         "version": structgen.compile(structgen.Regex(r"\d+\.\d+"), vocabulary),
     }  # fmt: skip
 
@@ -122,7 +116,12 @@ def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Engines that are fakes; mlx-lm and Outlines have none, and `make test-engines` runs the like."""
     engines: dict[str, dict[str, Any]] = {
         "llama_cpp": {"Llama": LlamaOfPath, "LogitsProcessorList": list},
-        "onnxruntime_genai": {"Generator": lambda model, parameters: FakeGenerator([[]])},
+        "onnxruntime_genai": {
+            "Model": str,
+            "Tokenizer": lambda model: SimpleNamespace(encode=lambda text: []),
+            "GeneratorParams": str,
+            "Generator": lambda model, parameters: FakeGenerator([[]]),
+        },
         "vllm": {"LLM": ValidatingLLM, "SamplingParams": SimpleNamespace},
     }
     for name, content in (*fake_vllm.MODULES.items(), *engines.items()):
@@ -132,12 +131,10 @@ def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("vllm", "vllm_backend"):
         patch.setitem(sys.modules, f"structgen.integrations.{name}", ModuleType(name))  # forgotten again at the end
         patch.delitem(sys.modules, f"structgen.integrations.{name}")
-    encoding = SimpleNamespace(encode=lambda text: [])
+    patch.setenv("STRUCTGEN_CACHE_DIR", str(Path.cwd() / "cache"))  # the test's own folder
     patch.setattr(FakeGenerator, "append_tokens", lambda self, tokens: None, raising=False)
-    return {
-        "schema": {"enum": ["ab", 12]}, "model": None, "parameters": None, "tokenizer": encoding,
-        "index": structgen.compile(structgen.Regex("[0-9]{3}"), byte_vocabulary()),
-    }  # fmt: skip
+    patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: byte_vocabulary())
+    return {}
 
 
 class LlamaOfPath(FakeLlama):
