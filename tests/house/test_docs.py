@@ -187,7 +187,7 @@ def once(function: Callable[[], Any], rounds: int = 1) -> float:
 #: By page: what its prose speaks of, and its blocks do not make.
 SETUPS: dict[str, Callable[[pytest.MonkeyPatch], dict[str, Any]]] = {
     "batches.md": on_batches, "streaming.md": on_streaming, "transformers.md": on_transformers,
-    "design.md": on_design, "engines.md": on_engines, "traces.md": on_transformers,
+    "design.md": on_design, "engines.md": on_engines, "quickstart.md": on_transformers, "traces.md": on_transformers,
 }  # fmt: skip
 
 #: By page: what takes the place of names that its first block makes, for a run that takes seconds.
