@@ -106,6 +106,17 @@ def on_transformers(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def on_migrating(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A model whose logits are all alike, for texts that end by themselves."""
+    torch, tokenizer = pytest.importorskip("torch"), byte_tokenizer()
+    schema = {"type": "array", "items": {"enum": ["yes", "no"]}, "minItems": 2, "maxItems": 2}
+    return {
+        "tokenizer": tokenizer, "width": len(tokenizer) + 3, "schema": schema,
+        "pattern": r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "sample": lambda logits: int(logits.argmax(-1)),
+        "model_step": lambda: torch.zeros(1, len(tokenizer) + 3),
+    }  # fmt: skip
+
+
 def bytewise_vocabulary() -> Any:
     """That of a tokenizer, so that it knows how texts are split."""
     pytest.importorskip("transformers")
@@ -165,7 +176,8 @@ class ValidatingLLM:
 #: By page: what its prose speaks of, and its blocks do not make.
 SETUPS: dict[str, Callable[[pytest.MonkeyPatch], dict[str, Any]]] = {
     "batches.md": on_batches, "streaming.md": on_streaming, "transformers.md": on_transformers,
-    "engines.md": on_engines, "traces.md": on_transformers,
+    "engines.md": on_engines, "migrating.md": on_migrating, "quickstart.md": on_transformers,
+    "traces.md": on_transformers,
 }  # fmt: skip
 
 
