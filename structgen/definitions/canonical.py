@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields
 
 from ..errors import DefinitionError, StructgenError
 from ..system.types import Foreign
 from .values import (
+    GRAMMAR_DEFAULTS,
     TAG_OPTIONS,
     WHITESPACE,
     Definition,
@@ -22,6 +25,12 @@ from .values import (
 )
 
 _DECODER = json.JSONDecoder()
+
+#: The pieces of JSON text: strings, empty containers, signs, and scalars with their digits.
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^"{}\[\],:]+')
+
+#: Levels of nesting that are indented; deeper ones stand below the last of these.
+_MOST_INDENTED = 40
 
 #: The bounded pattern of ``whitespace="any"``.
 _ANY_BOUNDED = re.compile(re.escape(WHITESPACE["any"]) + r"\{0,(\d{1,18})\}")
@@ -43,6 +52,44 @@ def definition_of(kind: str, canonical: str) -> Definition:
     if definition.canonical() != canonical:
         raise _no_source("the index does not hold all of the definition's source")
     return definition
+
+
+def as_written(kind: str, canonical: str) -> str:
+    """The definition in an index as its author wrote it, for people: the pattern, the grammar, or the schema.
+
+    JSON is indented by two spaces, its members in their order, numbers with their digits. Options that are not the
+    defaults follow in a line of their own. Where the index holds no source, it is the canonical text, and says so.
+    """
+    try:
+        definition: Foreign = definition_of(kind, canonical)
+    except DefinitionError:
+        with suppress(DefinitionError):
+            return grammar_text(canonical)
+        return f"canonical text: {canonical}"
+    text: str = getattr(definition, "pattern" if kind == "regex" else "text")
+    if isinstance(definition, JsonSchema | StructuralTag):
+        text = _indented(text)
+    own = [each for each in fields(definition) if each.init and each.name not in ("pattern", "definitions", "places")]
+    plain = {each.name: each.default for each in own} | (GRAMMAR_DEFAULTS if isinstance(definition, Grammar) else {})
+    values = {name: getattr(definition, name, default) for name, default in plain.items()}
+    options = ", ".join(f"{name}={value!r}" for name, value in values.items() if value != plain[name])
+    return f"{text}\n({options})" if options else text
+
+
+def _indented(text: str) -> str:
+    """JSON text with line breaks, and characters as they are."""
+    parts, level = list[str](), 0
+    for piece in _PIECES.findall(text):
+        level += (piece in ("{", "[")) - (piece in ("}", "]"))
+        line = "\n" + "  " * min(level, _MOST_INDENTED)
+        if piece in ("{", "[", ","):
+            parts += piece, line
+        elif piece in ("}", "]"):
+            parts += line, piece
+        else:
+            parts.append(json.dumps(json.loads(piece), ensure_ascii=False) if piece[0] == '"' else piece)
+            parts += " " * (piece == ":")
+    return "".join(parts)
 
 
 def _no_source(what: str) -> DefinitionError:
