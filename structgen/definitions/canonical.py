@@ -29,8 +29,8 @@ _DECODER = json.JSONDecoder()
 #: The pieces of JSON text: strings, empty containers, signs, and scalars with their digits.
 _PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^"{}\[\],:]+')
 
-#: Levels of nesting that are indented; deeper ones stand below the last of these.
-_MOST_INDENTED = 40
+#: Characters of JSON text that is indented, levels that are, and characters of a container in one line.
+_MOST_INDENTED, _LEVELS, _WIDTH = 1 << 16, 40, 72
 
 #: The bounded pattern of ``whitespace="any"``.
 _ANY_BOUNDED = re.compile(re.escape(WHITESPACE["any"]) + r"\{0,(\d{1,18})\}")
@@ -57,7 +57,7 @@ def definition_of(kind: str, canonical: str) -> Definition:
 def as_written(kind: str, canonical: str) -> str:
     """The definition in an index as its author wrote it, for people: the pattern, the grammar, or the schema.
 
-    JSON is indented by two spaces, its members in their order, numbers with their digits. Options that are not the
+    JSON is indented by two spaces, its members in their order, numbers with their digits. Options other than the
     defaults follow in a line of their own. Where the index holds no source, it is the canonical text, and says so.
     """
     try:
@@ -77,19 +77,24 @@ def as_written(kind: str, canonical: str) -> str:
 
 
 def _indented(text: str) -> str:
-    """JSON text with line breaks, and characters as they are."""
-    parts, level = list[str](), 0
-    for piece in _PIECES.findall(text):
-        level += (piece in ("{", "[")) - (piece in ("}", "]"))
-        line = "\n" + "  " * min(level, _MOST_INDENTED)
-        if piece in ("{", "[", ","):
-            parts += piece, line
+    """JSON text in lines, with characters as they are; a container that is short is in one line."""
+    held = [[""]]  # of each open container: its bracket, then what is written of its members
+    for piece in _PIECES.findall(text) if len(text) <= _MOST_INDENTED else [text]:
+        if piece in ("{", "["):
+            held.append([piece, ""])
         elif piece in ("}", "]"):
-            parts += line, piece
+            bracket, *members = held.pop()
+            line = f"{bracket}{', '.join(members)}{piece}"
+            if len(line) > _WIDTH or "\n" in line:
+                gap = "\n" + "  " * min(len(held), _LEVELS)
+                line = f"{bracket}{gap}{f',{gap}'.join(members)}{gap[:-2]}{piece}"
+            held[-1][-1] += line
+        elif piece == ",":
+            held[-1].append("")
         else:
-            parts.append(json.dumps(json.loads(piece), ensure_ascii=False) if piece[0] == '"' else piece)
-            parts += " " * (piece == ":")
-    return "".join(parts)
+            shown = json.dumps(json.loads(piece), ensure_ascii=False) if piece[0] == '"' else piece
+            held[-1][-1] += shown + " " * (piece == ":")
+    return held[0][0]
 
 
 def _no_source(what: str) -> DefinitionError:

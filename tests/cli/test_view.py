@@ -81,10 +81,10 @@ def test_an_index_becomes_a_page(index: Path, opened: list[str]) -> None:
 
 
 def test_a_page_shows_the_schema_with_its_line_breaks(opened: list[str]) -> None:
-    sg.compile(sg.JsonSchema({"type": "array", "items": {"enum": [1.50, 2]}}), BYTES).save("schema.sgx")
+    sg.compile(sg.JsonSchema({"type": "array", "items": {"enum": [1.50, "a" * 80]}}), BYTES).save("schema.sgx")
     assert view("schema.sgx", "-o", "page.html").exit_code == 0
     page = html.unescape(Path("page.html").read_text(encoding="utf-8"))
-    assert '{\n  "type": "array",\n  "items": {\n    "enum": [\n      1.5,\n      2\n    ]\n  }\n}</dd>' in page
+    assert f'{{\n  "type": "array",\n  "items": {{\n    "enum": [\n      1.5,\n      "{"a" * 80}"\n    ]' in page
     assert '["json_schema"' not in page
 
 
