@@ -43,7 +43,8 @@ class Trace:
     omitted:
         So many more steps there were, past the bound of what is recorded.
     definition:
-        The canonical text of the definition, its first 10,000 characters; empty without one.
+        The definition as its author wrote it (`structgen.definitions.canonical.as_written`), its first 10,000
+        characters; empty without one.
     prompt:
         What came before, for people to read.
     unconstrained:

@@ -32,8 +32,8 @@ ROOMS = {
     ),
     "runtime.graphs": "runtime.automaton runtime.core runtime.grammar runtime.pushdown vocabulary",
     "runtime.index": (
-        "kernels runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown runtime.rows storage"
-        " vocabulary"
+        "definitions kernels runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown"
+        " runtime.rows storage vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
@@ -110,7 +110,7 @@ ROOMS = {
     "api": "base_rows building cache definitions index_store runtime.index vocabulary",
     "warming": "api base_rows cache definitions index_store runtime.index vocabulary",
     "traces": (
-        "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
+        "definitions pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows storage vocabulary",
     "explanations": (
