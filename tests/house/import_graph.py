@@ -39,7 +39,7 @@ ROOMS = {
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
     "runtime.logits": "kernels runtime.automaton runtime.guide runtime.index runtime.rows",
     "runtime.events": "vocabulary",
-    "runtime": "runtime.guide runtime.index runtime.logits runtime.rows",  # its public names
+    "runtime": "runtime.guide runtime.index runtime.rows",  # its public names
     "compiler.automata": "definitions kernels runtime.automaton storage",
     "compiler.programs": "runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
