@@ -142,7 +142,7 @@ class DeviceAutomata:
             For tensors of another dtype, shape or device.
         """
         self._check(states, counts, tokens)
-        if is_for_triton(states):
+        if is_for_triton(states) and is_for_triton(counts) and is_for_triton(tokens):
             from .triton_masks import advance_states
 
             return advance_states(self, states, counts, tokens)
