@@ -1,4 +1,4 @@
-"""Products of two automata: intersection, union, difference. Minimisation by partition refinement (Hopcroft 1971)."""
+"""Products of two automata: intersection, union, difference. Minimisation (Valmari & Lehtinen 2008)."""
 
 from __future__ import annotations
 
