@@ -29,6 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links between files of the repository to pages, to `repo_url`, or, without one, nowhere."""
+    if page.file.src_uri.startswith("reference/"):
+        page.meta["search"] = {"boost": 2}
     origin = next((old for old, new in INCLUDED.items() if new == page.file.src_uri), f"docs/{page.file.src_uri}")
 
     def led(link: re.Match[str]) -> str:
@@ -51,17 +53,25 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Link names of the reference in its pages, where they stand as code."""
+    """Link names in the pages of the reference, where they stand as code."""
     if not page.file.src_uri.startswith("reference/"):
         return html
     name = r"(?:structgen\.[\w.]+|[A-Z]\w+(?:\.\w+)?)"
 
     def linked(code: re.Match[str]) -> str:
         full = code[1] if code[1].startswith("structgen.") else f"structgen.{code[1]}"
-        full = full.replace("structgen.", "structgen.errors.") if full.endswith(("Error", "Warning")) else full
+        if full.endswith(("Error", "Warning")):
+            full = f"structgen.errors.{full.rpartition('.')[2]}"
         return f'<autoref optional identifier="{full}">{code[0]}</autoref>'
 
     return re.sub(rf"(?<!>)<code>({name})</code>(?!</)", linked, html)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Write types as readers know them: ``InitVar[object]`` is an object, ``Foreign`` anything."""
+    output = re.sub(r"<span[^>]*>InitVar</span>\[(<span[^>]*>\w+</span>)\]", r"\1", output)
+    output = re.sub(r'<span class="n">InitVar</span>[^[]*\[</span>(<span.*?</span><span class="p">)\]', r"\1", output)
+    return re.sub(r"(?<=>)Foreign(?=<)", "Any", output)
 
 
 def notebook_page(notebook: Path) -> str:
