@@ -62,7 +62,7 @@ class Difference:
     is_shortest:
         Whether these are the shortest such texts.
     same_up_to:
-        With an undecided result: no such text has up to so many bytes. None where all is decided.
+        With an undecided result: the length in bytes up to which there is no such text. None where all is decided.
     pairs:
         Number of pairs of configurations that were compared.
     how:

@@ -721,8 +721,8 @@ class Ebnf(Gbnf):
 class StructuralTag(Composable):
     """The texts of a format: free text, tagged sections, tool calls, and definitions of other kinds within them.
 
-    Formats are those of XGrammar's structural tags, such as ``{"type": "tag", "begin": "<a>", "content": {...},
-    "end": "</a>"}``; see docs/guide/structural_tags.md. They are read by `compile`.
+    The format is XGrammar's structural tag, such as ``{"type": "tag", "begin": "<a>", "content": {...},
+    "end": "</a>"}``; see docs/guide/structural_tags.md. `compile` reads it.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Guide:
     index:
         The compiled definition.
     max_rollback:
-        The number of tokens that can be rolled back. At least so many are remembered, at 64 bytes each; for older
+        The number of tokens that can be rolled back. At least these are remembered, at 64 bytes each; for older
         ones only the ids are kept, four bytes each. None: all.
     max_tokens:
         The most tokens of the text, EOS token included. Tokens after which the text could no longer be completed in
