@@ -99,7 +99,7 @@ docs: $(VENV)/.kernels ## Check that every link in README and docs leads somewhe
 	$(BIN)/python -m pytest tests/house/test_docs.py
 
 site: $(VENV)/.docs ## Build the documentation into site/, without warnings; open site/index.html, no server is needed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 site-serve: $(VENV)/.docs ## Serve the documentation on localhost:8000, rebuilt when a page changes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch structgen
