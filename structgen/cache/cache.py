@@ -85,6 +85,8 @@ class Cache:
         For a bundle that is not valid.
     CacheError
         For a bundle that other users can write.
+    OSError
+        For a bundle that cannot be read.
     """
 
     def __init__(
