@@ -19,7 +19,7 @@ PLATFORMS ?= linux-x86_64 linux-aarch64 musllinux-x86_64 musllinux-aarch64 macos
 KERNELS := setup.py $(shell find structgen/kernels -name '*.py' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick nightly affected kernels wheels test-threads test-engines attack fuzz faults tokenizers lint house bench bench-tails bench-tags bench-traffic bench-gpu docs site site-serve screenshots clean
+.PHONY: help demo test quick nightly affected kernels wheels release test-threads test-engines attack fuzz faults tokenizers lint house bench bench-tails bench-tags bench-traffic bench-gpu docs site site-serve screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -48,6 +48,22 @@ wheels: $(VENV)/.created ## Build the source distribution and a wheel for each p
 	$(BIN)/python -m build --sdist
 	set -e; for platform in $(PLATFORMS); do \
 		rm -rf build/lib* build/bdist*; STRUCTGEN_PLATFORM=$$platform $(BIN)/python -m build --wheel; done
+
+release: $(VENV)/.kernels ## Check versions and changelog, run lint, house and test, build and check dist/: all but the upload
+	$(BIN)/python tests/house/release.py tree
+	@echo "release 1/4: lint, house"
+	$(MAKE) lint house
+	@echo "release 2/4: tests"
+	$(MAKE) test
+	@echo "release 3/4: the source distribution, and wheels for $(PLATFORMS)"
+	rm -rf dist build
+	$(MAKE) wheels
+	@echo "release 4/4: a wheel from the source distribution, and checks of all files"
+	$(BIN)/python -m pip wheel --disable-pip-version-check --no-cache-dir --no-deps --wheel-dir build/rebuilt dist/*.tar.gz
+	$(INSTALL) twine
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/house/release.py dist $(PLATFORMS)
+	@echo "ready in dist/:"; ls -l dist
 
 test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
 	$(PYTHON) -m venv $(VENV)-threads

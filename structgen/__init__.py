@@ -46,6 +46,8 @@ _HOMES = {
     "Index": "runtime.index.index",
     "Guide": "runtime.guide.guide",
     "GuideBatch": "runtime.batch.batch",
+    "allocate_bitmask": "runtime.rows.bitmask",
+    "apply_bitmask": "runtime.logits.masks",
     "JsonEvents": "runtime.events.events",
     "ReplyEvent": "replies.events",
     "ToolCallReader": "replies.reader",
@@ -112,6 +114,8 @@ if TYPE_CHECKING:
     from .runtime.events.events import JsonEvents as JsonEvents
     from .runtime.guide.guide import Guide as Guide
     from .runtime.index.index import Index as Index
+    from .runtime.logits.masks import apply_bitmask as apply_bitmask
+    from .runtime.rows.bitmask import allocate_bitmask as allocate_bitmask
     from .system.types import Foreign
     from .tools import ToolStyle as ToolStyle
     from .tools import register_tool_style as register_tool_style

@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.table import Table
 
 import structgen as sg
-from structgen.runtime.rows.bitmask import allocate
 
 from .. import run, vocabularies
 from ..json_schema import instances
@@ -168,7 +167,7 @@ def _moves(console: Console, tokenizer: Path, batch: int) -> dict[str, float]:
     tokens = ahead.reshape(-1)
     above = np.where(np.arange(len(tokens)) % 4, np.arange(len(tokens)) - 1, -1)
     rows = np.repeat(np.arange(batch), 4)
-    drafted, masks = allocate(len(tokens), vocabulary.size), allocate(batch, vocabulary.size)
+    drafted, masks = (sg.allocate_bitmask(n, vocabulary.size) for n in (len(tokens), batch))
     order = [*range(1, batch), 0]
     wide = [row for row in range(batch) if row % (len(text) - 5) > 1]
 
@@ -197,7 +196,6 @@ def _sampling(console: Console, tokenizer: Path) -> dict[str, float]:
     """Sampling at places that nobody worked out, by candidates and by the whole mask; microseconds a token."""
     import torch
 
-    from structgen.runtime.logits.logits import apply_bitmask
     from structgen.runtime.logits.sampling import Sampler
 
     torch.set_num_threads(1)
@@ -212,7 +210,7 @@ def _sampling(console: Console, tokenizer: Path) -> dict[str, float]:
 
     def masked(row: torch.Tensor, guide: sg.Guide) -> object:
         scores = row.clone()
-        apply_bitmask(scores, guide.bitmask())
+        sg.apply_bitmask(scores, guide.bitmask())
         return torch.softmax(scores, 0).argmax()
 
     ways: dict[str, Callable[[Any, sg.Guide], object]] = {

@@ -126,8 +126,6 @@ class Bench:
 
     def masks(self, size: Size, dtypes: Sequence[str] = DTYPES, peers: bool = True) -> None:
         """Every way, dtype and share of allowed tokens."""
-        from structgen.runtime.logits.logits import apply_bitmask
-
         torch = self._torch
         rng = np.random.default_rng(0)
         for share_name, share in SHARES.items():
@@ -137,7 +135,7 @@ class Bench:
             for dtype in dtypes:
                 before = torch.randn((size.batch, size.width)).to(getattr(torch, dtype))
                 wanted = before.clone()
-                apply_bitmask(wanted, words)
+                sg.apply_bitmask(wanted, words)
                 least = moved + before.element_size() * int((~allowed).sum())
                 for name, way in self._ways(size, words, peers):
                     took = self._checked(f"{name}, {dtype}", way, before, wanted)
@@ -174,7 +172,8 @@ class Bench:
         return took
 
     def _ways(self, size: Size, words: Any, peers: bool) -> Iterator[tuple[str, Way]]:
-        from structgen.runtime.logits.devices import DeviceRows, has_triton, mask_rows
+        from structgen.runtime.logits.devices import DeviceRows
+        from structgen.runtime.logits.masks import has_triton, mask_rows
         from structgen.runtime.rows.row_store import RowStore
 
         torch = self._torch
@@ -185,9 +184,9 @@ class Bench:
         yield "structgen", lambda logits: mask_rows(logits, rows.pool, slots)
         yield "structgen, row ids sent", lambda logits: rows.mask(logits, numbers)
         if not self._is_cuda and has_triton():
-            from structgen.runtime.logits import triton_masks
+            from structgen.runtime.logits.triton_masks import launch_mask
 
-            yield "structgen, interpreted", lambda logits: triton_masks.mask_rows(logits, rows.pool, slots)
+            yield "structgen, interpreted", lambda logits: launch_mask(logits, rows.pool, slots)
         if not peers:
             return
         on_host = torch.from_numpy(words)

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from ..runtime.graphs.graph import Graph
     from ..runtime.index.index import Index
 
-#: Characters of a definition that a page shows.
-_SHOWN = 2_000
-
 
 class GraphForm(str, Enum):
     """What an index is shown as."""
@@ -98,12 +95,14 @@ def _print(graph: Graph, form: GraphForm) -> None:
 
 
 def _index_page(index: Index, graph: Graph) -> str:
+    from ..definitions.canonical import as_written
     from ..pages.page import Page, Picture, render
-    from ..system.visible import visible
+    from ..traces.display import shown_definition
 
     facts = (
         ("kind", index.kind), ("states", f"{index.states:,}"), ("masks", f"{index.row_count:,}"),
-        ("vocabulary", f"{index.vocabulary.size:,} ids"), ("definition", visible(index.definition[:_SHOWN])),
+        ("vocabulary", f"{index.vocabulary.size:,} ids"),
+        ("definition", shown_definition(as_written(index.kind, index.definition))),
     )  # fmt: skip
     svg, text = graph.to_svg(), graph.to_text()
     picture = None if svg is None else Picture(svg, "The automaton; the text below says the same.")

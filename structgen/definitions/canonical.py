@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields
 
 from ..errors import DefinitionError, StructgenError
 from ..system.types import Foreign
 from .values import (
+    GRAMMAR_DEFAULTS,
     TAG_OPTIONS,
     WHITESPACE,
     Definition,
@@ -22,6 +25,12 @@ from .values import (
 )
 
 _DECODER = json.JSONDecoder()
+
+#: The pieces of JSON text: strings, empty containers, signs, and scalars with their digits.
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^"{}\[\],:]+')
+
+#: Characters of JSON text that is indented, levels that are, and characters of a container in one line.
+_MOST_INDENTED, _LEVELS, _WIDTH = 1 << 16, 40, 72
 
 #: The bounded pattern of ``whitespace="any"``.
 _ANY_BOUNDED = re.compile(re.escape(WHITESPACE["any"]) + r"\{0,(\d{1,18})\}")
@@ -43,6 +52,49 @@ def definition_of(kind: str, canonical: str) -> Definition:
     if definition.canonical() != canonical:
         raise _no_source("the index does not hold all of the definition's source")
     return definition
+
+
+def as_written(kind: str, canonical: str) -> str:
+    """The definition in an index as its author wrote it, for people: the pattern, the grammar, or the schema.
+
+    JSON is indented by two spaces, its members in their order, numbers with their digits. Options other than the
+    defaults follow in a line of their own. Where the index holds no source, it is the canonical text, and says so.
+    """
+    try:
+        definition: Foreign = definition_of(kind, canonical)
+    except DefinitionError:
+        with suppress(DefinitionError):
+            return grammar_text(canonical)
+        return f"canonical text: {canonical}"
+    text: str = getattr(definition, "pattern" if kind == "regex" else "text")
+    if isinstance(definition, JsonSchema | StructuralTag):
+        text = _indented(text)
+    own = [each for each in fields(definition) if each.init and each.name not in ("pattern", "definitions", "places")]
+    plain = {each.name: each.default for each in own} | (GRAMMAR_DEFAULTS if isinstance(definition, Grammar) else {})
+    values = {name: getattr(definition, name, default) for name, default in plain.items()}
+    options = ", ".join(f"{name}={value!r}" for name, value in values.items() if value != plain[name])
+    return f"{text}\n({options})" if options else text
+
+
+def _indented(text: str) -> str:
+    """JSON text in lines, with characters as they are; a container that is short is in one line."""
+    held = [[""]]  # of each open container: its bracket, then what is written of its members
+    for piece in _PIECES.findall(text) if len(text) <= _MOST_INDENTED else [text]:
+        if piece in ("{", "["):
+            held.append([piece, ""])
+        elif piece in ("}", "]"):
+            bracket, *members = held.pop()
+            line = f"{bracket}{', '.join(members)}{piece}"
+            if len(line) > _WIDTH or "\n" in line:
+                gap = "\n" + "  " * min(len(held), _LEVELS)
+                line = f"{bracket}{gap}{f',{gap}'.join(members)}{gap[:-2]}{piece}"
+            held[-1][-1] += line
+        elif piece == ",":
+            held[-1].append("")
+        else:
+            shown = json.dumps(json.loads(piece), ensure_ascii=False) if piece[0] == '"' else piece
+            held[-1][-1] += shown + " " * (piece == ":")
+    return held[0][0]
 
 
 def _no_source(what: str) -> DefinitionError:

@@ -509,7 +509,7 @@ class Indentation:
 
 
 #: The options of a `Grammar` that nobody has given.
-_GRAMMAR_DEFAULTS = {"lexer": "contextual", "ambiguity": "resolve"}
+GRAMMAR_DEFAULTS = {"lexer": "contextual", "ambiguity": "resolve"}
 
 
 @dataclass(frozen=True)
@@ -582,7 +582,7 @@ class Grammar(Composable):
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "import_paths", _folders(self.import_paths))
         object.__setattr__(self, "imports", Imports.read(text, path, self.import_paths))
-        for name, value in {**_GRAMMAR_DEFAULTS, **options_of(path, text)}.items():
+        for name, value in {**GRAMMAR_DEFAULTS, **options_of(path, text)}.items():
             if getattr(self, name) == getattr(Grammar, name):
                 object.__setattr__(self, name, Indentation() if name == "postlex" else value)
         _check_choice("lexer", self.lexer, ("contextual", "basic"))

@@ -1,4 +1,4 @@
-"""mlx-lm: a logits processor for ``generate(..., logits_processors=[...])``, and masks on MLX arrays.
+"""mlx-lm: a logits processor for ``generate(..., logits_processors=[...])``.
 
 Follows mlx-lm 0.32 and mlx 0.32. mlx-lm keeps the device busy by building, and starting, step ``t + 1`` before it
 reads the token of step ``t``; what it hands to a processor are promises. A definition needs to know token ``t``
@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import BitmaskError
 from ..runtime.guide.tracker import SequenceTracker
-from ..runtime.logits.array_logits import LAST_RESORT
-from ..runtime.rows.bitmask import BITS, check_width
-from ..system.arguments import describe
+from ..runtime.logits.masks import LAST_RESORT, apply_bitmask
 from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
 from .refusals import RefusedTokenError
@@ -106,50 +103,3 @@ def vocabulary(tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None) -> V
     if eos_ids is None:
         eos_ids = getattr(tokenizer, "eos_token_ids", None)
     return Vocabulary.from_transformers(getattr(tokenizer, "_tokenizer", tokenizer), eos_ids=eos_ids)
-
-
-def apply_bitmask(logits: Foreign, bitmask: Foreign) -> Foreign:
-    """The logits, ``-inf`` where the bitmask has no bit. Nothing is evaluated.
-
-    Parameters
-    ----------
-    logits:
-        ``mlx.core.array``, ``[width]`` or ``[batch, width]``, float32, float16 or bfloat16. It may be wider than the
-        bitmask, or than the vocabulary (padding): logits without a bit become ``-inf``.
-    bitmask:
-        ``mlx.core.array`` ``int32[words]``, for every row, or ``int32[batch, words]``.
-
-    Returns
-    -------
-    mlx.core.array
-        Of the logits' shape and dtype.
-
-    Raises
-    ------
-    BitmaskError
-        For logits or a bitmask of another dtype or shape, or more words than the logits need.
-    """
-    import mlx.core as mx
-
-    if not isinstance(logits, mx.array) or logits.ndim not in (1, 2):
-        raise BitmaskError(f"logits are an mlx [width] or [batch, width], got {describe(logits)}")
-    if logits.dtype not in (mx.float32, mx.float16, mx.bfloat16):
-        raise BitmaskError(f"logits are float32, float16 or bfloat16, got {describe(logits)}")
-    if not isinstance(bitmask, mx.array) or bitmask.dtype != mx.int32 or bitmask.ndim not in (1, logits.ndim):
-        raise BitmaskError(f"a bitmask is an mlx int32[words] or int32[batch, words], got {describe(bitmask)}")
-    width = logits.shape[-1]
-    check_width(bitmask.shape[-1], width)
-    if bitmask.ndim == 2 and bitmask.shape[0] != logits.shape[0]:
-        raise BitmaskError(f"{bitmask.shape[0]} rows of bitmask for {logits.shape[0]} rows of logits")
-    return mx.where(unpack(bitmask, width), logits, mx.array(-np.inf, logits.dtype))
-
-
-def unpack(bitmask: Foreign, width: int) -> Foreign:
-    """``bool[..., width]``: the bits of ``int32[..., words]``; False behind the last one."""
-    import mlx.core as mx
-
-    # The shift of a signed word is arithmetic and drags the sign bit along; the & 1 makes that harmless.
-    bits = ((bitmask[..., None] >> mx.arange(BITS, dtype=mx.int32)) & 1).astype(mx.bool_)
-    bits = bits.reshape(*bitmask.shape[:-1], -1)[..., :width]
-    missing = width - bits.shape[-1]
-    return mx.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)]) if missing else bits

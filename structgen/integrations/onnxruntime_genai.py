@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import BitmaskError, RollbackError
 from ..runtime.guide.tracker import Rows, Text
-from ..runtime.logits.array_logits import apply_bitmask, revive
+from ..runtime.logits.masks import apply_bitmask, revive_row
 from ..system.arguments import describe
 from ..system.types import Array
 from .checks import tell_of_precedence
@@ -109,7 +109,7 @@ class GuidedGenerator:
             mask = text.bitmask()
             if mask is not None:
                 apply_bitmask(logits[row, -1], mask)
-                if revive(logits[row, -1], mask):
+                if revive_row(logits[row, -1], mask):
                     tell_of_precedence()
         self._generator.set_logits(logits)
         self._generator.generate_next_token()

@@ -36,7 +36,7 @@ from ..definitions import Definition, StructuralTag
 from ..definitions.guidance_options import optional_whitespace
 from ..definitions.values import format_of
 from ..errors import CancelledError, StructgenError
-from ..runtime.logits.logits import apply_bitmask, revive_all
+from ..runtime.logits.masks import apply_bitmask, revive_all
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign, JsonMap
 from ..vocabulary.token_table import eos_ids_of

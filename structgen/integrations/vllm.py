@@ -31,7 +31,7 @@ from vllm.v1.sample.logits_processor.interface import BatchUpdate, MoveDirection
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProcessor
 
 from ..errors import DefinitionError, StructgenError
-from ..runtime.logits.logits import apply_masks, revive
+from ..runtime.logits.masks import apply_masks, revive
 from ..runtime.rows.bitmask import words_for
 from ..runtime.rows.row_pool import row_of
 from ..system.properties import cached_property

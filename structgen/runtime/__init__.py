@@ -1,4 +1,4 @@
-"""What runs at inference: indexes, guides, bitmasks, and their way onto logits.
+"""The modules that run at inference: indexes, guides, bitmasks, and their way onto logits.
 
 Importing this package loads neither torch nor transformers; a name that needs them loads them when it is
 first used.
@@ -13,14 +13,12 @@ _HOMES = {
     "Guide": "guide.guide",
     "Index": "index.index",
     "LogitsProcessor": ".integrations.transformers",
-    "allocate": "rows.bitmask",
-    "apply_bitmask": "logits.logits",
     "fill_batch": "guide.batches",
     "heal": "index.healing",
     "ids_of": "rows.bitmask",
 }
 
-__all__ = ["Guide", "Index", "LogitsProcessor", "allocate", "apply_bitmask", "fill_batch", "heal", "ids_of"]
+__all__ = ["Guide", "Index", "LogitsProcessor", "fill_batch", "heal", "ids_of"]
 
 if TYPE_CHECKING:
     from ..system.types import Foreign
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from .guide.guide import Guide
     from .index.healing import heal
     from .index.index import Index
-    from .logits.logits import apply_bitmask
-    from .rows.bitmask import allocate, ids_of
+    from .rows.bitmask import ids_of
 
     LogitsProcessor: Foreign  # it lives in structgen.integrations.transformers
 

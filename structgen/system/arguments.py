@@ -30,9 +30,12 @@ _largest = np.maximum.reduce  # the methods of short arrays take longer than the
 
 def describe(array: Foreign) -> str:
     """``int32[2, 4008]`` for anything with a dtype and a shape, the type's name for anything else."""
-    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+    try:
+        found = f"{str(array.dtype).removeprefix('torch.')}{list(array.shape)}"
+    except (AttributeError, RuntimeError, TypeError):  # nested tensors have no shape
         return type(array).__name__
-    return f"{str(array.dtype).removeprefix('torch.')}{list(array.shape)}"
+    layout = str(getattr(array, "layout", "torch.strided"))
+    return found if layout == "torch.strided" else f"{found} of layout {layout}"
 
 
 def integer(value: object, name: str, error: type[StructgenError], *, least: int | None = None) -> int:
@@ -175,8 +178,10 @@ def overlaps(shape: Sequence[int], strides: Sequence[int], size: int) -> bool:
     return False
 
 
-def check_distinct(array: Array, name: str) -> None:
-    """Raise `BitmaskError` where elements of an array that is to be written share memory."""
+def check_written(array: Array, name: str) -> None:
+    """Raise `BitmaskError` unless an array can be written: it is not read-only, and its elements share no memory."""
+    if not array.flags.writeable:
+        raise BitmaskError(f"the memory of the {name} is read-only", remedy="Pass an array that can be written.")
     if not array.flags.c_contiguous and overlaps(array.shape, array.strides, array.itemsize):
         raise sharing(name)
 
@@ -205,7 +210,7 @@ def array_of(bitmask: object, wanted: str) -> Array:
         raise BitmaskError(
             f"a bitmask is {wanted}, an array or a dense tensor, got {describe(bitmask)}", where=str(cause)
         ) from cause
-    check_distinct(array, "bitmask")
+    check_written(array, "bitmask")
     return array
 
 
@@ -215,10 +220,8 @@ def checked_masks(bitmask: object, count: int, words: int) -> NDArray[np.int32]:
     if masks.dtype != np.int32 or masks.ndim != 2 or len(masks) != count or masks.shape[1] < words:
         raise BitmaskError(
             f"the bitmask is int32[{count}, {words}] or wider, got {describe(bitmask)}",
-            remedy="Allocate structgen.runtime.allocate(batch, width).",
+            remedy="Allocate structgen.allocate_bitmask(batch, width).",
         )
-    if not masks.flags.writeable:
-        raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
     return masks
 
 
@@ -229,3 +232,12 @@ TEMPERATURES = f"0, or from {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:.0e}"
 def is_temperature(temperature: float) -> bool:
     """Whether single precision can divide by it without making what is no number, or it is 0."""
     return temperature == 0 or LEAST_TEMPERATURE <= temperature <= MOST_TEMPERATURE
+
+
+def checked_temperature(temperature: float) -> float:
+    """The temperature of an engine. Raises `ArgumentError` for one that is no positive number, or out of bounds."""
+    is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not is_number or not temperature or not is_temperature(temperature):
+        bounds = f"{LEAST_TEMPERATURE} to {MOST_TEMPERATURE:.0e}"
+        raise ArgumentError(f"temperature is a number from {bounds}, got {temperature!r}")
+    return temperature

@@ -36,8 +36,13 @@ def page(panes: tuple[Pane, ...], prompt: str, definition: str) -> Page:
     """The page of a trace."""
     there = {box.kind for pane in panes for box in pane.boxes}
     kinds = tuple(BoxKind(name, meaning) for name, meaning in _MEANINGS.items() if name in there)
-    about = (("prompt", prompt), ("definition", definition))
-    return Page("A text, token by token", tuple((name, _short(text)) for name, text in about if text), kinds, panes)
+    about = (("prompt", _short(prompt)), ("definition", shown_definition(definition)))
+    return Page("A text, token by token", tuple((name, text) for name, text in about if text), kinds, panes)
+
+
+def shown_definition(text: str) -> str:
+    """The beginning of a definition, in lines, as a page shows it."""
+    return "\n".join(map(visible, (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…").split("\n")))
 
 
 def pane(title: str, facts: _Facts, steps: Sequence[TraceStep], dropped: Collection[int], size: int) -> Pane:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..definitions.canonical import as_written
 from ..errors import ArgumentError, BitmaskError, JsonTextError
 from ..runtime.events.events import JsonEvents
 from ..runtime.index.index import Index
@@ -156,10 +157,10 @@ class Recorder:
 
     def trace(self, prompt: str = "", unconstrained: Trace | None = None) -> Trace:
         """What was recorded so far."""
-        definition = "" if self._index is None else self._index.definition[:_MOST_DEFINITION]
+        definition = "" if self._index is None else as_written(self._index.kind, self._index.definition)
         return Trace(
-            self._vocabulary.size, tuple(self._steps), tuple(self._rollbacks), self._omitted, definition, prompt,
-            unconstrained,
+            self._vocabulary.size, tuple(self._steps), tuple(self._rollbacks), self._omitted,
+            definition[:_MOST_DEFINITION], prompt, unconstrained,
         )  # fmt: skip
 
     # -- one step --------------------------------------------------------------------------------------

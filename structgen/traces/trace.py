@@ -43,7 +43,8 @@ class Trace:
     omitted:
         Number of further steps beyond the bound on recorded ones.
     definition:
-        The canonical text of the definition, its first 10,000 characters; empty without one.
+        The definition as its author wrote it (`structgen.definitions.canonical.as_written`), its first 10,000
+        characters; empty without one.
     prompt:
         The prompt, for readers.
     unconstrained:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import webbrowser
@@ -77,6 +78,14 @@ def test_an_index_becomes_a_page(index: Path, opened: list[str]) -> None:
     assert "<b>" not in page
     assert ("data:image/svg+xml;base64," in page) is (shutil.which("dot") is not None)
     assert opened == []
+
+
+def test_a_page_shows_the_schema_with_its_line_breaks(opened: list[str]) -> None:
+    sg.compile(sg.JsonSchema({"type": "array", "items": {"enum": [1.50, "a" * 80]}}), BYTES).save("schema.sgx")
+    assert view("schema.sgx", "-o", "page.html").exit_code == 0
+    page = html.unescape(Path("page.html").read_text(encoding="utf-8"))
+    assert f'{{\n  "type": "array",\n  "items": {{\n    "enum": [\n      1.5,\n      "{"a" * 80}"\n    ]' in page
+    assert '["json_schema"' not in page
 
 
 def test_an_index_as_text(index: Path, opened: list[str]) -> None:

@@ -27,9 +27,8 @@ from mlx_lm.tokenizer_utils import TokenizerWrapper  # noqa: E402
 
 import structgen as sg  # noqa: E402
 from structgen.errors import BitmaskError, TokenIdError  # noqa: E402
-from structgen.integrations.mlx_lm import LogitsProcessor, apply_bitmask, unpack  # noqa: E402
+from structgen.integrations.mlx_lm import LogitsProcessor  # noqa: E402
 from structgen.integrations.mlx_lm import vocabulary as vocabulary_of  # noqa: E402
-from structgen.runtime.logits.array_logits import apply_bitmask as apply_by_numpy  # noqa: E402
 from structgen.runtime.rows import bitmask as numpy_bitmask  # noqa: E402
 
 #: Logits are padded beyond the vocabulary's 266 ids, and beyond its 9 words.
@@ -190,9 +189,13 @@ def vocabulary_id(vocabulary: sg.Vocabulary, token: bytes) -> int:
 def test_bits_as_numpy_unpacks_them(width: int) -> None:
     words = np.random.default_rng(width).integers(-(2**31), 2**31, (3, -(-width // 32)), np.int64).astype(np.int32)
     expected = numpy_bitmask.unpack(words, width)
-    assert np.array_equal(np.array(unpack(mx.array(words), width)), expected)
-    assert np.array_equal(np.array(unpack(mx.array(words[1]), width)), expected[1])
-    wider = np.array(unpack(mx.array(words), width + 100))
+
+    def allowed(mask: Any, width: int, *rows: int) -> Any:
+        return np.array(sg.apply_bitmask(mx.zeros((*rows, width)), mx.array(mask))) == 0
+
+    assert np.array_equal(allowed(words, width, 3), expected)
+    assert np.array_equal(allowed(words[1], width), expected[1])
+    wider = allowed(words, width + 100, 3)
     known = 32 * words.shape[1]
     assert np.array_equal(wider[:, :known], numpy_bitmask.unpack(words, known)[:, : width + 100])
     assert not wider[:, known:].any()
@@ -203,12 +206,15 @@ def test_masks_as_numpy_applies_them(dtype: str) -> None:
     random = np.random.default_rng(1)
     words = random.integers(-(2**31), 2**31, (2, 9), np.int64).astype(np.int32)
     logits = mx.array(random.standard_normal((2, WIDTH)).astype(np.float32)).astype(getattr(mx, dtype))
-    for mask in (words, words[0]):
-        found = apply_bitmask(logits, mx.array(mask))
-        assert found.dtype == logits.dtype
-        expected = np.array(logits.astype(mx.float32))
-        apply_by_numpy(expected, mask)
-        assert np.array_equal(np.array(found.astype(mx.float32)), expected)
+    before = np.array(logits.astype(mx.float32))
+    for mask, rows in ((words, None), (words[0], None), (words, [1, 0]), (words[:1], [1]), (words[0], [1])):
+        for given in (mask, mx.array(mask)):
+            found = sg.apply_bitmask(logits, given, rows=rows, backend="mlx")
+            assert found is not logits
+            assert found.dtype == logits.dtype
+            expected = sg.apply_bitmask(before.copy(), mask, rows=rows)
+            assert np.array_equal(np.array(found.astype(mx.float32)), expected)
+    assert np.array_equal(np.array(logits.astype(mx.float32)), before)
 
 
 def test_refusals(vocabulary: sg.Vocabulary) -> None:
@@ -221,7 +227,10 @@ def test_refusals(vocabulary: sg.Vocabulary) -> None:
     with pytest.raises(BitmaskError, match=r"integers \[length\]"):
         LogitsProcessor(index)(mx.array([[1, 2]]), mx.zeros((1, WIDTH)))
     with pytest.raises(BitmaskError, match="3 rows of bitmask for 2 rows"):
-        apply_bitmask(mx.zeros((2, WIDTH)), mx.zeros((3, 9), mx.int32))
+        sg.apply_bitmask(mx.zeros((2, WIDTH)), mx.zeros((3, 9), mx.int32))
+    for name in ("kernel", "torch", "triton", "metal"):
+        with pytest.raises(BitmaskError, match=f"backend='{name}'"):
+            sg.apply_bitmask(mx.zeros((2, WIDTH)), mx.zeros(9, mx.int32), backend=name)  # type: ignore[arg-type]
     processor = LogitsProcessor(index)
     processor(tokens, mx.zeros((1, WIDTH)))
     with pytest.raises(TokenIdError, match=r"token 5 is not allowed .*\(0 tokens after a prompt of 2\)"):

@@ -32,14 +32,14 @@ ROOMS = {
     ),
     "runtime.graphs": "runtime.automaton runtime.core runtime.grammar runtime.pushdown vocabulary",
     "runtime.index": (
-        "kernels runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown runtime.rows storage"
-        " vocabulary"
+        "definitions kernels runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown"
+        " runtime.rows storage vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
     "runtime.logits": "kernels runtime.automaton runtime.guide runtime.index runtime.rows",
     "runtime.events": "vocabulary",
-    "runtime": "runtime.guide runtime.index runtime.logits runtime.rows",  # its public names
+    "runtime": "runtime.guide runtime.index runtime.rows",  # its public names
     "compiler.automata": "definitions kernels runtime.automaton storage",
     "compiler.programs": "runtime.automaton runtime.pushdown storage vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
@@ -110,7 +110,7 @@ ROOMS = {
     "api": "base_rows building cache definitions index_store runtime.index vocabulary",
     "warming": "api base_rows cache definitions index_store runtime.index vocabulary",
     "traces": (
-        "pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
+        "definitions pages runtime.batch runtime.events runtime.guide runtime.index runtime.rows storage vocabulary"
     ),
     "correction": "api cache pages runtime.core runtime.index runtime.rows storage vocabulary",
     "explanations": (

@@ -23,7 +23,7 @@ THIRD_PARTY = {
         "huggingface_hub", "mistral_common", "numpy", "sentencepiece", "tiktoken", "tokenizers", "transformers",
     },
     "definitions": {"numpy", "pydantic", "pydantic_core", "lark", "tomli", "tomllib"},
-    "runtime": {"numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
+    "runtime": {"mlx", "numpy", "rich", "torch", "transformers", "triton"},  # Rich for pictures in a terminal
     "compiler": {"numpy", "interegular", "lark"},
     "building": {"numpy"},
     "pages": {"jinja2", "markupsafe"},  # the latter comes with the former

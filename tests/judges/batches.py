@@ -7,7 +7,6 @@ from random import Random
 
 import structgen as sg
 from judges.naive import allowed_tokens
-from structgen.runtime.rows.bitmask import allocate
 
 
 class Sequence:
@@ -44,7 +43,7 @@ def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
     size = batch.vocabulary.size
     assert len(batch) == len(oracle)
     wanted = [each.mask() for each in oracle]
-    wide = allocate(len(oracle), size + 100)
+    wide = sg.allocate_bitmask(len(oracle), size + 100)
     wide[:] = -1
     batch.fill_bitmask(wide)
     assert [allowed_tokens(row, size + 100) for row in wide] == wanted

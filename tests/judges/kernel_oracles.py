@@ -35,7 +35,6 @@ from structgen.runtime.grammar import partial_masks as lexeme_masks
 from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
-from structgen.runtime.pushdown.flow import agreeing
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
@@ -368,33 +367,6 @@ def bases(_: Random) -> None:
             frames, here = [*reversed(sequence[:-1]), *frames], sequence[-1]
         assert base == tuple(x for s in (here, *frames) for x in (s, 0))
     assert len(found) > 1
-
-
-def agreements(random: Random) -> None:
-    """States that agree on tokens decide the same, each by a walk of its own, with any count."""
-    definitions = (
-        sg.JsonSchema({"type": "string", "pattern": "^(?:[^ ]+ +){0,9}[^ ]+$", "maxLength": 60}),
-        sg.JsonSchema({"const": "a" * 12}), NESTED, sg.JsonSchema(OBJECT),
-        sg.JsonSchema(OBJECT, property_order="any"),
-    )  # fmt: skip
-    told = Counter[bool]()
-    for definition in definitions:
-        machine = sg.compile(definition, small_vocabulary(), eager=False).machine
-        assert isinstance(machine, PushdownMachine)
-        machine.lower_all()
-        walk, tables = machine.rows._walk(), machine.tables
-        numbers = agreeing(tables, meter())
-        for _ in range(150):
-            walk.agreeing = random.choice([numbers, numbers[:0]])
-            one, other = random.sample(range(tables.states), 2)
-            alike = walk.agree(one, other)
-            told[alike] += 1
-            for count in (0, 1, 2, 5, 38, 59) if alike else ():
-                ids, below = map(np.copy, walk.narrow(np.zeros(1, np.int32), (one, count)))
-                its_ids, its_below = walk.narrow(np.zeros(1, np.int32), (other, count))
-                np.testing.assert_array_equal(np.sort(ids), np.sort(its_ids))
-                np.testing.assert_array_equal(below, its_below)
-    assert min(told[True], told[False]) > 0
 
 
 def heights(_: Random) -> None:
@@ -783,7 +755,6 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),
     "walk_stack_difference": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
-    "agree_on_tokens": agreements,
     "walk_stack_counted": masks(sg.JsonSchema(OBJECT), eager=True),
     "spread_counts": masks(sg.JsonSchema(OBJECT), eager=True),
     "looping_kinds": masks(STATEMENTS, INDENTED),

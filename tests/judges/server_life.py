@@ -18,7 +18,7 @@ _LIFE = """
 import sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None
 import json, numpy as np, structgen as sg
-from structgen.runtime.logits.array_logits import mask_bits
+from structgen.runtime.logits.masks import mask_bits
 tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b'{"', b'": ', b"if ", b"12", None]
 vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[261])
 cache = sg.Cache(sys.argv[1])

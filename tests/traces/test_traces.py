@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import random
@@ -13,10 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judges.guides import BYTES
 from judges.naive import small_vocabulary
 from rich.console import Console
 
 import structgen as sg
+from structgen.definitions.canonical import as_written
 from structgen.runtime import ids_of
 from structgen.traces.steps import TraceCandidate, TraceRollback, TraceStep
 
@@ -398,6 +401,70 @@ def test_files_are_bounded(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> No
         sg.Trace.load(path)
     with pytest.raises(sg.errors.FormatError, match="read"):
         sg.Trace.load(tmp_path / "none")
+
+
+LARK = '// of two lines\nstart: "a"+\n'
+AUTHORED = {"type": "object", "properties": {"b": {"maximum": 0.5}, "a": {"const": "\u00e9{[,"}}, "required": []}
+OBJECT = """{
+  "type": "object",
+  "properties": {"b": {"maximum": 0.5}, "a": {"const": "\u00e9{[,"}},
+  "required": []
+}"""
+LINES = """{
+  "type": "sequence",
+  "elements": [
+    {"type": "regex", "pattern": "a", "flags": 0},
+    {"type": "const_string", "value": "b"}
+  ]
+}"""
+WRITTEN = [
+    (sg.Regex(r"[a-c]\d|\u00e9"), r"[a-c]\d|\u00e9"),
+    (sg.Regex("b", re.I, dialect="ecma"), "b\n(flags=2, dialect='ecma')"),
+    (sg.JsonSchema(AUTHORED), OBJECT),
+    (sg.JsonSchema('{"const":0.10}', whitespace="compact"), "{\"const\": 0.10}\n(whitespace='compact')"),
+    (sg.Grammar(LARK), LARK),
+    (sg.Gbnf('root ::= "a" # so\n'), 'root ::= "a" # so\n'),
+    (sg.Regex("a") + "b", LINES),
+]
+
+
+@pytest.mark.parametrize(("definition", "written"), WRITTEN, ids=lambda each: getattr(each, "kind", ""))
+def test_the_definition_is_as_its_author_wrote_it(definition: sg.Definition, written: str) -> None:
+    index = sg.compile(definition, BYTES, eager=False)
+    trace = sg.TracedGuide(sg.Index.from_buffer(index.to_bytes())).trace()
+    assert trace.definition == written
+    assert f">{html.escape(written, quote=False)}</dd>" in trace.to_html().replace("&#34;", '"').replace("&#39;", "'")
+    assert index.graph(limit=1).title.startswith(written.strip().split("\n")[0])
+    assert index.definition == definition.canonical()  # by which caches find it
+
+
+def test_a_definition_without_source_is_said_to_be_canonical(tmp_path: Any) -> None:
+    interegular = pytest.importorskip("interegular")
+    definition = sg.Fsm(interegular.parse_pattern("ab").to_fsm())
+    trace = sg.TracedGuide(sg.compile(definition, BYTES)).trace()
+    assert trace.definition == f"canonical text: {definition.canonical()}"
+    (tmp_path / "own.lark").write_text('A: "a"')
+    (tmp_path / "text.lark").write_text("%import .own.A\nstart: A")
+    index = sg.compile(sg.Grammar(tmp_path / "text.lark"), BYTES, eager=False)
+    assert sg.TracedGuide(index).trace().definition == "%import .own.A\nstart: A"  # wherever its imports are
+    assert index.graph().title == "%import .own.A start: A: the parser's states"
+
+
+@pytest.mark.parametrize("kind", ["regex", "grammar", "json_schema", "structural_tag", "gbnf"])
+@pytest.mark.parametrize("text", ["", "[", "5", '["x"]', "[" * 5000, '["grammar",[],"\\ud800"]'])
+def test_a_definition_that_cannot_be_read_is_text(kind: str, text: str) -> None:
+    assert as_written(kind, text) in (f"canonical text: {text}", "\ud800")
+
+
+def test_deep_json_is_not_indented_without_end() -> None:
+    deep = sg.JsonSchema('{"not":' * 400 + "true" + "}" * 400)
+    assert len(as_written("json_schema", deep.canonical())) < 400 * 200
+
+
+def test_a_definition_in_one_line() -> None:
+    schema = {"properties": {"a": {"const": "b  c"}}}
+    index = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES, eager=False)
+    assert index.graph().title == '{"properties": {"a": {"const": "b  c"}}} (whitespace=\'compact\')'
 
 
 def test_long_definitions_are_cut() -> None:

@@ -15,7 +15,7 @@ it so that ``M`` accepts and every marker tells the truth about its place. Truth
 Intersect ``M`` with each condition, erase the markers, determinise. No approximation anywhere; the budget bounds
 the products. (interegular's FSM class was measured too: its `crawl` looks every new state up in
 a list, so that time grows with the square of the states. A product of 4,000 states takes it 0.3 to 4 s, and 0.6
-to 19 s with `reduce`, where the kernels take 3 to 36 ms for both; docs/internals/design.md has the table.)
+to 19 s with `reduce`, where the kernels take 3 to 36 ms for both.)
 
 A look-around inside another one is resolved within that one's language. It must not see further than that
 language's own text: a look-behind in a look-ahead may only look at what the look-ahead has read (or the

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError, StructgenError
 from ...runtime.guide.tracker import SequenceTracker
-from ...runtime.logits.array_logits import apply_bitmask, revive
-from ...runtime.logits.temperatures import checked_temperature, temper
-from ...system.arguments import describe
+from ...runtime.logits.masks import apply_bitmask, revive_row, temper
+from ...system.arguments import checked_temperature, describe
 from ...system.types import Array, Foreign
 from ..checks import index_of_model, tell_of_precedence
 from ..engine_names import check_attributes
@@ -147,7 +146,7 @@ class LogitsProcessor:
             if row is None or scores.ndim != 1:
                 raise BitmaskError(f"scores are float32[width], got {describe(scores)}")
             apply_bitmask(scores, row)
-            if revive(scores, row):
+            if revive_row(scores, row):
                 tell_of_precedence()
             if (wanted := text.temperature) is not None:
                 temper(scores, wanted, self._temperature)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from ...runtime.guide.guide import Guide
-from ...runtime.logits.array_logits import apply_bitmask
+from ...runtime.logits.masks import apply_bitmask
 from ...system.arguments import TEMPERATURES, is_temperature
 from .pace import Pace
 from .reader import Reader

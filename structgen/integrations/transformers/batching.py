@@ -21,7 +21,8 @@ import torch
 from ...errors import BatchError, DefinitionError, StructgenError, TokenIdError
 from ...runtime.batch.batch import GuideBatch
 from ...runtime.guide.tracker import vocabulary_of
-from ...runtime.logits.devices import DeviceRows, mask_rows
+from ...runtime.logits.devices import DeviceRows
+from ...runtime.logits.masks import mask_rows
 from ...runtime.rows.bitmask import check_width
 from ...runtime.rows.row_store import ALL_IDS, EOS_IDS
 from ...system.arguments import checked_token

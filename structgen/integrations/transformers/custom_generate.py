@@ -29,7 +29,7 @@ import torch
 from ...errors import VocabularyError
 from ...runtime.guide.guide import Guide
 from ...runtime.guide.tracker import check_shares, vocabulary_of
-from ...runtime.logits.logits import apply_masks, revive
+from ...runtime.logits.masks import apply_masks, revive
 from ...system.types import Foreign
 from ...vocabulary.token_table import Encode
 from ..checks import tell_of_precedence

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from ...runtime.guide.guide import Guide
-from ...runtime.logits.logits import apply_masks, revive
+from ...runtime.logits.masks import apply_masks, revive
 from ...system.types import Foreign
 from ..checks import tell_of_precedence
 from ..local.pace import Pace

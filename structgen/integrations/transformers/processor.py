@@ -23,9 +23,8 @@ import torch
 
 from ...errors import BitmaskError
 from ...runtime.guide.tracker import Ids, Rows, Text
-from ...runtime.logits.logits import apply_masks, masked_copy, revive
-from ...runtime.logits.temperatures import checked_temperature, temper
-from ...system.arguments import describe
+from ...runtime.logits.masks import apply_masks, masked_copy, revive, temper
+from ...system.arguments import checked_temperature, describe
 from ...system.types import Array
 from ..checks import tell_of_precedence
 from ..engine_names import check_engine

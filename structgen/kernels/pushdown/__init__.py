@@ -5,7 +5,6 @@ What holds of all kernels holds here (`structgen.kernels`); docs/internals/stack
 
 from __future__ import annotations
 
-from .agreements import *
 from .arena import *
 from .cells import *
 from .count_tables import *

@@ -7,9 +7,8 @@ import numpy as np
 from ..jit import helper, kernel
 from ..signatures import Out, int32, int64, uint8, uint16, uint64
 from ..values import DEAD
-from .agreements import _are_same
 from .arena import A_CLASS_OF, A_CLASSES, A_RETURNS, A_STATES, NOT_SINGLE, TOO_FAR, _row
-from .threads import _follow, _may_return, _single_move, _start_stack
+from .threads import _follow, _may_return, _single_move, _start_stack, _stays_in
 
 
 @kernel
@@ -114,6 +113,25 @@ def _telling_kinds(arena, state, other, kinds, pairs):
     return telling
 
 
+@helper
+def _are_same(arena, threads, begin, others, other, n, bytes_):
+    """Whether so many threads do the same for so many bytes: 2 for equal ones, 1 where counts differ that stay in one
+    zone, or 0."""
+    found = 2
+    for k in range(n):
+        state = threads[begin + k, 0]
+        count = threads[begin + k, 1]
+        counted = others[other + k, 1]
+        if threads[begin + k, 2] != others[other + k, 2] or state != others[other + k, 0]:
+            return 0
+        if count != counted:
+            zone = _stays_in(arena, state, count, bytes_)
+            if zone < 0 or zone != _stays_in(arena, state, counted, bytes_):
+                return 0
+            found = 1
+    return found
+
+
 #: Pairs of first moves that are remembered to lead to the same.
 _PAIRS = 16
 
@@ -131,7 +149,7 @@ _FEW_NODES, _MANY_NODES = 4, 256
 @kernel
 def walk_stack_difference(
     byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
-    upper: int32[:, ::1], height: uint16[::1], met: uint64[::1], kinds: uint64[::1], agreeing: int32[:, ::1],
+    upper: int32[:, ::1], height: uint16[::1], met: uint64[::1], kinds: uint64[::1],
     arena: Out[int32[::1]], config: int64[::1], base: int64[::1], limit: int64, stacks: Out[int64[:, ::1]],
     slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], notes: Out[int64[:, ::1]], telling: Out[uint64[::1]],
     ids: Out[int32[::1]], below: Out[int32[::1]],
@@ -140,9 +158,8 @@ def walk_stack_difference(
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
-    token below brings to a bound, or in states which no byte below tells apart, or which agree for as many bytes as
-    there are below. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them apart, or they need
-    more room than there is.
+    token below brings to a bound, or in states which no byte below tells apart. ``(TOO_FAR, 0)`` where more than
+    ``limit`` nodes, threads and cells tell them apart, or they need more room than there is.
 
     Parameters
     ----------
@@ -153,8 +170,6 @@ def walk_stack_difference(
         ``uint16[nodes]``: the bytes of the longest way down from a node.
     met, kinds:
         ``uint64[nodes]``: which kinds of bytes are into a node and below it; ``uint64[classes]``: those of a class.
-    agreeing:
-        ``int32[bytes, states]``: states with equal numbers in a row do the same for so many bytes; maybe no rows.
     config, base:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
         count of a state may be `UNBOUNDED`, less a zone.
@@ -288,7 +303,7 @@ def walk_stack_difference(
         if n < 0 or m < 0 or limit < 0:
             return TOO_FAR, 0
         if escaped == leapt and n - begin == m - other:
-            same = _are_same(arena, agreeing, threads, begin, others, other, n - begin, np.int64(height[i]))
+            same = _are_same(arena, threads, begin, others, other, n - begin, np.int64(height[i]))
             if same:
                 if d <= 2 and same == 2:
                     notes[d - 1, _SAME_AFTER + c] = 1

@@ -426,8 +426,6 @@ def checked_mask(bitmask: object, words: int, least: int) -> NDArray[np.int32]:
             f"a bitmask is int32[{least}] or wider, got {array.dtype}{list(array.shape)}",
             remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
         )
-    if not array.flags.writeable:
-        raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
     array[words:] = 0
     return array[:words]
 

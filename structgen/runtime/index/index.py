@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -201,9 +202,11 @@ class Index:
         UnsupportedError
             For an index behind a prefix.
         """
+        from ...definitions.canonical import as_written
         from ..graphs.drawing import graph_of
 
-        title = self.definition if len(self.definition) <= _TITLE else f"{self.definition[:_TITLE]}…"
+        title = re.sub(r"\s*\n\s*", " ", as_written(self.kind, self.definition).strip())
+        title = title if len(title) <= _TITLE else f"{title[:_TITLE]}…"
         return graph_of(self.kind, self.machine.tables, self.vocabulary, title, limit=limit)
 
     def over(self, vocabulary: Vocabulary) -> Index:

@@ -1,7 +1,7 @@
-"""Masks onto logits, on NumPy, CPU, CUDA and MPS.
+"""Masks onto logits: NumPy, torch on any device, MLX.
 
 Comes in: masks and logits. Goes out: logits with forbidden ids at minus infinity, or a sampled id.
 
-Read `logits`, `array_logits`, `devices` (rows that stay on a device), `device_automata` (states that stay there),
+Read `masks`, `devices` (rows that stay on a device), `device_automata` (states that stay there),
 `triton_masks`, `sampling`.
 """

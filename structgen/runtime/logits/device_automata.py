@@ -22,7 +22,8 @@ from ..automaton.tables import byte_classes
 from ..index.index import Index
 from ..rows.bitmask import common_vocabulary, ids_of
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
-from .devices import check_logits, has_triton, is_same_device, mask_rows
+from .devices import check_fit, is_same_device
+from .masks import is_for_triton, mask_rows
 
 
 class DeviceAutomata:
@@ -141,7 +142,7 @@ class DeviceAutomata:
             For tensors of another dtype, shape or device.
         """
         self._check(states, counts, tokens)
-        if states.is_cuda and has_triton() and not torch.compiler.is_compiling():
+        if is_for_triton(states):
             from .triton_masks import advance_states
 
             return advance_states(self, states, counts, tokens)
@@ -201,7 +202,7 @@ class DeviceAutomata:
 
     def mask(self, logits: torch.Tensor, states: torch.Tensor, counts: torch.Tensor) -> None:
         """Set the logits of disallowed tokens to ``-inf``, in place; as `DeviceRows.mask`."""
-        check_logits(logits, len(states), self.device, self.pool.shape[1])
+        check_fit(logits, self.pool, len(states))
         mask_rows(logits, self.pool, self.row_ids(states, counts))
 
 

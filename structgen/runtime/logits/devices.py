@@ -9,8 +9,6 @@ On CUDA the kernel is Triton's, elsewhere, and under `torch.compile`, plain torc
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.util import find_spec
 from itertools import islice
 
 import numpy as np
@@ -22,8 +20,7 @@ from ...system.arguments import integer
 from ..index.index import Index
 from ..rows.bitmask import check_width
 from ..rows.row_store import RowStore
-from .logits import apply_bitmask, selection
-from .logits import check_logits as check_tensor
+from .masks import check_logits, mask_rows, selection
 
 #: Bytes of a pool.
 _POOL_BYTES = 1 << 26
@@ -137,53 +134,26 @@ class DeviceRows:
         BitmaskError
             For logits of another dtype, shape, width or device, or another number of rows.
         """
-        self._check(logits, len(row_ids) if rows is None else None)
-        slots = self.slots(row_ids)
-        if rows is None:
-            mask_rows(logits, self.pool, slots)
-            return
-        rows = selection(rows, logits)
-        chosen = logits.index_select(0, rows)
-        self._check(chosen, len(row_ids))
-        mask_rows(chosen, self.pool, slots)
-        logits.index_copy_(0, rows, chosen)
-
-    def _check(self, logits: torch.Tensor, count: int | None) -> None:
-        check_logits(logits, count, self.device, self.pool.shape[1])
+        check_logits(logits, (2,))
+        rows = None if rows is None else selection(rows, logits)
+        masked = logits if rows is None else logits.index_select(0, rows)
+        check_fit(masked, self.pool, len(row_ids))
+        mask_rows(masked, self.pool, self.slots(row_ids))
+        if rows is not None:
+            logits.index_copy_(0, rows, masked)
 
 
-def check_logits(logits: torch.Tensor, count: int | None, device: torch.device, words: int) -> None:
-    """Raise `BitmaskError` unless logits suit masks of so many words on a device, and so many rows."""
-    check_tensor(logits, (2,))
-    if not is_same_device(logits.device, device):
-        raise BitmaskError(
-            f"the masks are on {device}, the logits on {logits.device}",
-            remedy="Make the masks with the device of the logits: device=logits.device.",
-        )
-    if count is not None and len(logits) != count:
+def check_fit(logits: torch.Tensor, pool: torch.Tensor, count: int) -> None:
+    """Raise `BitmaskError` unless logits have ``count`` rows and can be masked by rows of a pool."""
+    check_logits(logits, (2,))
+    if not is_same_device(logits.device, pool.device):
+        remedy = "Make the masks with the device of the logits: device=logits.device."
+        raise BitmaskError(f"the masks are on {pool.device}, the logits on {logits.device}", remedy=remedy)
+    if len(logits) != count:
         raise BitmaskError(f"{count} masks for {len(logits)} rows of logits")
-    check_width(words, logits.shape[1])
+    check_width(pool.shape[1], logits.shape[1])
 
 
 def is_same_device(one: torch.device, other: torch.device) -> bool:
     """Whether two tensors' devices are the same one; only what has one of a kind may leave out the number."""
     return one.type == other.type and (one.index or 0) == (other.index or 0)
-
-
-def mask_rows(logits: torch.Tensor, pool: torch.Tensor, slots: torch.Tensor) -> None:
-    """Mask ``logits[batch, width]`` by rows ``slots[batch]`` of a pool ``int32[slots, words]``, in place, unchecked.
-
-    All on one device; static shapes and no transfer, so that it can be captured in a CUDA graph, or compiled.
-    """
-    if logits.is_cuda and logits.stride(1) == 1 and has_triton() and not torch.compiler.is_compiling():
-        from .triton_masks import mask_rows as by_triton
-
-        by_triton(logits, pool, slots)
-    else:
-        apply_bitmask(logits, pool.index_select(0, slots))
-
-
-@cache
-def has_triton() -> bool:
-    """Whether Triton is installed."""
-    return find_spec("triton") is not None

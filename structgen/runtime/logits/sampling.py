@@ -21,7 +21,7 @@ import torch
 from ...errors import ArgumentError, BitmaskError
 from ...system.arguments import TEMPERATURES, integer, is_temperature
 from ..guide.guide import Guide
-from .logits import apply_bitmask, check_logits
+from .masks import apply_bitmask, check_logits
 
 #: Candidates that are tested before the mask is used, and how many are taken at first.
 MOST_TESTED, _FIRST = 512, 16
@@ -94,8 +94,7 @@ class Sampler:
             found = self._tested(logits.float() / temperature, guide)
             if found is not None:
                 return found
-        masked = logits.float() / temperature
-        apply_bitmask(masked, guide.bitmask())
+        masked = apply_bitmask(logits.float() / temperature, guide.bitmask())
         ids = torch.nonzero(masked > -torch.inf).flatten()
         if self.top_k is not None and self.top_k < len(ids):
             ids = torch.nonzero(masked >= torch.topk(masked, self.top_k).values[-1]).flatten()
@@ -111,9 +110,7 @@ class Sampler:
                     best = found
                     break
             else:
-                masked = logits.clone()
-                apply_bitmask(masked, guide.bitmask())
-                best = int(masked.argmax())
+                best = int(apply_bitmask(logits.clone(), guide.bitmask()).argmax())
             if not guide.allows(best) or not bool(logits[best] > -torch.inf):
                 raise _nothing_left()
         return torch.tensor([best]), torch.ones(1)

@@ -1,7 +1,7 @@
 """Triton kernels: masks onto logits and automata over tokens, each in one launch.
 
-They do what `structgen.runtime.logits.devices` does in torch, and are tested against it, on machines without a GPU
-through Triton's interpreter (``TRITON_INTERPRET=1``).
+`structgen.runtime.logits.masks` and `device_automata` do the same in torch, and tests compare the two, on machines
+without a GPU through Triton's interpreter (``TRITON_INTERPRET=1``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _mask_kernel(logits, pool, slots, width, stride, words, BLOCK: tl.constexpr)
     tl.store(logits + row * stride + token, float("-inf"), mask=forbidden & (token < width))
 
 
-def mask_rows(logits: torch.Tensor, pool: torch.Tensor, slots: torch.Tensor) -> None:
+def launch_mask(logits: torch.Tensor, pool: torch.Tensor, slots: torch.Tensor) -> None:
     """Mask ``logits[batch, width]``, whose rows are contiguous, by rows ``slots[batch]`` of ``pool[rows, words]``."""
     batch, width = logits.shape
     if batch:

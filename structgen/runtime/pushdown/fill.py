@@ -15,7 +15,7 @@ from ...budget import Budget, Meter
 from ...progress import Progress
 from ...system.locks import Lock
 from .counts import Counts, zones_of
-from .flow import agreeing, all_edges
+from .flow import all_edges
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .tables import PushdownTables
 
@@ -47,7 +47,7 @@ _WIDE_COUNTS = 4
 _MOST_MASKS = 30_000
 
 #: The same after so many walks of the whole vocabulary, some milliseconds each: several conditions on one string
-#: together can have thousands of states, hardly any two of which agree for as many bytes as tokens have.
+#: together can have thousands of states.
 _MOST_WALKS = 512
 
 
@@ -80,8 +80,6 @@ def decide_everything(
             meter.check_time("token maps")
             look = monotonic() + _LOOKS
         complete = complete and all_of_them
-        if rows.is_much():
-            rows.compare(agreeing(tables, meter))
         for after in found - {NOTHING}:
             for neighbour in below[state]:
                 if (after, neighbour) not in seen:

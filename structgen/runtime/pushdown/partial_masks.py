@@ -35,7 +35,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool, encode_gaps, row_of
+from ..rows.row_pool import MOST_GROWN, RowPool, encode_gaps
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .stacks import Thread, laid_out
@@ -53,12 +53,6 @@ _FEW_LEFT = 16
 
 #: Nodes, threads and cells that may tell a state from a shared mask's by which it is walked.
 _ALIKE = 1_600
-
-#: After so many long walks an eager compile asks which states agree, and for how many bytes two must to be compared.
-_MANY, _FEWEST = 16, 4
-
-#: What was walked of a state: without a count, with one, all counts by walks of its own, or by shared masks.
-_PLAIN, _AT_COUNT, _OWN, _SHARED = range(4)
 
 
 class StoredMasks:
@@ -152,10 +146,6 @@ class StateMasks:
         self._walker: StackWalker | None = None
         #: How often all that a wide state allows was looked at.
         self.long_walks = 0
-        #: What took long walks; which states agree, in an eager compile; and by number in that the first such state.
-        self._walked_far: list[tuple[int, int, int]] = []
-        self._agreeing: NDArray[np.int64] | None = None
-        self._models: dict[tuple[int, int], tuple[int, int]] = {}
         #: How often what came since the last mark was forgotten: numbers of rows and residual lists belong to one.
         self.generation = 0
         self.mark()
@@ -216,7 +206,7 @@ class StateMasks:
         word = walk.word(count)
         walked = walk.decide(nodes, state, word, _WIDE)
         if walked is None:
-            found = self._by_another(state, count) if residual == ROOT and self.is_wide(state) else None
+            found = self._wide(state, count) if residual == ROOT and self.is_wide(state) else None
             if found is not None:
                 return found
             self.long_walks += 1
@@ -286,63 +276,6 @@ class StateMasks:
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""
         return bool(self._walk().weight[state] >= _WIDE)
-
-    # -- states that agree for long ----------------------------------------------------------------------
-
-    def is_much(self) -> bool:
-        """Whether so many walks were long that it is worth knowing which states agree, and that is not known."""
-        return len(self._walked_far) >= _MANY and self._agreeing is None
-
-    def compare(self, agreeing: NDArray[np.int32]) -> None:
-        """Compare states with others that agree with them for many bytes; see `flow.agreeing`."""
-        several = np.arange(len(agreeing), dtype=np.int64)[:, None] * self.tables.states
-        self._agreeing = agreeing + several  # so that each number stands in one row
-        self._walk().agreeing = agreeing
-        for walked in self._walked_far:
-            self._note(*walked)
-
-    def _note(self, kind: int, state: int, count: int = 0) -> None:
-        """States that agree with this one are to be compared with it."""
-        if self._agreeing is None:
-            if len(self._walked_far) < _MANY:
-                self._walked_far.append((kind, state, count))
-            return
-        for number in self._agreeing[_FEWEST:, state].tolist():
-            self._models.setdefault((kind, number), (state, count))
-
-    def _model(self, kind: int, state: int) -> tuple[int, int] | None:
-        """The state that was noted which agrees with this one for longest, and its count."""
-        if self._agreeing is not None and len(self._walk().agreeing):
-            for number in self._agreeing[: _FEWEST - 1 : -1, state].tolist():
-                found = self._models.get((kind, number))
-                if found is not None:
-                    return found
-        return None
-
-    def _by_another(self, state: int, count: int) -> PartialRow | None:
-        """The partial mask of a wide state, found by walking less than all of it; None where that can't be."""
-        found = self._wide(state, count)
-        if found is None and not self.tables.registers[state]:
-            found = self._as_its_model(state, count)
-            self._note(_AT_COUNT if count else _PLAIN, state, count)
-        return found
-
-    def _as_its_model(self, state: int, count: int) -> PartialRow | None:
-        """A wide state, as a difference from one that agrees with it for many bytes."""
-        model = self._model(_AT_COUNT if count else _PLAIN, state)
-        held = None if model is None else self.decided.get((ROOT, *model))
-        if model is None or held is None:
-            return None
-        found = self._walk().difference((state, count), model)
-        if found is None:
-            return None
-        bits, nodes = row_of(found[0], self.pool.words) if len(found[0]) else None, found[1].copy()
-        row, left = held  # of which the list may take another walk
-        if len(nodes):
-            left = self.residuals.add(np.setxor1d(self.residuals[left], nodes).astype(np.int32))
-        if bits is not None:
-            row = self.pool.add_dense(self.pool.dense(row).view(np.uint32) ^ bits)
-        return (row, left) if count else self.shared.share(state, (row, left))
 
     # -- wide states -----------------------------------------------------------------------------------
 
@@ -450,31 +383,12 @@ class StateMasks:
             return found
         if self.counts().possible[state] is not None or self._calls(state):
             return None
-        found = self._shared_segments(state) if self.is_wide(state) else None
-        found = found or self._segments_of_model(state) or self._own_segments(state)
+        found = self.shared.segments(state) if self.is_wide(state) else None
+        found = found or self._own_segments(state)
         if found is None:
             return None
         self.keep_segments(state, *found)
         return found
-
-    def _shared_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
-        """The segments of a wide state, whose rows it may share with a state that decides the same."""
-        model = self._model(_SHARED, state)
-        if model is not None and self._walk().agree(state, model[0]):
-            self.shared.take_counts(state, model[0])
-        found = self.shared.segments(state)
-        if found is not None:
-            self._note(_SHARED, state)
-        return found
-
-    def _segments_of_model(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
-        """The segments of a state that is found to decide the same; this one is to be walked where there is none."""
-        model = self._model(_OWN, state)
-        if model is not None and self._walk().agree(state, model[0]):
-            return self.segments.get(model[0])  # of which there may be too many
-        self._note(_OWN, state)
-        self.long_walks += self.is_wide(state)
-        return None
 
     def keep_segments(self, state: int, begins: list[int], decided: list[PartialRow]) -> None:
         """Record what a state decides by count."""
@@ -482,6 +396,7 @@ class StateMasks:
         self._counts_told += len(begins)
 
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
+        self.long_walks += self.is_wide(state)
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         walked = self._walk().counted(state, (minimum, maximum))
         if walked is None:
@@ -527,7 +442,6 @@ class StateMasks:
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was decided as it is stored."""
         self.let_go()
-        self._walked_far, self._agreeing, self._models = [], None, {}
         self.pool.compact()
         self.stored, self.decided, self._fresh = StoredMasks.of(self.all_decided()), {}, 0
         self.mark()

@@ -251,14 +251,6 @@ class SharedMaskStore:
             self._add(name, SharedMasks([0], [row], [self.residuals[found[1]]]))
         return self._use(name, 0, state)
 
-    def take_counts(self, state: int, model: int) -> None:
-        """What is known of a state that counts holds for another one, which decides the same with any count."""
-        for kind in (LOW, MID):
-            name, known = self.name(state, kind), self.name(model, kind)
-            found = None if name is None or known is None else self._at_hand(known)
-            if name is not None and found is not None and self._at_hand(name) is None:
-                self._add(name, found)
-
     def segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts: how far it is to the next bound is all that matters."""
         minimum, maximum = self._tables.loops[self._tables.live[state]].tolist()

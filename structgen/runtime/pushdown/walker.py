@@ -190,8 +190,6 @@ class StackWalker:
         self._sizes = len(trie.token_ids), len(trie.byte)
         self._words = vocabulary.row_words
         self._nodes_below = trie.nodes_below
-        #: Which states agree for so many bytes, as `flow.agreeing` has it; no rows where that is not known.
-        self.agreeing = np.zeros((0, 0), np.int32)
         self._lay_out()
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
@@ -394,25 +392,11 @@ class StackWalker:
         notes = np.empty((2, kernels.NOTES), np.int64), np.empty(kernels.REMEMBERED, np.uint64)
         n, m = self._settled(
             lambda arena: kernels.walk_stack_difference(
-                *self._trie, self._upper, *self._subtrees, self._kinds, self.agreeing, arena, *both,
+                *self._trie, self._upper, *self._subtrees, self._kinds, arena, *both,
                 most or _FAR_APART, *_scratch.stacks(self._deepest), *notes, ids, below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
-
-    def agree(self, state: int, other: int) -> bool:
-        """Whether two states are found to decide the same, with any equal counts."""
-        byte, depth, skip, *_ = self._trie
-        height, _ = self._subtrees
-        first = _scratch.stacks(self._deepest)[-1][0]
-        pairs = np.empty((len(first) * kernels.MOST_ALIKE, 2), np.int64)
-        return self._settled(
-            lambda arena: bool(
-                kernels.agree_on_tokens(
-                    byte, depth, skip, height, self.agreeing, arena, state, other, _FAR_APART, first, pairs
-                )
-            )
-        )
 
     def near(
         self, config: tuple[int, ...], state: int, zone: int

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError, VocabularyMismatchError
 from ...system.arguments import describe, integer
+from ...system.types import Foreign
 
 if TYPE_CHECKING:
     from ...vocabulary.vocabulary import Vocabulary
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 #: Tokens in a word.
 BITS = 32
 
-ALLOCATE = "Allocate it with structgen.runtime.allocate(batch, width)."
+#: Remedy in messages.
+ALLOCATE = "Allocate it with structgen.allocate_bitmask(batch, width)."
 
 
 def words_for(width: int) -> int:
@@ -41,15 +43,37 @@ def check_width(words: int, width: int) -> None:
         )
 
 
-def allocate(batch: int, width: int) -> NDArray[np.int32]:
-    """A zeroed, so all-forbidding, ``int32[batch, ceil(width / 32)]``.
+def allocate_bitmask(batch: int, width: int) -> NDArray[np.int32]:
+    """Allocate bitmasks for `Guide.fill_bitmask`, `GuideBatch.fill_bitmask` and `structgen.runtime.fill_batch`.
 
     Parameters
     ----------
     batch:
-        Number of rows, one for each sequence.
+        Number of rows, one for each sequence; 0 or more.
     width:
-        Number of token ids: the size of the vocabulary, or of the logits where those are padded.
+        Number of token ids, 1 or more: the size of the vocabulary, or the width of the logits where these are padded.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``int32[batch, ceil(width / 32)]`` of zeros, which forbid every token. ``torch.from_numpy`` makes a tensor of
+        the same memory.
+
+    Raises
+    ------
+    BitmaskError
+        For a batch or a width that is no integer, or too small.
+
+    Notes
+    -----
+    The counterpart of ``allocate_token_bitmask`` in XGrammar and llguidance, with the same shape and layout. Theirs
+    begins with all bits set and, except in ``llguidance.numpy``, is a torch tensor.
+
+    Examples
+    --------
+    >>> import structgen as sg
+    >>> sg.allocate_bitmask(2, 100).shape
+    (2, 4)
     """
     batch, width = (integer(n, name, BitmaskError) for n, name in ((batch, "batch"), (width, "width")))
     if batch < 0 or width < 1:
@@ -65,7 +89,7 @@ def ids_of(bitmask: NDArray[np.int32]) -> NDArray[np.int64]:
     BitmaskError
         Unless ``bitmask`` is ``int32[words]``.
     """
-    check_bitmask(bitmask, dimensions=(1,))
+    check_bitmask(bitmask, ndims=(1,))
     return np.flatnonzero(_bits(bitmask)).astype(np.int64, copy=False)
 
 
@@ -85,7 +109,7 @@ def unpack(bitmask: NDArray[np.int32], width: int) -> NDArray[np.bool_]:
 
     Raises `BitmaskError` for another dtype or shape, and where the bitmask has fewer than ``width`` bits.
     """
-    check_bitmask(bitmask, dimensions=(1, 2))
+    check_bitmask(bitmask, ndims=(1, 2))
     if not 0 <= integer(width, "width", BitmaskError) <= bitmask.shape[-1] * BITS:
         raise BitmaskError(f"cannot read {width} bits from {bitmask.shape[-1]} words of {BITS}")
     return _bits(bitmask)[..., :width]
@@ -108,11 +132,12 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary |
     return vocabulary
 
 
-def check_bitmask(bitmask: object, dimensions: tuple[int, ...]) -> None:
-    """Raise `BitmaskError` for what is no array of masks with as many dimensions."""
-    if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32 or bitmask.ndim not in dimensions:
-        shapes = " or ".join("int32[words]" if n == 1 else "int32[batch, words]" for n in dimensions)
-        raise BitmaskError(f"expected a NumPy {shapes}, got {describe(bitmask)}", remedy=ALLOCATE)
+def check_bitmask(bitmask: Foreign, ndims: Sequence[int], kind: Foreign = np.ndarray, i32: object = np.int32) -> None:
+    """Raise `BitmaskError` for anything but masks, of a library's arrays, with one of these numbers of dimensions."""
+    if not isinstance(bitmask, kind) or bitmask.dtype != i32 or bitmask.ndim not in ndims:
+        shapes = " or ".join("int32[words]" if n == 1 else "int32[batch, words]" for n in ndims)
+        library = kind.__module__.partition(".")[0].replace("numpy", "NumPy")
+        raise BitmaskError(f"expected a {library} {shapes}, got {describe(bitmask)}", remedy=ALLOCATE)
 
 
 def _bits(bitmask: NDArray[np.int32]) -> NDArray[np.bool_]:

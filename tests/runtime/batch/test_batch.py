@@ -20,7 +20,6 @@ from structgen import kernels
 from structgen.runtime.batch import lazy_automaton
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.rows import row_store
-from structgen.runtime.rows.bitmask import allocate
 
 VOCABULARY = small_vocabulary()
 EOS = VOCABULARY.eos_ids[0]
@@ -83,7 +82,7 @@ def test_drafts_of_trees_as_guides_do(seed: int) -> None:
             rows.append(row)
         drafts = batch.draft(tokens, above, rows)
         assert drafts.accepted.tolist() == [end is not None for end in ends]
-        masks = allocate(len(ends), VOCABULARY.size)
+        masks = sg.allocate_bitmask(len(ends), VOCABULARY.size)
         drafts.fill_bitmask(masks)
         for mask, end in zip(masks, ends, strict=True):
             assert allowed_tokens(mask, VOCABULARY.size) == (set(VOCABULARY.eos_ids) if end is None else end.mask())
@@ -148,7 +147,7 @@ def test_a_row_that_goes_wrong_takes_no_other_down(monkeypatch: pytest.MonkeyPat
 
     batch = sg.GuideBatch(VOCABULARY, [index, INDEXES[0], index])
     monkeypatch.setattr(index.machine, "row", broken)
-    masks = allocate(3, VOCABULARY.size)
+    masks = sg.allocate_bitmask(3, VOCABULARY.size)
     batch.fill_bitmask(masks)
     assert sorted(batch.errors) == [0, 2]
     assert [allowed_tokens(mask, VOCABULARY.size) for mask in masks] == [
@@ -384,7 +383,7 @@ class TestGenerations:
         batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2]], max_rollback=0)
         drafts = batch.draft([97, 91], [-1, -1], [0, 1])
         batch.advance([97, 91])
-        masks = allocate(2, VOCABULARY.size)
+        masks = sg.allocate_bitmask(2, VOCABULARY.size)
         drafts.fill_bitmask(masks)  # the batch moved, and remembers all
         assert (masks == batch.bitmask()).all()
         monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 1)

@@ -23,8 +23,7 @@ from structgen.integrations.matcher import Matcher
 from structgen.runtime.events.events import JsonEvents
 from structgen.runtime.guide.batches import fill_batch
 from structgen.runtime.index.healing import heal
-from structgen.runtime.logits.array_logits import apply_bitmask
-from structgen.runtime.rows.bitmask import allocate, unpack
+from structgen.runtime.rows.bitmask import unpack
 from structgen.system.arguments import overlaps
 
 VOCABULARY = small_vocabulary()
@@ -121,9 +120,9 @@ def calls_of_sizes() -> dict[str, tuple[Callable[[Any], Any], type[Exception]]]:
         "GuideBatch.reorder": (lambda n: batch.reorder([n]), BatchError),
         "JsonEvents.skip": (lambda n: JsonEvents(skip=n), ArgumentError),
         "heal": (lambda n: heal([A], VOCABULARY, INDEX, max_tokens=n), ArgumentError),
-        "allocate": (lambda n: allocate(n, 5), BitmaskError),
-        "allocate, width": (lambda n: allocate(1, n), BitmaskError),
-        "unpack": (lambda n: unpack(allocate(1, 5), n), BitmaskError),
+        "allocate_bitmask": (lambda n: sg.allocate_bitmask(n, 5), BitmaskError),
+        "allocate_bitmask, width": (lambda n: sg.allocate_bitmask(1, n), BitmaskError),
+        "unpack": (lambda n: unpack(sg.allocate_bitmask(1, 5), n), BitmaskError),
         "Vocabulary.size": (lambda n: sg.Vocabulary.from_bytes([b"a", None], [1], size=n), WrongVocabulary),
         "Vocabulary.eos_ids": (lambda n: sg.Vocabulary.from_bytes([b"a", None], [n]), WrongVocabulary),
         "Vocabulary.ids": (lambda n: sg.Vocabulary.from_bytes({n: b"a"}, [1]), WrongVocabulary),
@@ -249,10 +248,10 @@ def test_array_logits_that_share_memory_are_refused(
 ) -> None:
     mask = np.zeros(2, np.int32)
     with pytest.raises(BitmaskError, match="share memory"):
-        apply_bitmask(overlapping(shape, strides, np.float32, owned=owned), mask)
+        sg.apply_bitmask(overlapping(shape, strides, np.float32, owned=owned), mask)
     logits = np.zeros(64, np.float32)
     with pytest.raises(BitmaskError, match="share memory"):
-        apply_bitmask(logits, logits.view(np.int32)[:2])
+        sg.apply_bitmask(logits, logits.view(np.int32)[:2])
 
 
 def test_array_logits_of_subclasses_are_masked() -> None:
@@ -260,7 +259,7 @@ def test_array_logits_of_subclasses_are_masked() -> None:
     wanted = np.where(np.isin(np.arange(64), (0, 2)), 1, -np.inf).astype(np.float32)
     masked = np.ma.masked_array(np.ones(64, np.float32), True)  # type: ignore[no-untyped-call]
     for logits in (np.ones((1, 64), np.float32).view(np.matrix), masked):
-        apply_bitmask(logits, mask)
+        sg.apply_bitmask(logits, mask)
         assert np.array_equal(np.asarray(logits).reshape(-1), wanted)
 
 

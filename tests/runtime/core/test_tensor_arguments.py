@@ -14,10 +14,9 @@ from structgen.errors import BatchError, BitmaskError, TokenIdError
 
 torch: Any = pytest.importorskip("torch")
 
-from structgen.runtime.logits import devices  # noqa: E402
 from structgen.runtime.logits.device_automata import DeviceAutomata  # noqa: E402
-from structgen.runtime.logits.devices import DeviceRows  # noqa: E402
-from structgen.runtime.logits.logits import apply_bitmask, masked_copy  # noqa: E402
+from structgen.runtime.logits.devices import DeviceRows, check_fit  # noqa: E402
+from structgen.runtime.logits.masks import apply_bitmask, masked_copy  # noqa: E402
 from structgen.runtime.logits.sampling import Sampler  # noqa: E402
 
 VOCABULARY = small_vocabulary()
@@ -176,7 +175,7 @@ def test_a_pool_is_on_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows.device == torch.device("cuda", 0)
     with pytest.raises(BitmaskError, match=r"masks are on cuda:0, the logits on cuda:1"):
         rows.mask(elsewhere(torch.zeros(1, WIDTH), 1), np.zeros(1, np.int32))
-    devices.check_logits(elsewhere(torch.zeros(1, WIDTH), 0), 1, rows.device, VOCABULARY.words)
+    check_fit(elsewhere(torch.zeros(1, WIDTH), 0), rows.pool, 1)
     with pytest.raises(BitmaskError, match="on cpu"):
         rows.mask(torch.zeros(1, WIDTH), np.zeros(1, np.int32))
 

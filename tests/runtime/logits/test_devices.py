@@ -16,10 +16,11 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is made
 
 import structgen as sg  # noqa: E402
+from structgen.runtime.logits import masks  # noqa: E402
 from structgen.runtime.logits.device_automata import DeviceAutomata  # noqa: E402
-from structgen.runtime.logits.devices import DeviceRows, mask_rows  # noqa: E402
-from structgen.runtime.logits.logits import apply_bitmask  # noqa: E402
-from structgen.runtime.rows.bitmask import allocate  # noqa: E402
+from structgen.runtime.logits.devices import DeviceRows  # noqa: E402
+from structgen.runtime.logits.masks import apply_bitmask, mask_rows  # noqa: E402
+from structgen.runtime.rows.bitmask import allocate_bitmask  # noqa: E402
 
 VOCABULARY = small_vocabulary()
 DEVICE = torch.device(
@@ -45,7 +46,7 @@ def test_masks_are_those_of_the_plain_way(dtype: Any, width: int) -> None:
     chance = random.Random(width)
     batch = sg.GuideBatch(VOCABULARY, [*INDEXES, SCHEMA, None])
     rows = DeviceRows(batch.rows, DEVICE)
-    plain = allocate(len(batch), VOCABULARY.size)
+    plain = allocate_bitmask(len(batch), VOCABULARY.size)
     for step in range(20):
         logits = logits_of(len(batch), width, dtype, step)
         wanted = logits.clone()
@@ -63,7 +64,7 @@ def test_strides_and_chosen_rows() -> None:
     whole = logits_of(10, 2 * VOCABULARY.size)
     for logits in (whole[::2, : VOCABULARY.size], whole[:5, ::2], whole[:, : VOCABULARY.size].T.contiguous().T[:5]):
         wanted = logits.clone()
-        plain = allocate(5, VOCABULARY.size)
+        plain = allocate_bitmask(5, VOCABULARY.size)
         batch.fill_bitmask(plain)
         apply_bitmask(wanted, plain)
         rows.mask(logits, batch.row_ids())
@@ -99,7 +100,7 @@ def test_old_masks_make_way_and_a_new_generation_begins_anew() -> None:
     rows = DeviceRows(batch.rows, DEVICE, slots=6)
     generations, kept = set(), np.zeros(0, np.int32)
     for step in range(60):
-        logits, plain = logits_of(6, VOCABULARY.size, seed=step), allocate(6, VOCABULARY.size)
+        logits, plain = logits_of(6, VOCABULARY.size, seed=step), allocate_bitmask(6, VOCABULARY.size)
         batch.fill_bitmask(plain)
         wanted = logits.clone()
         apply_bitmask(wanted, plain)
@@ -131,7 +132,9 @@ def test_what_does_not_fit_is_refused() -> None:
 @needs_triton
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("words", "width"), [(9, 270), (9, 288), (9, 300), (130, 4160), (130, 4130), (300, 20_000)])
-def test_the_triton_kernel_masks_as_torch_does(words: int, width: int, dtype: Any) -> None:
+def test_the_triton_kernel_masks_as_torch_does(
+    words: int, width: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from structgen.runtime.logits import triton_masks
 
     rng = np.random.default_rng(words)
@@ -140,9 +143,23 @@ def test_the_triton_kernel_masks_as_torch_does(words: int, width: int, dtype: An
     wide = logits_of(4, width + 7, dtype)
     wanted = wide.clone()
     apply_bitmask(wanted[:, :width], pool[slots.long()])
-    triton_masks.mask_rows(wide[:, :width], pool, slots)  # rows of a wider tensor: a stride of their own
+    triton_masks.launch_mask(wide[:, :width], pool, slots)  # rows of a wider tensor: a stride of their own
     assert torch.equal(wide, wanted)
-    triton_masks.mask_rows(wide[:0, :width], pool, slots[:0])
+    triton_masks.launch_mask(wide[:0, :width], pool, slots[:0])
+    for mask, rows in (
+        (pool[:4], None), (pool[2], None), (pool[:2], [3, 1]), (pool[:0], []), (pool[:4, ::2], None),
+    ):  # fmt: skip
+        wide = logits_of(4, width + 7, dtype)
+        wanted = wide.clone()
+        apply_bitmask(wanted[:, :width], mask, rows=rows, backend="torch")
+        monkeypatch.setattr(masks, "is_for_triton", lambda logits: True)  # the interpreter takes what is on the CPU
+        logits = wide[:, :width]
+        assert apply_bitmask(logits, mask, rows=rows, backend="triton") is logits
+        assert torch.equal(wide, wanted)
+    row = logits_of(1, width, dtype)[0]
+    assert torch.equal(
+        apply_bitmask(row.clone(), pool[1], backend="triton"), apply_bitmask(row, pool[1], backend="torch")
+    )
 
 
 def test_masking_compiles_without_a_graph_break() -> None:
@@ -169,7 +186,7 @@ def test_automata_on_a_device_as_guides_do(seed: int) -> None:
     states, counts = automata.start(numbers)
     by_triton = states.clone(), counts.clone()
     for step in range(60):
-        logits, plain = logits_of(8, VOCABULARY.size, seed=step), allocate(8, VOCABULARY.size)
+        logits, plain = logits_of(8, VOCABULARY.size, seed=step), allocate_bitmask(8, VOCABULARY.size)
         batch.fill_bitmask(plain)
         wanted = logits.clone()
         apply_bitmask(wanted, plain)

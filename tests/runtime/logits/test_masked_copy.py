@@ -10,8 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from structgen.errors import BitmaskError  # noqa: E402
-from structgen.runtime.logits.array_logits import apply_bitmask as apply_to_array  # noqa: E402
-from structgen.runtime.logits.logits import apply_bitmask, masked_copy  # noqa: E402
+from structgen.runtime.logits.masks import apply_bitmask, masked_copy  # noqa: E402
 from structgen.runtime.rows.bitmask import pack  # noqa: E402
 
 
@@ -39,7 +38,7 @@ def test_few_and_many_tokens(share: float, width: int, dtype: Any) -> None:
         assert torch.equal(found.nan_to_num(nan=7.0, neginf=-9.0), expected.nan_to_num(nan=7.0, neginf=-9.0))
     if dtype != torch.bfloat16:
         array = before.numpy().copy()
-        apply_to_array(array, np.stack(masks))
+        apply_bitmask(array, np.stack(masks))
         assert np.array_equal(array, expected.numpy(), equal_nan=True)
 
 

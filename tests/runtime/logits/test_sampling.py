@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import structgen as sg  # noqa: E402
 from structgen.runtime.logits import sampling  # noqa: E402
-from structgen.runtime.logits.logits import apply_bitmask  # noqa: E402
+from structgen.runtime.logits.masks import apply_bitmask  # noqa: E402
 from structgen.runtime.logits.sampling import Sampler  # noqa: E402
 
 VOCABULARY = small_vocabulary()

@@ -15,7 +15,7 @@ from structgen.integrations.llama_cpp import LogitsProcessor as LlamaProcessor
 from structgen.integrations.llama_cpp import generate
 from structgen.integrations.local.decoding import Chooser
 from structgen.runtime.grammar.captures.attributes import GrammarAttributes, TemperedTerminal
-from structgen.runtime.logits.temperatures import temper
+from structgen.runtime.logits.masks import temper
 from structgen.system.arguments import LEAST_TEMPERATURE as LEAST
 from structgen.system.arguments import MOST_TEMPERATURE as MOST
 

@@ -10,8 +10,9 @@ import pytest
 from fakes.fakes import EOS, byte_vocabulary, fake_index
 from numpy.typing import NDArray
 
+import structgen as sg
 from structgen.errors import BitmaskError, VocabularyMismatchError
-from structgen.runtime import allocate, fill_batch, ids_of
+from structgen.runtime import fill_batch, ids_of
 from structgen.runtime.guide.guide import Guide
 from structgen.runtime.rows.bitmask import pack, unpack, words_for
 from structgen.vocabulary import Vocabulary
@@ -54,7 +55,7 @@ def test_ids_of_a_strided_row() -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_allocate_forbids_everything(width: int) -> None:
-    bitmask = allocate(2, width)
+    bitmask = sg.allocate_bitmask(2, width)
     assert bitmask.dtype == np.int32
     assert bitmask.shape == (2, words_for(width))
     assert not bitmask.any()
@@ -71,9 +72,9 @@ def test_ids_of_refuses(wrong: object) -> None:
 
 def test_the_other_helpers_refuse() -> None:
     with pytest.raises(BitmaskError, match="got 2 rows and 0 tokens"):
-        allocate(2, 0)
+        sg.allocate_bitmask(2, 0)
     with pytest.raises(BitmaskError, match="-1 rows"):
-        allocate(-1, 5)
+        sg.allocate_bitmask(-1, 5)
     with pytest.raises(BitmaskError, match=r"got int32\[3\]"):
         pack(np.zeros(3, np.int32))  # type: ignore[arg-type]
     with pytest.raises(BitmaskError, match="cannot read 65 bits from 2 words"):
@@ -107,7 +108,7 @@ def test_fill_batch(extra_words: int) -> None:
 
 
 def test_fill_batch_without_any_guide_allows_every_bit() -> None:
-    bitmask = allocate(2, 40)
+    bitmask = sg.allocate_bitmask(2, 40)
     fill_batch([None, None], bitmask)
     assert (bitmask == -1).all()
 
@@ -115,7 +116,7 @@ def test_fill_batch_without_any_guide_allows_every_bit() -> None:
 @pytest.mark.parametrize("size", [64, 65])
 def test_fill_batch_stops_at_the_vocabulary(size: int) -> None:
     vocabulary = Vocabulary.from_bytes([b"a"], eos_ids=[1], size=size)
-    bitmask = allocate(2, 100)
+    bitmask = sg.allocate_bitmask(2, 100)
     fill_batch([Guide(fake_index("a", vocabulary)), None], bitmask)
     assert ids_of(bitmask[1]).tolist() == list(range(size))
 
@@ -123,12 +124,12 @@ def test_fill_batch_stops_at_the_vocabulary(size: int) -> None:
 def test_fill_batch_refuses() -> None:
     guides, vocabulary = guides_and_vocabulary()
     with pytest.raises(BitmaskError, match=r"int32\[4, 9\] or wider, got int32\[3, 9\]"):
-        fill_batch(guides, allocate(3, vocabulary.size))
+        fill_batch(guides, sg.allocate_bitmask(3, vocabulary.size))
     with pytest.raises(BitmaskError, match=r"int32\[4, 9\] or wider, got int32\[4, 8\]"):
-        fill_batch(guides, allocate(4, 256))
+        fill_batch(guides, sg.allocate_bitmask(4, 256))
     with pytest.raises(BitmaskError, match=r"int32\[4, 9\] or wider, got int32\[9\]"):
         fill_batch(guides, np.zeros(9, np.int32))
-    frozen = allocate(4, vocabulary.size)
+    frozen = sg.allocate_bitmask(4, vocabulary.size)
     frozen.flags.writeable = False
     with pytest.raises(BitmaskError, match="read-only"):
         fill_batch(guides, frozen)
@@ -139,11 +140,11 @@ def test_fill_batch_refuses_two_vocabularies_and_names_the_rows() -> None:
     other = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2], size=vocabulary.size)
     guides[2] = Guide(fake_index("a", other))
     with pytest.raises(VocabularyMismatchError, match=r"rows 0 and 2"):
-        fill_batch(guides, allocate(4, vocabulary.size))
+        fill_batch(guides, sg.allocate_bitmask(4, vocabulary.size))
 
 
 def test_fill_batch_takes_equal_vocabularies_that_are_not_the_same_object() -> None:
-    bitmask = allocate(2, 270)
+    bitmask = sg.allocate_bitmask(2, 270)
     fill_batch([Guide(fake_index("a", byte_vocabulary())), Guide(fake_index("b", byte_vocabulary()))], bitmask)
     assert [ids_of(row).tolist() for row in bitmask] == [[ord("a")], [ord("b")]]
 
@@ -153,7 +154,8 @@ def test_fill_batch_takes_equal_vocabularies_that_are_not_the_same_object() -> N
 
 def test_the_runtime_loads_neither_torch_nor_transformers() -> None:
     code = (
-        "import sys, structgen.runtime as r; r.fill_batch, r.allocate, r.ids_of, r.Guide; "
+        "import sys, structgen as sg, structgen.runtime as r; r.fill_batch, r.ids_of, r.Guide; "
+        "sg.allocate_bitmask, sg.apply_bitmask; "
         "sys.exit(' '.join({'torch', 'transformers'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

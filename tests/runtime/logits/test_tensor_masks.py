@@ -10,8 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from structgen.errors import BitmaskError  # noqa: E402
-from structgen.runtime.logits import logits as module  # noqa: E402
-from structgen.runtime.logits.logits import apply_bitmask, apply_masks, revive, revive_all  # noqa: E402
+from structgen.runtime.logits.masks import LAST_RESORT, apply_bitmask, apply_masks, revive, revive_all  # noqa: E402
 from structgen.runtime.rows.bitmask import pack  # noqa: E402
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -68,9 +67,8 @@ def test_a_batch(width: int, bits: int, dtype: Any, device: str) -> None:
 def test_the_way_for_accelerators_on_the_cpu(width: int, bits: int, dtype: Any) -> None:
     logits, allowed = random_case(3, width, bits, dtype)
     expected = naive(logits, allowed, [0, 1, 2])
-    covered = min(width, 32 * -(-bits // 32))
-    module._mask_by_shift(logits[:, :covered], torch.from_numpy(pack(allowed)))
-    assert_same(logits[:, :covered].contiguous(), expected[:, :covered].contiguous())
+    assert apply_bitmask(logits, torch.from_numpy(pack(allowed)), backend="torch") is logits
+    assert_same(logits, expected)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -95,9 +93,9 @@ def test_one_bitmask_for_every_row(device: str) -> None:
 def test_sign_bits(word: int) -> None:
     allowed = [word >> t & 1 for t in range(32)]
     expected = [0.0 if bit else float("-inf") for bit in allowed]
-    for way in (module._mask_by_kernel, module._mask_by_shift):
+    for backend in ("kernel", "torch"):
         logits = torch.zeros(32)
-        way(logits, torch.tensor([word], dtype=torch.int32))
+        apply_bitmask(logits, torch.tensor([word], dtype=torch.int32), backend=backend)
         assert logits.tolist() == expected
 
 
@@ -185,8 +183,7 @@ def test_nothing_depends_on_the_data(rows: bool) -> None:
 def test_it_compiles_without_a_graph_break(rows: bool) -> None:
     def step(logits: Any, bitmask: Any, chosen: Any) -> Any:
         logits = logits * 2
-        apply_bitmask(logits, bitmask, rows=chosen)
-        return logits
+        return apply_bitmask(logits, bitmask, rows=chosen)
 
     logits, allowed = random_case(3, 333, 270)
     chosen = [2, 0] if rows else None
@@ -198,6 +195,20 @@ def test_it_compiles_without_a_graph_break(rows: bool) -> None:
     assert_same(found, expected)
 
 
+def test_the_kernel_and_triton_stay_out_of_compiled_code() -> None:
+    for name in ("kernel", "triton"):
+        step = torch.compile(lambda x, name=name: apply_bitmask(x, MASK, backend=name), backend="eager")
+        with pytest.raises(Exception, match="no such backend"):
+            step(LOGITS.clone())
+
+
+@pytest.mark.parametrize("backend", ["kernel", "triton"])
+def test_backends_of_other_devices_are_refused(backend: Any) -> None:
+    logits = torch.zeros((3, 64), device="meta")
+    with pytest.raises(BitmaskError, match=r"no such backend takes float32\[3, 64\] on meta"):
+        apply_bitmask(logits, MASK, backend=backend)
+
+
 # -- refusals ---------------------------------------------------------------------------------------------
 
 LOGITS = torch.zeros((3, 64))
@@ -207,7 +218,7 @@ REFUSED: list[tuple[str, Any, Any, Any]] = [
     (r"got float64\[3, 64\]", LOGITS.double(), MASK, None),
     (r"got int64\[3, 64\]", LOGITS.long(), MASK, None),
     (r"got float32\[1, 3, 64\]", LOGITS[None], MASK, None),
-    (r"got float32\[3, 64\]", LOGITS.numpy(), MASK, None),
+    (r"a NumPy int32\[words\] .* got int32\[3, 2\]", LOGITS.numpy(), MASK, None),
     (r"got int64\[3, 2\]", LOGITS, MASK.long(), None),
     (r"got uint32\[3, 2\]", LOGITS, MASK.numpy().view(np.uint32), None),
     (r"got int32\[1, 3, 2\]", LOGITS, MASK[None], None),
@@ -215,8 +226,8 @@ REFUSED: list[tuple[str, Any, Any, Any]] = [
     ("has 3 words, logits of width 64 need 2", LOGITS, torch.zeros((3, 3), dtype=torch.int32), None),
     (r"2 rows of bitmask for 3 rows of logits \(row 2 has no bitmask\)", LOGITS, MASK[:2], None),
     (r"3 rows of bitmask for 2 rows of logits \(row 2 has no logits\)", LOGITS[:2], MASK, None),
-    ("a bitmask of 3 rows for logits of one row", LOGITS[0], MASK, None),
-    (r"rows= needs logits of shape \[batch, width\]", LOGITS[0], MASK[0], [0]),
+    (r"3 rows of bitmask for 1 rows of logits \(row 1 has no logits\)", LOGITS[0], MASK, None),
+    (r"the logits have 1 rows \(row 1\)", LOGITS[0], MASK[0], [1]),
     (r"the logits have 3 rows \(row 3\)", LOGITS, MASK[:2], [0, 3]),
     (r"the logits have 3 rows \(row -1\)", LOGITS, MASK[:2], [0, -1]),
     (r"named twice in rows= \(row 1\)", LOGITS, MASK[:2], torch.tensor([1, 1])),
@@ -237,8 +248,6 @@ def test_refusals(message: str, logits: Any, bitmask: Any, rows: Any) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_that_others_left_nothing_of_are_revived(dtype: Any, device: str) -> None:
     """Both ways give what the rule for one row gives."""
-    from structgen.runtime.logits.array_logits import LAST_RESORT
-
     logits, allowed = random_case(6, 300, 270, dtype)
     logits[1:4] = logits[1:4].nan_to_num(0, 0, 0)
     for row in (1, 3):
