@@ -89,6 +89,7 @@ def notebook_page(notebook: Path) -> str:
             elif kinds[:1] == ["text/plain"]:
                 value = f"```text\n{value}\n```"
             else:  # a blank line would end the block
-                value = '<div class="notebook-output">' + re.sub(r"\n\s*\n", "\n", value[value.find("<") :]) + "</div>"
+                value = re.sub(r"\n\s*\n", "\n", value[value.find("<") :])
+                value = f'<div class="notebook-output">{value}</div>'
             parts.append(value)
     return "\n\n".join(part for part in parts if part) + "\n"
