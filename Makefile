@@ -19,7 +19,7 @@ PLATFORMS ?= linux-x86_64 linux-aarch64 musllinux-x86_64 musllinux-aarch64 macos
 KERNELS := setup.py $(shell find structgen/kernels -name '*.py' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick nightly affected kernels wheels release test-threads test-engines attack fuzz faults tokenizers lint house bench bench-tails bench-tags bench-traffic bench-gpu docs screenshots clean
+.PHONY: help demo test quick nightly affected kernels wheels release test-threads test-engines attack fuzz faults tokenizers lint house bench bench-tails bench-tags bench-traffic bench-gpu docs site site-serve screenshots clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -114,12 +114,18 @@ bench-gpu: $(VENV)/.bench ## Masks on a GPU beside XGrammar's and llguidance's; 
 docs: $(VENV)/.kernels ## Check that every link in README and docs leads somewhere, and that their examples run
 	$(BIN)/python -m pytest tests/house/test_docs.py
 
+site: $(VENV)/.docs ## Build the documentation into site/, without warnings; open site/index.html, no server is needed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+site-serve: $(VENV)/.docs ## Serve the documentation on localhost:8000, rebuilt when a page changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch structgen
+
 screenshots: $(VENV)/.kernels ## Make the README's pictures of pages anew (needs Chromium, chromedriver and Graphviz's dot)
 	$(INSTALL) pillow
 	$(BIN)/python examples/screenshots.py
 
 clean: ## Remove what the targets above made
-	rm -rf structgen/_kernels* dist $(VENV) $(VENV)-threads $(VENV)-tokenizers .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf structgen/_kernels* dist site $(VENV) $(VENV)-threads $(VENV)-tokenizers .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.created:
@@ -139,4 +145,8 @@ $(VENV)/.kernels: $(KERNELS) | $(VENV)/.test
 
 $(VENV)/.bench: $(VENV)/.test
 	$(INSTALL) -e '.[test,bench]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.created pyproject.toml
+	$(INSTALL) -e '.[docs]'
 	touch $@

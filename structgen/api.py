@@ -33,58 +33,70 @@ def compile(
     base_rows: bool = True,
     cancel: Cancel | None = None,
 ) -> Index:
-    """Compile a definition for a vocabulary, or fetch it from the cache.
+    r"""Compile a definition for a vocabulary, or load the index from the cache.
 
     Parameters
     ----------
     definition:
-        Such as ``Regex(r"\\d+")``. A dict, a type or a function stands for ``JsonSchema`` of it.
+        A definition such as ``Regex(r"\d+")``. A dict, a type or a function stands for the `JsonSchema` of it.
     vocabulary:
         The tokens of the model that will generate.
     cache:
-        Where to look first and to keep the result; None compiles afresh.
+        Where to look first and where to keep the result. None: compile anew, keep nothing.
     eager:
-        True works out every row now (of the largest automata, what some 30,000 places of them or 512 long
-        walks take). False returns after building the automaton; a row is worked out when a guide first touches it,
-        kept, and written back to the cache.
+        True computes all masks now, up to a bound for the largest automata. False returns after building the
+        automaton; each mask is computed when a guide first needs it, is remembered, and is written back to the
+        cache.
     budget:
-        Bounds on states, memory and time; None means the defaults of `Budget`.
+        Bounds on states, memory and time. None: the defaults of `Budget`. For definitions from strangers use
+        ``Budget.request``.
     progress:
-        Called as ``progress(stage, done, total)`` while long work goes on.
+        Called as ``progress(stage, done, total)`` during long work.
     threads:
-        How many threads walk the vocabulary; None decides by the amount of work.
+        Number of threads that walk the vocabulary. None: by the amount of work.
     compile_missing:
-        What to do about a definition that is not in the cache. False: raise `MissingIndexError`, for a service that
-        serves what was compiled ahead of time and nothing else.
+        False raises `MissingIndexError` for a definition that is not in the cache, for a service that must not
+        compile.
     base_rows:
-        Whether the rows that all JSON Schemas of the vocabulary share are looked for in the default folder, where
-        there is no ``cache``, and are made in the background where they are missing; see docs/guide/cache.md.
+        Whether to use the masks that all JSON Schemas of the vocabulary share. Without ``cache`` they are looked
+        for in the default folder; missing ones are made in the background. See docs/guide/cache.md.
     cancel:
-        A `threading.Event`, or another object with ``is_set()``: set it from another thread when nobody waits for the
-        index any more, and the compile ends within some hundredths of a second.
+        A `threading.Event`, or another object with ``is_set()``. Set it from another thread to end the compile
+        within some hundredths of a second.
+
+    Returns
+    -------
+    Index
+        The compiled definition, to be shared by all guides.
 
     Raises
     ------
     ArgumentError
-        Something else in the place of a vocabulary, a cache, a budget or an event.
+        For a wrong type of vocabulary, cache, budget or event.
     CancelledError
-        A compile whose event was set.
-    DefinitionError, UnsupportedError, EmptyLanguageError
-        A definition that is malformed, can't be honoured exactly, or matches nothing.
+        When ``cancel`` was set.
+    DefinitionError
+        For a malformed definition.
+    UnsupportedError
+        For a construct that cannot be honoured exactly.
+    EmptyLanguageError
+        For a definition that no text satisfies.
     BudgetExceededError
-        A definition that needs more than ``budget``.
+        For a definition that needs more than ``budget``.
     MissingIndexError
-        With ``compile_missing=False``, a definition that is not in the cache, for this vocabulary and these options.
+        With ``compile_missing=False``, for a definition that is not in the cache for this vocabulary and these
+        options.
     VocabularyError
-        A vocabulary that could get stuck: some text that it can begin, it cannot finish.
+        For a vocabulary that cannot spell the definition: some text could be begun but not finished.
 
     Warns
     -----
     GrammarWarning
-        Of conflicts that were shifted and of matches that are not the longest; not where the index, or the tables of
-        the grammar, come from the cache.
+        For conflicts resolved by shifting, and for matches that are not the longest. Not raised when the index or
+        the grammar's tables come from the cache.
     SchemaWarning
-        Of keywords and formats that check nothing and are likely misspelt; not where the index comes from the cache.
+        For keywords and formats that check nothing and may be misspelt. Not raised when the index comes from the
+        cache.
     """
     definition = as_definition(definition)
     check_vocabulary(vocabulary)
@@ -150,11 +162,25 @@ def check_cache(cache: object) -> None:
 def compile_base_rows(
     vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> float:
-    """Work out now the rows that JSON Schemas of one vocabulary have in common. Returns the seconds: two or three.
+    """Compute the masks that all JSON Schemas of one vocabulary share. It takes two or three seconds.
 
-    They are those inside a string: of any string, of one with a format, of one whose length is bounded. They are kept
-    with the vocabulary, and in the ``cache`` (None: in the default folder). Without this call the first compile of a
-    JSON Schema has them made in the background, where they are not in the cache yet; see docs/guide/cache.md.
+    They are the masks inside strings: of any string, of a string with a format, of a string with bounded length.
+    They are kept with the vocabulary and in the cache. Without this call, the first compile of a JSON Schema makes
+    missing ones in the background. See docs/guide/cache.md.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens.
+    cache:
+        Where to keep them. None: the default folder.
+    progress:
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    float
+        Wall-clock seconds.
     """
     from .base_rows import make_now
 

@@ -32,24 +32,25 @@ MOST_STEP_WORK = 1 << 20
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper bounds on one compile; going over any of them raises `BudgetExceededError`.
+    """Upper bounds on one compile. Exceeding any of them raises `BudgetExceededError`.
 
-    The defaults are for an owner's own definitions. `Budget.request` is for those that strangers send to a server.
+    The defaults are for your own definitions. `Budget.request` has tighter bounds, for definitions that strangers
+    send to a server.
 
     Parameters
     ----------
     states:
-        Automaton states, of the largest automaton built on the way.
+        Automaton states of the largest automaton built on the way. Default: 200,000.
     memory:
-        Bytes held while compiling, token rows included. What Python's objects take is estimated by their number;
-        compiles that run at the same time in several threads are taken to make equally many.
+        Bytes held while compiling, token rows included. The size of Python objects is estimated from their number;
+        compiles that run at the same time in several threads are assumed to create equally many. Default: 1 GiB.
     seconds:
-        Wall-clock seconds for one compile.
+        Wall-clock seconds for one compile. Default: 20.
     depth:
-        Nesting of groups in a definition.
+        Nesting depth of groups in a definition. Default: 1,000.
     bounded_steps:
-        Whether all that steps of a grammar may have to look for is looked for when it is compiled, too, so that one
-        for which that takes more than the budget is refused. A step of others takes what it takes, in slices.
+        Whether to bound the work of each step of a grammar as well. With True, a grammar whose steps could need
+        more than the budget is refused when it is compiled.
     """
 
     #: For a definition that comes with a request.

@@ -13,16 +13,16 @@ _LONGEST = 600
 
 
 class StructgenError(Exception):
-    """Base class of every error that structgen raises on purpose.
+    """Base class of all errors that structgen raises on purpose.
 
     Parameters
     ----------
     what:
-        What is wrong, one sentence without a full stop.
+        The problem, one sentence without a full stop.
     where:
         The place: ``"column 7"``, a path, a token id. Empty where there is none.
     remedy:
-        What the caller can do about it. Empty where nothing can be done.
+        A suggestion for the caller. Empty where nothing can be done.
     """
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
@@ -33,7 +33,9 @@ class StructgenError(Exception):
         self.remedy = remedy
 
     def within(self, place: str) -> StructgenError:
-        """The same error; its place is said within another one, of which it may be a JSON pointer."""
+        """Return the same error with its place inside another one, ``place``, which may be a prefix of a JSON
+        pointer.
+        """
         where = place + self.where if self.where.startswith("/") else ", ".join(filter(None, (place, self.where)))
         twin = copy(self)
         twin.where = _printable(where)
@@ -78,11 +80,11 @@ class EmptyLanguageError(DefinitionError):
 
 
 class BudgetExceededError(StructgenError):
-    """More states, memory, depth or time than a `Budget` grants a definition, or more work than a step may take."""
+    """More states, memory, depth or time than a `Budget` grants, or more work than one step may take."""
 
 
 class CancelledError(StructgenError):
-    """A compile that its caller gave up: the event that was passed as ``cancel`` was set."""
+    """A compile that its caller cancelled: the event passed as ``cancel`` was set."""
 
 
 class TokenBudgetError(StructgenError, ValueError):
@@ -98,11 +100,11 @@ class VocabularyMismatchError(VocabularyError):
 
 
 class TokenIdError(StructgenError, ValueError):
-    """A token id outside the vocabulary, or one that the mask had refused and that was appended all the same."""
+    """A token id outside the vocabulary, or a token that the mask forbids and that was appended anyway."""
 
 
 class ArgumentError(StructgenError, ValueError):
-    """An argument of the wrong type or out of its range, where no other error names what it is."""
+    """An argument of the wrong type or out of range, where no more specific error applies."""
 
 
 class BitmaskError(StructgenError, ValueError):
@@ -110,7 +112,7 @@ class BitmaskError(StructgenError, ValueError):
 
 
 class BatchError(StructgenError, ValueError):
-    """A row that a batch does not have, or as many values as it does not have rows."""
+    """A row that a batch does not have, or a wrong number of values for its rows."""
 
 
 class RollbackError(StructgenError, ValueError):
@@ -118,11 +120,11 @@ class RollbackError(StructgenError, ValueError):
 
 
 class JsonTextError(StructgenError, ValueError):
-    """A text that is not JSON, as far as it was read, or a part of one that can't be read."""
+    """A text that is not JSON, or a part of one that cannot be read."""
 
 
 class ReplyTextError(StructgenError, ValueError):
-    """A text that is no reply under a definition, or a part of one that can't be read."""
+    """A text that is not a reply under a definition, or a part of one that cannot be read."""
 
 
 class InstallationError(StructgenError):
@@ -130,7 +132,7 @@ class InstallationError(StructgenError):
 
 
 class InternalError(StructgenError):
-    """A mistake of structgen's own: a step of the compiler left what the next one can't use. Please report it."""
+    """A bug in structgen. Please report it, with the definition."""
 
     def __init__(
         self,
@@ -163,15 +165,17 @@ class StructgenWarning(UserWarning):
 
 
 class CacheWarning(StructgenWarning):
-    """The cache could not be used; the work went on without it."""
+    """The cache could not be used; the work continued without it."""
 
 
 class VocabularyWarning(StructgenWarning):
-    """Some tokens of a vocabulary are left out of all masks, as nobody can know their bytes."""
+    """Some tokens of a vocabulary are in no mask, because their bytes cannot be known."""
 
 
 class GrammarWarning(StructgenWarning):
-    """What a grammar's author may not expect: a conflict that was shifted, a lexer that takes less than it could."""
+    """A grammar with surprising behaviour: a conflict resolved by shifting, a lexer that accepts less than it
+    could.
+    """
 
 
 class SchemaWarning(StructgenWarning):

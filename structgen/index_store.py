@@ -49,7 +49,16 @@ MOST_WAITING = 16
 
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
-    """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
+    """Return the key of an index: a hash of the definition, the vocabulary, the format version and structgen's
+    version.
+
+    Parameters
+    ----------
+    definition:
+        The definition, not compiled.
+    vocabulary:
+        The vocabulary that it is compiled for.
+    """
     named: Sequence[tuple[str, int | None]] = []
     if isinstance(definition, _NAMING):
         named = definition.special_names(vocabulary)

@@ -56,24 +56,37 @@ class _Fetched(NamedTuple):
 
 
 class Cache:
-    """A folder of values by key, for threads, forks and many processes at once.
+    """A folder of indexes by key, safe for threads, forks and many processes at once.
+
+    Making a `Cache` opens nothing and cannot fail, except for a bundle. The folder is made on the first `put`, with
+    mode 0700.
 
     Parameters
     ----------
     directory:
-        The folder; made with mode 0700 on the first `put`. None means ``$STRUCTGEN_CACHE_DIR`` or the
-        platform's folder for a user's caches. Nothing is opened before it is needed, so that making a `Cache`
-        costs nothing and cannot fail. Or a *bundle*, a file that `export` wrote: that is mapped at once, and nothing
-        is kept; `FormatError` if it is none, `CacheError` if other users can write it, `OSError` if it can't be read.
+        The folder. None: ``$STRUCTGEN_CACHE_DIR``, or the platform's folder for user caches. Or a *bundle*, a file
+        that `export` wrote: it is mapped at once and is read-only.
     size_limit:
-        Bytes of values to keep. A `put` that exceeds it evicts the least recently used entries until nine
-        tenths of it are left.
+        Bytes of values to keep. A `put` that exceeds it evicts the least recently used entries until nine tenths of
+        the limit are left. Default: 4 GiB.
     timeout:
-        Seconds that a write waits for those of other processes.
+        Seconds that a write waits for writes of other processes.
     store:
-        An object store behind the folder, a URL or an `ObjectStore` (docs/guide/fleet.md): asked for what the folder
-        lacks, and given what is put. None: there is none. Raises `ArgumentError` and `StoreError` for one that cannot
-        be named so, or whose packages are not installed; nothing is asked of it yet.
+        An object store behind the folder, a URL or an `ObjectStore`. It is asked for entries that the folder lacks,
+        and receives new ones. None: no store. See docs/guide/fleet.md.
+
+    Raises
+    ------
+    ArgumentError
+        For a malformed URL of a store.
+    StoreError
+        For a store whose packages are not installed.
+    FormatError
+        For a bundle that is not valid.
+    CacheError
+        For a bundle that other users can write.
+    OSError
+        For a bundle that cannot be read.
     """
 
     def __init__(
@@ -99,10 +112,20 @@ class Cache:
     # -- values ----------------------------------------------------------------------------------------
 
     def get(self, key: str) -> memoryview | None:
-        """The value of a key as a read-only buffer of bytes, or None on a miss.
+        """Return the value of a key as a read-only buffer, or None on a miss.
 
-        Large values are mapped, not read; the buffer stays valid when the entry is replaced or evicted. Its
-        content was not checked. Raises `CacheError` for a malformed key, and for nothing else.
+        Large values are mapped, not read. The buffer stays valid when the entry is replaced or evicted. Its content
+        is not verified.
+
+        Parameters
+        ----------
+        key:
+            The key, such as `cache_key` returns.
+
+        Raises
+        ------
+        CacheError
+            For a malformed key, and for nothing else.
         """
         buffer = self._look_up(key)
         if buffer is None:
@@ -120,11 +143,25 @@ class Cache:
     def read(
         self, key: str, parse: Callable[[memoryview], T], *, in_folder: bool = False, names_itself: bool = False
     ) -> T | None:
-        """What ``parse`` makes of the value of a key, or None on a miss.
+        """Return ``parse`` of the value of a key, or None on a miss.
 
-        A value with which it fails, in whatever way, is a miss and is discarded: it saves nobody any time, and would
-        be in the way for ever. ``in_folder``: the object store is not asked, for whoever cannot wait.
-        ``names_itself``: it fails with a value that is damaged, or another key's.
+        A value on which ``parse`` fails counts as a miss and is discarded.
+
+        Parameters
+        ----------
+        key:
+            The key.
+        parse:
+            Called with the value's buffer.
+        in_folder:
+            Do not ask the object store, for callers that cannot wait.
+        names_itself:
+            ``parse`` fails on a value that is damaged or belongs to another key.
+
+        Raises
+        ------
+        CacheError
+            For a malformed key.
         """
         buffer = self._look_up(key, names_itself=names_itself)
         if buffer is not None:
@@ -138,17 +175,29 @@ class Cache:
         return self._fetch(key, parse, asks=not in_folder)
 
     def put(self, key: str, value: bytes, *, label: str = "", kind: str = "", rank: int = 0) -> bool:
-        """Store a value, replacing the key's earlier one. Returns whether the key has this or a better value now.
+        """Store a value, replacing an earlier one. Return whether the key now has this value or a better one.
 
-        Readers see the earlier value or this one, never a part. An object store that is written ``"now"`` has it as
-        well then, or this is False. ``label``, ``kind`` and ``rank`` come back in `entries`. Raises `CacheError` for
-        a malformed key and for values other than bytes, and for nothing else.
+        Readers see the earlier value or this one, never a part. With a store that is written ``"now"``, the value
+        is in the store as well, or the result is False. ``label``, ``kind`` and ``rank`` are returned by `entries`.
 
         Parameters
         ----------
+        key:
+            The key.
+        value:
+            The bytes.
+        label:
+            A description for people.
+        kind:
+            The kind of the definition.
         rank:
-            For values that get better: one of a rank other than 0 does not replace one of the same rank or a higher
-            one, whichever process stored that.
+            For values that get better: a value with a rank other than 0 does not replace one of the same or a
+            higher rank.
+
+        Raises
+        ------
+        CacheError
+            For a malformed key and for values that are not bytes, and for nothing else.
         """
         check_key(key)
         if not isinstance(value, bytes):
@@ -160,16 +209,25 @@ class Cache:
         return (self.remote is None or self.remote.put(key, value, tag)) and is_kept
 
     def prefetch(self, keys: Iterable[str], *, patient: bool = True) -> list[str]:
-        """Bring what the folder lacks from the object store, several at a time.
-
-        Returns the keys that the folder lacks afterwards: a server is ready when there are none. Raises `CacheError`
-        for a malformed key.
+        """Fetch entries that the folder lacks from the object store, several at a time.
 
         Parameters
         ----------
+        keys:
+            The keys wanted.
         patient:
-            Wait for each as long as the store's ``timeout``, and ask for what was not there a moment ago. False: as a
-            look-up does.
+            Wait for each as long as the store's ``timeout``, and ask again for keys that were recently missing.
+            False: ask as a look-up does.
+
+        Returns
+        -------
+        list[str]
+            The keys that the folder still lacks. A server is ready when it is empty.
+
+        Raises
+        ------
+        CacheError
+            For a malformed key.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -187,41 +245,49 @@ class Cache:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing that is put would be kept anywhere: a bundle, without a store that is written."""
+        """Whether nothing can be stored: a bundle without a writable store."""
         return self._front.is_read_only and (self.remote is None or self.remote.settings.writes == "never")
 
     def metrics(self) -> Metrics:
-        """What this cache did so far, as plain counters; `Metrics.openmetrics` makes a text of them."""
+        """Return counters of hits, misses and errors so far. `Metrics.openmetrics` formats them as text."""
         return self.counters.snapshot()
 
     def instrument(self, meter: Meter | None = None, *, attributes: Mapping[str, str] | None = None) -> None:
-        """Have OpenTelemetry observe the counters of `metrics`, as ``structgen.cache.hits_folder`` and so on.
+        """Export the counters of `metrics` through OpenTelemetry, as ``structgen.cache.hits_folder`` and so on.
 
         Parameters
         ----------
         meter:
-            An OpenTelemetry ``Meter``; None: the global provider's.
+            An OpenTelemetry ``Meter``. None: the global provider's.
         attributes:
-            Of each observation, to tell caches of one process apart.
+            Attributes of each observation, to tell several caches of one process apart.
 
-        Raises `ArgumentError` where ``opentelemetry-api`` is not installed.
+        Raises
+        ------
+        ArgumentError
+            Where ``opentelemetry-api`` is not installed.
         """
         self.counters.instrument(meter, attributes or {})
 
     def ready(self, keys: Iterable[str]) -> bool:
-        """Whether all of these are near at hand, for a server's readiness probe. No store is asked, no value read."""
+        """Return whether all ``keys`` are in the folder, for a server's readiness probe. No store is asked, no value
+        is read.
+        """
         return all(key in self for key in check_keys(keys))
 
     def discard(self, key: str) -> None:
-        """Remove an entry from the folder, if it is there.
+        """Remove the entry of ``key`` from the folder, if it is there.
 
-        Raises `CacheError` for a malformed key, and for nothing else.
+        Raises
+        ------
+        CacheError
+            For a malformed key, and for nothing else.
         """
         self._settle()
         self._front.discard(key)
 
     def size_of(self, key: object) -> int | None:
-        """Bytes of a key's value in the folder, None where it is not there whole. No use of it is counted."""
+        """Return the bytes of the value of ``key`` in the folder, or None on a miss. This does not count as a use."""
         found = self._behind.get(key) if isinstance(key, str) else None
         return self._front.size_of(key) if found is None else len(found.value)
 
@@ -238,64 +304,87 @@ class Cache:
     # -- upkeep ----------------------------------------------------------------------------------------
 
     def entries(self) -> list[Entry]:
-        """All entries, the least recently used first. Rows that cannot be used are left out."""
+        """Return all entries, the least recently used first. Entries that cannot be used are left out."""
         self._settle()
         return self._front.entries()
 
     def latest(self, most: int) -> list[tuple[str, Tag]]:
-        """Keys and tags of the entries that were stored last, that one first; in some milliseconds for thousands."""
+        """Return keys and tags of the ``most`` entries that were stored last, the newest first."""
         return self._front.latest(most)
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
-        """Check every row, every file and every value's checksum, and return what is wrong.
+        """Check every row, file and checksum of the folder, and return the problems found.
 
-        With ``repair`` all of it is removed; if the database itself is damaged, the whole content is. Files
-        without a row are left alone for an hour, for a writer may be at work on them. Raises `CacheError` if
-        the repair fails.
+        Files without a row are left alone for an hour, because a writer may be at work on them.
+
+        Parameters
+        ----------
+        repair:
+            Remove all that is wrong. If the database itself is damaged, everything is removed.
+
+        Raises
+        ------
+        CacheError
+            If the repair fails.
         """
         self._settle()
         return self._front.verify(repair=repair)
 
     def prune(self, max_bytes: int) -> list[Entry]:
-        """Evict the least recently used entries until at most ``max_bytes`` are left, and return them.
+        """Evict the least recently used entries until at most ``max_bytes`` are left, and return the evicted ones.
 
-        Also removes rows and files that serve nobody: rows without a file at once, files without a row when they are
-        older than an hour. Works on a full disk, too. Raises `CacheError` if it fails.
+        Rows without a file are removed at once, files without a row when they are older than an hour. It works on a
+        full disk.
+
+        Raises
+        ------
+        CacheError
+            If it fails.
         """
         self._settle()
         return self._front.prune(max_bytes)
 
     def clear(self) -> int:
-        """Remove everything and return the number of entries; a damaged database is made anew.
+        """Remove everything and return the number of entries. A damaged database is made anew.
 
-        Raises `CacheError` if that fails.
+        Raises
+        ------
+        CacheError
+            If it fails.
         """
         self._settle()
         return self._front.clear()
 
     def load(self, key: str) -> memoryview | None:
-        """A value's buffer from the folder, without counting as a use.
-
-        Raises `CacheError`, `OSError` and `sqlite3.Error`.
-        """
-        return self._front.load(key)
-
-    def export(self, path: PathLike, keys: Iterable[str] | None = None) -> int:
-        """Write entries into one tar file, and return how many.
-
-        Parameters
-        ----------
-        path:
-            The file; replaced in one step when the new one is complete.
-        keys:
-            Which entries; None for all, less any that are damaged.
+        """Return the buffer of the value of ``key`` in the folder, without counting as a use.
 
         Raises
         ------
         CacheError
-            If an entry of ``keys`` is missing or damaged, or an entry changes meanwhile.
+            For a malformed key.
         OSError
-            If the file cannot be written.
+            For a file that cannot be read.
+        sqlite3.Error
+            For a database that cannot be read.
+        """
+        return self._front.load(key)
+
+    def export(self, path: PathLike, keys: Iterable[str] | None = None) -> int:
+        """Write entries into one tar file, a bundle, and return their number.
+
+        Parameters
+        ----------
+        path:
+            The file. It is replaced in one step when the new one is complete.
+        keys:
+            The entries to write. None: all, except damaged ones.
+
+        Raises
+        ------
+        CacheError
+            For an entry of ``keys`` that is missing or damaged, or one that changes meanwhile.
+        OSError
+            For a file that cannot be written.
         """
         from . import archive
         from .audit import check_value
@@ -316,20 +405,25 @@ class Cache:
         return len(chosen)
 
     def import_(self, path: PathLike) -> int:
-        """Put the entries of an `export` into this cache, and return how many.
+        """Store the entries of a bundle in this cache, and return their number.
 
-        The archive may come from anywhere: nothing in it names a path, sizes are checked before they are
-        believed, and each value is put only after its checksum and layout were checked.
+        The file may come from anywhere: nothing in it names a path, sizes are bounded, and each value is stored
+        only after its checksum and layout were verified.
+
+        Parameters
+        ----------
+        path:
+            The file that `export` wrote.
 
         Raises
         ------
         FormatError
-            If anything in it is not as `export` writes it. Says how many entries before that place were stored.
+            For content that `export` does not write. The message has the number of entries stored before.
         CacheError
-            If the archive holds more than ``size_limit``, and then nothing is stored; or if the folder cannot be
-            written, with how many entries were stored by then.
+            For a bundle larger than ``size_limit``, of which nothing is stored; for a folder that cannot be
+            written.
         OSError
-            If it cannot be read.
+            For a file that cannot be read.
         """
         from . import archive
         from .audit import check_value
@@ -347,7 +441,7 @@ class Cache:
         return len(stored)
 
     def close(self) -> None:
-        """Write what waits for the object store, and close the database; the next use opens it again.
+        """Write pending values to the object store, and close the database. The next use opens it again.
 
         Buffers from `get` stay valid.
         """

@@ -41,21 +41,29 @@ def certify(
     items: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
-    """What can be proved of an index: that no text gets stuck, how many texts there are, what can never be used.
+    """Prove properties of an index: no text gets stuck, the number of texts, parts that are never used.
 
     Parameters
     ----------
     index:
-        What `structgen.compile` or `Index.load` gave.
+        The result of `structgen.compile` or `Index.load`.
     budget:
-        Bounds all items together, in seconds and in memory; None means 20 seconds. An item that is not done in half
-        of the time that is left is not decided.
+        Bounds all items together, in seconds and memory. None: 20 seconds. An item that needs more than half of the
+        remaining time is undecided.
     items:
-        The names of the items to look at; None means all.
+        Names of the items to check. None: all.
     progress:
         Called as ``progress(name, done, total)`` before each item.
 
-    Raises `ArgumentError` for names of no item, and for something else in the place of an index.
+    Returns
+    -------
+    Certificate
+        The verdicts.
+
+    Raises
+    ------
+    ArgumentError
+        For unknown items, and for anything but an index.
     """
     check_index(index)
     wanted = list(ITEMS) if items is None else [*items]

@@ -51,22 +51,22 @@ _SAYS: dict[Relation, str] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """How the texts of two definitions relate.
+    """The relation between the texts of two definitions.
 
     Parameters
     ----------
     first_in_second, second_in_first:
-        Whether all texts of one are texts of the other: ``"proved"``, ``"refuted"``, or ``"undecided"``.
+        Whether all texts of one are texts of the other: ``"proved"``, ``"refuted"`` or ``"undecided"``.
     only_first, only_second:
         A text that only one of them accepts; None where there is none, or none was found.
     is_shortest:
-        Whether no shorter texts do that.
+        Whether these are the shortest such texts.
     same_up_to:
-        Where something is not decided: there is no such text of up to so many bytes. None where all is decided.
+        With an undecided result: the length in bytes up to which there is no such text. None where all is decided.
     pairs:
-        Pairs of configurations that were looked at.
+        Number of pairs of configurations that were compared.
     how:
-        How it was seen.
+        The method of the proof.
     """
 
     first_in_second: Verdict
@@ -80,7 +80,7 @@ class Difference:
 
     @property
     def relation(self) -> Relation:
-        """How the first definition's texts relate to the second's."""
+        """The relation of the first definition's texts to the second's."""
         verdicts = self.first_in_second, self.second_in_first
         if "undecided" in verdicts:
             return "undecided"
@@ -90,12 +90,12 @@ class Difference:
         return relations.get(verdicts, "different")
 
     def to_json(self) -> JsonMap:
-        """All of it, with the relation."""
+        """Return the difference as a dict, with the relation."""
         return {"relation": self.relation, **asdict(self)}
 
     @classmethod
     def from_json(cls, data: str | JsonMap) -> Difference:
-        """Read what `to_json` gave, or its JSON text."""
+        """Read the output of `to_json`, or its JSON text: ``data``."""
         found = dict(json.loads(data) if isinstance(data, str) else data)
         found.pop("relation", None)
         return cls(**found)
@@ -119,18 +119,27 @@ class Difference:
 
 
 def difference(first: object, second: object, *, budget: Budget | None = None) -> Difference:
-    """How two definitions differ.
+    """Compare the texts of two definitions.
+
+    Texts are compared byte by byte. Tokens that a definition names by id are not bytes: with such tokens nothing is
+    proved, unless both are the same definition over the same vocabulary.
 
     Parameters
     ----------
     first, second:
-        Definitions, or what `structgen.compile` takes for one; or indexes, of any vocabularies. Texts are compared
-        byte by byte: whole tokens that a definition names are no part of them. So where there are some, nothing is
-        proved, unless both are one definition over one vocabulary.
+        Definitions as `structgen.compile` takes them, or indexes of any vocabularies.
     budget:
-        Bounds the work; None means the defaults of `Budget`.
+        Bounds of the work. None: the defaults of `Budget`.
 
-    Raises the errors of `structgen.compile`, but for definitions that no text satisfies.
+    Returns
+    -------
+    Difference
+        Which texts only one of them accepts.
+
+    Raises
+    ------
+    StructgenError
+        The errors of `structgen.compile`, except for definitions that no text satisfies.
     """
     budget = budget or Budget()
     machines = [_machine_of(each, budget) for each in (first, second)]

@@ -83,12 +83,12 @@ class CertificateItem:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of an index.
+    """The verdicts of `certify` about an index.
 
     Parameters
     ----------
     kind, definition:
-        Those of the index.
+        The kind and the canonical text of the index.
     vocabulary:
         The fingerprint of its vocabulary.
     items:
@@ -109,22 +109,22 @@ class Certificate:
 
     @property
     def findings(self) -> Iterator[tuple[CertificateItem, Finding]]:
-        """All findings with their items, the worst first."""
+        """All findings with their items, the most severe first."""
         found = [(item, each) for item in self.items for each in item.findings]
         return iter(sorted(found, key=lambda pair: SEVERITIES.index(pair[1].severity)))
 
     @property
     def worst(self) -> Severity | None:
-        """The worst severity among the findings, None without any."""
+        """The highest severity among the findings; None without findings."""
         return next((finding.severity for _, finding in self.findings), None)
 
     def to_json(self) -> JsonMap:
-        """All of it, for a log; `from_json` reads it."""
+        """Return the certificate as a dict, for a log. `from_json` reads it."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: str | JsonMap) -> Certificate:
-        """Read what `to_json` gave, or its JSON text."""
+        """Read the output of `to_json`, or its JSON text: ``data``."""
         found = dict(json.loads(data) if isinstance(data, str) else data)
         items = [
             CertificateItem(**{**each, "findings": tuple([Finding(**finding) for finding in each["findings"]])})

@@ -33,19 +33,18 @@ _LETTER = re.compile(rb"[\w\x80-\xff]")
 
 @dataclass(frozen=True)
 class Candidates:
-    """What may follow a valid prefix of a text.
+    """The possible continuations of a valid prefix.
 
     Parameters
     ----------
     prefix:
-        The longest prefix that some complete text continues; without the word that it ends in, where another may
-        stand in that word's place.
+        The longest prefix that some complete text continues, without its last word where another may replace it.
     dropped:
         The rest of the text.
     literals:
-        Strings that may follow: each up to where something else is open again.
+        Strings that may follow, each up to the next open choice.
     open:
-        Descriptions of what else may follow, by its first byte, such as ``"[1-9]"``.
+        Descriptions of other characters that may follow, such as ``"[1-9]"``.
     can_end:
         Whether the text may end behind the prefix.
     """

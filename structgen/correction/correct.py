@@ -82,60 +82,73 @@ class Options(TypedDict, total=False):
 
 
 def correct(generate: Generate, definition: object, prompt: str = "", **options: Unpack[Options]) -> Correction:
-    """Have a model write a text of a definition, where its logits can't be masked.
+    """Let a model without accessible logits write a text of a definition.
 
-    The model writes freely. With the first byte that no text of the definition has there, the reply is cut off, the
-    longest valid prefix is kept, a valid continuation is put behind it, and the model is called again to go on from
-    there (speculative grammar backtracking; Wang et al. 2023, "Grammar Prompting", Section 3.2).
+    The model writes freely. At the first byte that no text of the definition continues with, the reply is cut off.
+    The longest valid prefix is kept, a valid continuation is appended, and the model is called again to continue
+    from there (Wang et al. 2023, "Grammar Prompting", Section 3.2).
 
     Parameters
     ----------
     generate:
-        Called with ``prompt`` and the text so far behind it; returns what comes then: a str, or an iterator of
-        pieces, which is closed at the first mistake. Or an object with ``reply(prompt, text)``, for chats, which are
-        told apart what is asked and how the answer begins: `structgen.integrations.apis.openai`, `.anthropic`.
+        A function, called with ``prompt`` followed by the text so far; it returns the continuation, a str or an
+        iterator of pieces, which is closed at the first mistake. Or an object with ``reply(prompt, text)``, for
+        chats: see `structgen.integrations.apis`.
     definition:
-        As for `structgen.compile`; or an `Index`, of any vocabulary, which saves compiling it for each call.
+        As in `structgen.compile`; or an `Index` of any vocabulary, which saves compiling for each call.
     prompt:
-        What the model is asked.
+        The prompt.
+
+    Other Parameters
+    ----------------
     draft:
-        Who says what stands in the place of a mistake. A function of the prompt and `Candidates`: as much of what it
-        returns as is valid is taken. ``"ask"``: the model itself, which is shown the candidates. None: the candidate
-        that is most like what was written, or the beginning of the shortest ending. A model on this machine, which
-        writes up to the definition's next choice: `structgen.integrations.transformers.drafts.TransformersDraft`,
-        `structgen.integrations.llama_cpp.LlamaDraft`. The definition is compiled for its vocabulary then, and an
-        `Index` has to be of that one.
+        The source of continuations. A function of the prompt and `Candidates`: the valid prefix of its result is
+        taken. ``"ask"``: the model itself, which is shown the candidates. None (default): the candidate that is
+        closest to the model's text, or the beginning of the shortest ending. A model on this machine, such as
+        `structgen.integrations.transformers.drafts.TransformersDraft` or
+        `structgen.integrations.llama_cpp.LlamaDraft`, which writes up to the definition's next choice; the
+        definition is then compiled for its vocabulary, and an `Index` must belong to it.
     extract:
-        Where the text is in a chatty reply. ``"fence"``: in its first fence of Markdown. ``"json"``: from its first
-        brace or bracket on. A function: what it returns for a whole reply. What comes behind a text that is complete
-        and can't go on is dropped in any case.
+        The position of the text in a chatty reply. ``"fence"``: in its first Markdown fence. ``"json"``: from its
+        first brace or bracket. A function: its result for a whole reply. None (default): the whole reply. Text
+        behind a complete text that cannot continue is dropped in any case.
     stop:
         Strings at whose first occurrence a reply ends.
-    max_corrections, max_calls, max_bytes, timeout:
-        Mistakes (16); calls of ``generate`` (None: two for each mistake, and two); bytes of the text (1 MiB);
-        seconds, looked at between pieces and calls. When one of the bounds is reached, the shortest ending completes
-        the text.
+    max_corrections:
+        The most mistakes. Default: 16. When this or another bound is reached, the shortest ending completes the
+        text.
+    max_calls:
+        The most calls of ``generate``. None: two for each mistake, and two.
+    max_bytes:
+        The most bytes of the text. Default: 1 MiB.
     max_new_tokens:
-        Tokens of the text, before that ending, as the tokenizer of the vocabulary in use splits it: the draft's, or
-        the index's. Without either that is a vocabulary of bytes, and tokens are bytes.
+        The most tokens of the text before the ending, split by the tokenizer of the draft or the index. Without
+        either, tokens are bytes.
+    timeout:
+        Seconds, checked between pieces and calls. None: unbounded.
     temperature, seed:
-        How a draft on this machine draws its tokens (None: it takes the best; the n-th one, from 0, draws with
-        ``seed + n``), and what the requests of ``generate`` say, where it is an adapter.
+        The sampling of a draft on this machine: draft ``n``, from 0, is sampled with ``seed + n``. None: it takes
+        the best token. Adapters of APIs send them with each request.
     on_correction:
-        Called with each `CorrectionEvent`. They are logged, too, as ``structgen.correct``.
+        A function, called with each `CorrectionEvent`. Events are also logged as ``structgen.correct``.
     resume:
-        What an earlier call came to: of a `CorrectionError`, as a rule.
+        An earlier `Correction` to continue, usually of a `CorrectionError`.
     cache, budget:
-        For compiling the definition.
+        For compiling the definition, as in `structgen.compile`.
+
+    Returns
+    -------
+    Correction
+        The text, and the mistakes that were corrected.
 
     Raises
     ------
     CorrectionError
-        Where the model fails, or the text can't be completed; what there was so far is its ``correction``.
+        Where the model fails, or the text cannot be completed. Its ``correction`` is the text so far.
     ArgumentError
-        For arguments that mean nothing, such as ``generate`` functions that have to be awaited.
+        For invalid arguments, such as ``generate`` functions that must be awaited.
     StructgenError
-        Whatever compiling the definition raises.
+        The errors of `structgen.compile`.
     """
     corrector, draft = _corrector(definition, **options), options.get("draft")
     generate = _sampled(generate, options)
@@ -158,10 +171,21 @@ def correct(generate: Generate, definition: object, prompt: str = "", **options:
 async def acorrect(
     generate: Generate, definition: object, prompt: str = "", **options: Unpack[Options]
 ) -> Correction:
-    """`correct`, where ``generate`` and ``draft`` may be awaited, or iterated asynchronously.
+    """Run `correct` with a ``generate`` and a ``draft`` that may be awaited or iterated asynchronously.
 
-    Finding mistakes takes microseconds a piece and happens in the event loop, a draft on this machine writes in a
-    thread. Where compiling the definition would take too long there, pass an `Index`.
+    Finding mistakes takes microseconds a piece and runs in the event loop; a draft on this machine writes in a
+    thread. Where compiling the definition would block the loop for too long, pass an `Index`.
+
+    Parameters
+    ----------
+    generate:
+        As in `correct`; it may be asynchronous.
+    definition:
+        As in `correct`.
+    prompt:
+        As in `correct`.
+    options:
+        As in `correct`.
     """
     corrector, draft = _corrector(definition, **options), options.get("draft")
     generate = _sampled(generate, options)
@@ -182,12 +206,12 @@ async def acorrect(
 
 
 def candidates(definition: object, text: str) -> Candidates:
-    """The longest valid prefix of a text, and what may follow it: literal strings, and what else.
+    """Return the longest valid prefix of a text, and the literal strings and characters that may follow it.
 
     Parameters
     ----------
     definition:
-        An `Index`, or what `structgen.compile` takes.
+        An `Index`, or a definition as `structgen.compile` takes it.
     text:
         Any text.
     """

@@ -101,19 +101,19 @@ class Correction:
     Parameters
     ----------
     text:
-        Valid under the definition; where `complete` is False, as the beginning of a text.
+        The text, valid under the definition; if `complete` is False, the valid beginning of one.
     complete:
         Whether it is a whole text of the definition.
     ended_by:
-        ``"model"``: it ended there. ``"definition"``: nothing more may follow. ``"ending"``: its corrections, calls
-        or time ran out, or the model said nothing more, and the shortest ending was put behind its text. ``""``: the
-        text is not complete.
+        ``"model"``: the model ended it. ``"definition"``: nothing more may follow. ``"ending"``: a bound was
+        reached, or the model wrote nothing more, and the shortest ending was appended. ``""``: the text is not
+        complete.
     events:
         The mistakes.
     pieces:
-        The text in pieces, with what was dropped from it.
+        The text in pieces, with the parts that were dropped.
     replies:
-        What the model said, call by call, as far as it was read.
+        The replies of the model, call by call, as far as they were read.
     """
 
     text: str
@@ -125,16 +125,29 @@ class Correction:
 
     @property
     def calls(self) -> int:
-        """Calls of the model."""
+        """Number of calls of the model."""
         return len(self.replies)
 
     def to_json(self) -> JsonMap:
-        """All of it, for a log; `from_json` reads it."""
+        """Return the correction as a dict, for a log. `from_json` reads it."""
         return records.written(self)
 
     @classmethod
     def from_json(cls, data: str | bytes | JsonMap, *, where: str = "log") -> Correction:
-        """Read what `to_json` gave, or its JSON text. Raises `FormatError`, which names the field."""
+        """Read the output of `to_json`, or its JSON text.
+
+        Parameters
+        ----------
+        data:
+            The dict or text.
+        where:
+            A name of the source, for errors.
+
+        Raises
+        ------
+        FormatError
+            For malformed data; names the field.
+        """
         if isinstance(data, str | bytes):
             return records.read_text(cls, data, where)
         return records.read(cls, data, where)
@@ -148,11 +161,11 @@ class Correction:
         return Text.assemble(*((each.text, _STYLES[each.source]) for each in self.pieces))
 
     def to_html(self) -> str:
-        """A page of its own, as a `structgen.Trace` has one."""
+        """Return the correction as an HTML page without external files, like that of a `Trace`."""
         return render(self._page())
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_html` to a file, which needs no other."""
+        """Write `to_html` to the file ``path``."""
         File(path).write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:

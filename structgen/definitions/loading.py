@@ -75,23 +75,22 @@ PathLike = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class NamedDefinition:
-    """A definition and where it was written.
+    """A definition with its name and its origin.
 
     Parameters
     ----------
     name:
-        The file's name without its suffix, the definition's name in a manifest, or the object's in its module.
+        The file name without its suffix, the name in a manifest, or the object's name in its module.
     definition:
-        What to compile.
+        The definition.
     path:
-        The file that holds it (or ``MODULE:NAME``), spelled as the caller spelled it.
+        The file, or ``MODULE:NAME``, as the caller wrote it.
     line:
-        The line it begins on, counted from 1; 0 for an object in a module.
+        The line on which it begins, from 1; 0 for an object in a module.
     said:
-        The options of the definition that stand there; ``"choice"`` for a list of words. An engine's operator says
-        the others.
+        The options that are set there; ``"choice"`` for a list of words. An engine's operator sets the others.
     engines:
-        The engines that a manifest says it is for.
+        The engines that a manifest names for it.
     """
 
     name: str
@@ -127,15 +126,25 @@ class LoadedDefinitions:
 
 
 def load_definitions(paths: Iterable[PathLike], dialect: str = "") -> list[NamedDefinition]:
-    """Read every definition under ``paths`` (files, manifests, folders, objects); raises the first failure.
+    """Read every definition in files, manifests, folders or modules. The first failure is raised.
 
-    ``dialect``: of regexes or of EBNF in files of their own, where it is not the usual one.
+    Parameters
+    ----------
+    paths:
+        Paths of files and folders, or ``MODULE:NAME`` for an object in a module.
+    dialect:
+        The dialect of regexes and of EBNF in files of their own; empty for the default one.
+
+    Returns
+    -------
+    list[NamedDefinition]
+        The definitions, in the order of ``paths``.
 
     Raises
     ------
     DefinitionError
-        For a missing path, an unknown suffix, a file that is not UTF-8 or a malformed manifest, a module that
-        cannot be imported. ``where`` is the path and, where there is one, the line.
+        For a missing path, an unknown suffix, a file that is not UTF-8, a malformed manifest, or a module that
+        cannot be imported. ``where`` is the path and, if known, the line.
     BudgetExceededError
         For a schema that is nested too deeply to be read.
     """

@@ -28,12 +28,18 @@ def _text(name: str) -> str:
 
 
 def names() -> list[str]:
-    """List the grammars."""
+    """Return the names of the shipped grammars."""
     return sorted(file.stem for file in FOLDER.glob("*.lark"))
 
 
 def path(name: str) -> Path:
-    """Return the file of a grammar. Raises `KeyError` for a name that is not among `names`."""
+    """Return the file of the shipped grammar ``name``.
+
+    Raises
+    ------
+    KeyError
+        For a name that is not among `names`.
+    """
     if name not in names():
         raise KeyError(f"there is no grammar {name!r}; there are {', '.join(names())}")
     return FOLDER / f"{name}.lark"

@@ -45,7 +45,7 @@ _MOST_LEVELS, _MOST_CHARACTERS = 16, 1 << 24
 
 @runtime_checkable
 class Definition(Protocol):
-    """Anything that can be compiled: names its kind and has a canonical form."""
+    """The protocol of all definitions: a kind and a canonical form."""
 
     @property
     def kind(self) -> str:
@@ -79,20 +79,20 @@ class Composable:
 
 @dataclass(frozen=True)
 class Regex(Composable):
-    r"""The texts that a regular expression matches from end to end (`re.fullmatch`).
+    r"""The texts that a regular expression matches from end to end, as `re.fullmatch` does.
 
     Parameters
     ----------
     pattern:
-        Python `re` syntax, with ``\p{..}`` in addition. Groups capture nothing here; greedy and lazy
-        quantifiers mean the same language. Look-around is exact. Backreferences, conditionals, recursion,
-        atomic groups and possessive quantifiers are refused with their column.
+        Python's `re` syntax, and ``\p{..}``. Groups do not capture; greedy and lazy quantifiers mean the same
+        language. Look-around is exact. Backreferences, conditionals, recursion, atomic groups and possessive
+        quantifiers are refused with their column.
     flags:
         `re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE`, or their union as an int.
     dialect:
-        What the pattern was written for. ``"re"``: Python. ``"ecma"``: JavaScript, as with its flag ``u``;
-        ``"rust"``: the `regex` crate. Classes, ``.``, ``$`` and what is equal under `re.IGNORECASE` are each
-        dialect's own. `re.ASCII` is Python's alone, and JavaScript has no `re.VERBOSE`.
+        The language that the pattern was written for. ``"re"``: Python. ``"ecma"``: JavaScript, with its flag
+        ``u``. ``"rust"``: the `regex` crate. Character classes, ``.``, ``$`` and case folding follow the dialect.
+        `re.ASCII` is for ``"re"`` only; ``"ecma"`` has no `re.VERBOSE`.
     """
 
     pattern: str
@@ -125,7 +125,18 @@ class Regex(Composable):
 
     @classmethod
     def choice(cls, words: Iterable[str]) -> Regex:
-        """Exactly one of the words, each taken literally. Raises `DefinitionError` for what is no list of strings."""
+        """Return the regex of exactly one of the words, each taken literally.
+
+        Parameters
+        ----------
+        words:
+            The words, at least one.
+
+        Raises
+        ------
+        DefinitionError
+            For anything but a list of strings.
+        """
         found = None if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
         if found is None or not all(isinstance(word, str) for word in found):
             what = f"a choice is among a list of strings, got {type(words).__name__}"
@@ -140,11 +151,11 @@ class Regex(Composable):
 
 @dataclass(frozen=True, eq=False)
 class Fsm:
-    """The texts that an interegular FSM accepts: for algebra on regular languages before compiling.
+    """The texts that an interegular automaton accepts, for set operations on regular languages before compiling.
 
-    interegular's machines can be united, intersected, subtracted and complemented
-    (``parse_pattern(a).to_fsm() - parse_pattern(b).to_fsm()``); the result compiles like a `Regex`. Its symbols are
-    single characters, or interegular's ``anything_else``, which stands for every character not named.
+    interegular automata can be united, intersected, subtracted and complemented, as in ``parse_pattern(a).to_fsm()
+    - parse_pattern(b).to_fsm()``. The result compiles like a `Regex`. Its symbols are single characters, or
+    interegular's ``anything_else``, which stands for every character not named.
 
     Parameters
     ----------
@@ -222,79 +233,76 @@ _SCHEMA_OPTIONS = (
 
 @dataclass(frozen=True)
 class JsonSchema(Composable):
-    r"""The JSON texts that are valid under a schema, written in a canonical layout.
+    r"""The JSON texts that are valid under a schema.
 
-    ``JsonSchema(Person)`` keeps the schema as ``text``; what the argument holds later makes no difference. The text
-    is checked to be JSON here, and to be a schema when it is compiled.
+    The schema is copied: later changes of the argument have no effect. Its text is checked to be JSON here, and to
+    be a schema when it is compiled.
 
     Parameters
     ----------
     schema:
-        A dict or bool; a str with JSON text; a `pathlib.Path` of a file that holds it; or what Pydantic knows how to
-        describe (which has to be installed for these): a model, dataclass, TypedDict, NamedTuple, Enum, a type
-        annotation such as ``list[int]``, or a function, which stands for the object of its parameters. A str is
-        never taken for a path, so that a stranger's text opens no file.
+        A dict or bool; a str with JSON text; a `pathlib.Path` of a JSON file; or anything that Pydantic can
+        describe (with Pydantic installed): a model, dataclass, TypedDict, NamedTuple, Enum, a type annotation such
+        as ``list[int]``, or a function, which stands for the object of its parameters. A str is never taken for a
+        path.
     whitespace:
-        What may stand where JSON allows whitespace inside the document. ``"compact"``: nothing. ``"single"``: one
-        space or none. ``"any"``: JSON's own whitespace, at most ``max_whitespace`` characters in a row. An int:
-        line breaks and indentation by so many spaces, exactly as ``json.dumps(indent=...)`` writes. Any other str
-        is a pattern (as of `Regex`) that matches nothing but JSON's whitespace, such as ``r"\n? *"``; ``\s`` is that.
+        The whitespace allowed between JSON's tokens. ``"compact"``: none. ``"single"``: one space or none.
+        ``"any"``: any JSON whitespace, at most ``max_whitespace`` characters in a row. An int: line breaks and
+        indentation exactly as ``json.dumps(indent=...)`` writes them. Any other str: a pattern as of `Regex` that
+        matches only JSON whitespace, such as ``r"\n? *"``.
     max_whitespace:
-        The bound of ``whitespace="any"``, so that a model can't pad for ever; None takes it off. Has no meaning
-        otherwise.
+        The bound of ``whitespace="any"``. None: unbounded, so that a model can pad without end. It has no effect
+        otherwise. Default: 20.
     property_order:
-        ``"schema"``: an object's declared members in the schema's order, then others. ``"any"``: as they come.
+        ``"schema"``: declared properties in the order of the schema, then others. ``"any"``: any order.
     escapes:
-        ``"minimal"``: only what has to be is escaped, as ``json.dumps(ensure_ascii=False)`` does. ``"ascii"``: as
-        ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows. Letters of
-        ``"\\/bfnrtu``: only these stand behind a backslash, ``u`` for control characters and U+007F, with the
-        letter ``U`` for any character; no string holds what must be escaped and has no spelling so.
+        The spelling of characters in strings. ``"minimal"``: only required escapes, as
+        ``json.dumps(ensure_ascii=False)`` writes. ``"ascii"``: all characters beyond ASCII are escaped as well, as
+        ``json.dumps`` does by default. ``"any"``: any spelling that JSON allows. Letters of ``"\\/bfnrtu``: only
+        these may follow a backslash, ``u`` for control characters and U+007F, and with the letter ``U`` for any
+        character; a character that must be escaped and has no such escape is in no string.
     item_separator, key_separator:
-        What is written between items or members, and behind a name: a comma, a colon, with JSON's whitespace around
-        it, as `json.dumps` takes ``separators``, or a pattern (as of `Regex`) such as ``r"\s?,\s?"``; what else it
-        matches, such as ``"; "``, is written, and no JSON. ``whitespace`` may stand around them; with ``"compact"``
-        they are exact. None: ``","`` and ``":"``, with an indentation ``": "``.
+        The separators between items or properties, and after a name: a comma or a colon with JSON whitespace around
+        it, or a pattern as of `Regex` such as ``r"\s?,\s?"``. A pattern that matches other characters produces
+        texts that are not JSON. ``whitespace`` may stand around them; with ``"compact"`` they are exact. None:
+        ``","`` and ``":"``, with an indentation ``": "``.
     max_items:
-        So many items has an array at most that the schema bounds nowhere, so that a model can't go on for ever. One
-        that ``minItems`` asks more of has as many as that, and where ``contains`` does, so many behind
-        ``prefixItems``. None: any number.
+        The most items of an array that the schema does not bound. An array that ``minItems`` or ``contains``
+        requires to be longer may have as many as they require. None: unbounded.
     max_string_length:
-        So many characters at most has a string whose length the schema does not bound, or as many as it asks for with
-        ``minLength`` or a pattern. Names are not bounded. None: any number.
+        The most characters of a string whose length the schema does not bound, or as many as ``minLength`` or a
+        pattern requires. Names are not bounded. None: unbounded.
     max_digits:
-        So many digits at most has a number of which the schema allows endlessly many spellings, those of the fraction
-        and the exponent counted, or as many as its shortest has. At least 1. None: any number.
+        The most digits of a number that has infinitely many spellings, fraction and exponent included, or as many
+        as its shortest spelling has. At least 1. None: unbounded.
     unique_names:
-        Whether no object has a name twice. Declared names come once in any case; with False others may come again, as
-        JSON allows, and parsers take the last. Names are compared unescaped: ``"a"`` is ``"\u0061"``.
+        Whether names of an object must be unique. Declared names are unique in any case. With False, others may be
+        repeated, as JSON allows. Names are compared unescaped: ``"a"`` equals ``"\u0061"``.
     additional_properties:
-        Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
-        has it that they may. With False each branch of ``anyOf`` is closed by itself, so that no object mixes two;
-        ``"unevaluated"`` lets objects have what any of the branches that they satisfy lists, as
+        Whether objects may have undeclared properties where the schema has ``properties`` but not
+        ``additionalProperties``. True is JSON Schema's own meaning. False closes each branch of ``anyOf`` by
+        itself. ``"unevaluated"`` allows the properties of all branches that the object satisfies, as
         ``unevaluatedProperties: false`` does.
     lenient:
-        Approximate what cannot be honoured exactly, and leave out what is malformed, instead of refusing it, and list
-        that in `Index.relaxations`.
+        Approximate constructs that cannot be honoured exactly and skip malformed ones, instead of refusing them.
+        `Index.relaxations` lists them.
     style:
-        ``"json"``, or the tags of a tool-call format in which an object's members are written, one after the other:
-        ``"qwen_xml"`` (``<parameter=name>value</parameter>``), ``"minimax_xml"``, ``"minimax_m3_xml"``,
-        ``"deepseek_xml"``, ``"deepseek_v4_1_xml"``, ``"glm_xml"``, ``"cohere_xml"``, ``"kimi_k3_xml"``. In tags,
-        strings are written as they are, up to the closing tag, which no value holds; all else is JSON, but for
-        Cohere's and MiniMax M3's items and members of members, which are in tags again. Values that are not objects
-        have no text then, and objects with members that are not declared none in MiniMax M3's. Where the vocabulary
-        has a special token whose name stands in a tag, it may be written in that place.
-        ``whitespace`` also says what may stand around members and their values: with ``"single"`` one space, tab or
-        line end, or none. An indentation is refused.
+        ``"json"``, or the notation of a tool-call format: ``"qwen_xml"`` (``<parameter=name>value</parameter>``),
+        ``"minimax_xml"``, ``"minimax_m3_xml"``, ``"deepseek_xml"``, ``"deepseek_v4_1_xml"``, ``"glm_xml"``,
+        ``"cohere_xml"``, ``"kimi_k3_xml"``. Properties are then written in tags. Strings in tags are raw, up to the
+        closing tag, which no value contains. Other values are JSON, except items and nested properties of
+        ``cohere_xml`` and ``minimax_m3_xml``, which are in tags again. Only objects have texts. Indentation is
+        refused; with ``whitespace="single"`` one space, tab or line end may stand around properties and values. A
+        special token whose name occurs in a tag may be written in its place.
     excludes:
-        Texts that stand in no string and in no name of a member: what a server or a parser would mistake for
-        something else. They are looked for in the decoded strings.
+        Texts that no string and no property name contains after decoding, such as marks of a chat template.
 
     Raises
     ------
     DefinitionError
-        For what is no schema, a type that Pydantic cannot describe, an option without meaning.
+        For a malformed schema text, a type that Pydantic cannot describe, or an invalid option.
     BudgetExceededError
-        For JSON nested too deeply to be read.
+        For JSON that is nested too deeply to be read.
     """
 
     schema: InitVar[object]
@@ -350,23 +358,24 @@ class JsonSchema(Composable):
 
     @classmethod
     def openai_strict(cls, schema: object, **options: Foreign) -> JsonSchema:
-        """A schema that OpenAI's structured outputs take with ``"strict": true``, checked to be one.
+        """Return the definition of a schema for OpenAI's structured outputs with ``"strict": true``.
 
-        Objects are closed, all their members are required, and come in the order of ``properties``.
+        The schema is checked against the rules of strict mode. Objects are closed, all properties are required, and
+        they come in the order of ``properties``.
 
         Parameters
         ----------
         schema:
-            As of `JsonSchema`. Dicts, texts and files are taken as they are; the schema of a type is closed first,
-            and its members made required, as OpenAI's own package does it.
+            As in `JsonSchema`. The schema of a Python type is closed first and its properties are made required, as
+            OpenAI's package does.
         options:
-            As of `JsonSchema`.
+            As in `JsonSchema`.
 
         Raises
         ------
         DefinitionError
-            With the JSON pointer of what strict mode doesn't take: a keyword, an open object, an optional member, or
-            what is above one of its limits. And what making a `JsonSchema` raises.
+            For a keyword, an open object, an optional property or a size that strict mode does not accept;
+            ``where`` is the JSON pointer. Also the errors of `JsonSchema`.
         """
         from .openai_strict import strict_schema
 
@@ -436,21 +445,21 @@ def _as_json(*options: str | int | tuple[int | None, ...] | None) -> str:
 
 @dataclass(frozen=True)
 class Indentation:
-    """Terminals of a grammar in which indentation matters, as `lark.indenter.Indenter` makes them.
+    """The terminals of a grammar with significant indentation, like `lark.indenter.Indenter`.
 
     Parameters
     ----------
     newline:
-        The terminal that line ends match, with the spaces and tabs of the next line.
+        The terminal that matches line ends, with the spaces and tabs of the next line.
     indent, dedent:
-        Terminals that the grammar declares; they come after a line end where the next line begins further right, or
+        Terminals that the grammar declares. One follows a line end where the next line begins further right, or
         left.
     opening, closing:
-        Terminals that are brackets, within which line ends mean nothing.
+        Terminals that are brackets. Line ends within them have no meaning.
     tab:
         The columns that a tab counts for.
     columns:
-        The widest column at which a line may begin, outside of brackets: 1 to 1,024. Texts with wider ones are
+        The largest column at which a line may begin, outside of brackets: 1 to 1,024. Texts with larger ones are
         refused.
     """
 
@@ -505,47 +514,47 @@ GRAMMAR_DEFAULTS = {"lexer": "contextual", "ambiguity": "resolve"}
 
 @dataclass(frozen=True)
 class Grammar(Composable):
-    """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
+    """The texts of a context-free grammar in Lark's syntax, read as Lark's LALR parser reads them.
+
+    Beyond Lark's syntax, the text of ``source`` (not of its imports) may contain special tokens, ``<|eom_id|>`` or
+    by id ``<[128008]>``, and JSON Schemas, ``%json {...}``.
 
     Parameters
     ----------
     source:
-        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path. The file
-        and those that it imports are read here; what they hold later makes no difference.
+        A str with the grammar, or a `pathlib.Path` of a file. A str is never taken for a path. The file and its
+        imports are read now; later changes have no effect.
     start:
-        The rule that a whole text is.
+        The start rule.
     lexer:
-        ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
-        ``""`` is the contextual one. The files of `structgen.grammars`, and their texts, have a lexer, a start, an
-        ambiguity and a postlex of their own, which are taken where none is given.
+        ``"contextual"``: only terminals that the parser can accept next are tried. ``"basic"``: all terminals are
+        tried everywhere. ``""``: contextual. The grammars of `structgen.grammars` have a lexer, a start, an
+        ambiguity and a postlex of their own, which are the defaults for them.
     strict:
-        Refuse grammars in which shifting competes with reducing (otherwise it is shifted), and those with regexes of
-        one priority that match the same text where the lexer tries both, as Lark does.
+        Refuse grammars with shift/reduce conflicts (otherwise the parser shifts), and those with regexes of equal
+        priority that match the same text where the lexer tries both, as Lark does.
     ambiguity:
-        ``"resolve"``, or ``""``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all
-        of them, so that every text that the rules describe is right, as with Lark's Earley parser.
+        ``"resolve"`` or ``""``: the parser takes one of several possible actions, as in Lark. ``"all"``: it follows
+        all of them, so that every text that the rules describe is accepted, as with Lark's Earley parser.
     matches:
-        ``"preferred"``: of the matches of a terminal's regex the one that `re` prefers counts, ``a`` of ``/a|ab/``.
-        ``"longest"``: the longest, as in POSIX, but for regexes with lazy repeats or look-around.
+        ``"preferred"``: a terminal matches the text that `re` prefers, ``a`` for ``/a|ab/``. ``"longest"``: the
+        longest match, as in POSIX, except for regexes with lazy repeats or look-around.
     postlex:
-        An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
+        An `Indentation`, or an instance of a subclass of `lark.indenter.Indenter`, whose terminal names are used.
     definitions:
-        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex`, `Gbnf` or `Grammar`, or what
-        becomes a `JsonSchema`.
+        A mapping from terminals to the definitions of their texts: a `JsonSchema`, `Regex`, `Gbnf` or `Grammar`, or
+        a value that `JsonSchema` takes.
     import_paths:
         Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
-
-    Besides Lark's syntax the text of ``source`` (not what it imports) may hold special tokens, ``<|eom_id|>`` or, by
-    id, ``<[128008]>``, and JSON Schemas, ``%json {...}``.
 
     Raises
     ------
     DefinitionError
-        For a file that cannot be read, or an option without meaning. The grammar itself is parsed by `compile`.
+        For a file that cannot be read, or an invalid option. The grammar itself is parsed by `compile`.
     BudgetExceededError
-        For imports of thousands of files, and for more than 16 grammars within each other.
+        For imports of thousands of files, and for more than 16 nested grammars.
     UnsupportedError
-        For an `Indenter` that does something of its own.
+        For an `Indenter` with behaviour of its own.
     """
 
     source: InitVar[object]
@@ -617,21 +626,21 @@ class Grammar(Composable):
 
 @dataclass(frozen=True)
 class Gbnf(Composable):
-    """The texts that a grammar in GBNF, the format of llama.cpp, describes.
+    """The texts of a grammar in GBNF, the format of llama.cpp.
 
-    Such a grammar is one of characters: there is no lexer, no longest match, and every derivation counts.
+    Its terminals are characters: there is no lexer, and every derivation counts.
 
     Parameters
     ----------
     source:
-        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path.
+        A str with the grammar, or a `pathlib.Path` of a file. A str is never taken for a path.
     start:
-        The rule that a whole text is.
+        The start rule.
 
     Raises
     ------
     DefinitionError
-        For a file that cannot be read, or a start that is no name. The grammar itself is read when it is compiled.
+        For a file that cannot be read, or an invalid start. The grammar itself is read by `compile`.
     """
 
     source: InitVar[object]
@@ -673,20 +682,23 @@ EBNF_DIALECTS = ("xgrammar", "transformers-cfg")
 
 @dataclass(frozen=True)
 class Ebnf(Gbnf):
-    """The texts that a grammar describes which was written for another engine, in a notation much like GBNF.
+    """The texts of a grammar in another engine's EBNF, a notation close to GBNF.
 
     Parameters
     ----------
-    source, start:
-        As of `Gbnf`.
+    source:
+        As in `Gbnf`.
     dialect:
-        ``"xgrammar"``: XGrammar's EBNF, with left recursion and its macros; ``"transformers-cfg"``. What each
-        has that is not read is refused by name when it is compiled; see docs/guide/migrating.md.
+        ``"xgrammar"``: XGrammar's EBNF, with left recursion and its macros. ``"transformers-cfg"``: the notation of
+        that package. Constructs that are not supported are refused by name when the grammar is compiled; see
+        docs/guide/migrating.md.
+    start:
+        As in `Gbnf`.
 
     Raises
     ------
     DefinitionError
-        For a file that cannot be read, a start that is no name, an unknown dialect.
+        For a file that cannot be read, an invalid start, or an unknown dialect.
     """
 
     dialect: str = "xgrammar"
@@ -709,26 +721,27 @@ class Ebnf(Gbnf):
 class StructuralTag(Composable):
     """The texts of a format: free text, tagged sections, tool calls, and definitions of other kinds within them.
 
-    Formats are XGrammar's structural tags: ``{"type": "tag", "begin": "<a>", "content": {...}, "end": "</a>"}``; see
-    docs/guide/structural_tags.md. They are read when they are compiled.
+    The format is XGrammar's structural tag, such as ``{"type": "tag", "begin": "<a>", "content": {...},
+    "end": "</a>"}``; see docs/guide/structural_tags.md. `compile` reads it.
 
     Parameters
     ----------
     format:
         A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
-        servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
-    whitespace, max_whitespace, property_order, escapes, additional_properties, lenient, item_separator,
-    key_separator, max_items, max_string_length, max_digits, unique_names:
-        What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
+        servers receive it; or the older ``{"structures": [...], "triggers": [...]}``.
+    whitespace, max_whitespace, property_order, escapes, additional_properties, lenient:
+        As in `JsonSchema`, for all schemas in the format that do not set them.
+    item_separator, key_separator, max_items, max_string_length, max_digits, unique_names:
+        As in `JsonSchema`, for all schemas in the format that do not set them.
     places:
-        For messages: by the label of a tag, where the schemas in it come from.
+        For error messages: the origin of the schemas in a tag, by the tag's label.
 
     Raises
     ------
     DefinitionError
-        For what is no JSON object, or an option without meaning.
+        For anything but a JSON object, or an invalid option.
     BudgetExceededError
-        For JSON nested too deeply to be read.
+        For JSON that is nested too deeply to be read.
     """
 
     format: InitVar[object]
@@ -975,22 +988,56 @@ def as_definition(value: object) -> Definition:
 
 
 def tag(begin: str, content: object, end: str | Iterable[str] = "") -> StructuralTag:
-    """What stands between two texts. Free text at the end of the content ends with the first ``end``.
+    """Return the format of a content between two texts. Free text at the end of the content stops at the first
+    ``end``.
 
-    ``content``, and all that the other functions put together, is a definition, a str, which stands for itself, or
-    what becomes a `JsonSchema`. They raise `DefinitionError` for anything else.
+    Parameters
+    ----------
+    begin:
+        The text before the content.
+    content:
+        A definition; a str, which stands for itself; or a value that `JsonSchema` takes.
+    end:
+        The text after the content, or several, of which one follows.
+
+    Raises
+    ------
+    DefinitionError
+        For another content.
     """
     ends = list(end) if isinstance(end, Iterable) and not isinstance(end, str) else end
     return StructuralTag({"type": "tag", "begin": begin, "content": format_of(content), "end": ends})
 
 
 def sequence(*parts: object) -> StructuralTag:
-    """One part after the other."""
+    """Return the format of several parts, one after the other.
+
+    Parameters
+    ----------
+    parts:
+        Each part as the content of `tag`.
+
+    Raises
+    ------
+    DefinitionError
+        For another part.
+    """
     return StructuralTag({"type": "sequence", "elements": [format_of(part) for part in parts]})
 
 
 def one_of(*options: object) -> StructuralTag:
-    """Any one of some options."""
+    """Return the format of exactly one of several options.
+
+    Parameters
+    ----------
+    options:
+        Each option as the content of `tag`.
+
+    Raises
+    ------
+    DefinitionError
+        For another option.
+    """
     return StructuralTag({"type": "or", "elements": [format_of(option) for option in options]})
 
 
@@ -1001,9 +1048,18 @@ def text(
     max_chars: int | None = None,
     max_tokens: int | None = None,
 ) -> StructuralTag:
-    """Free text, up to the first place where a string of ``until`` ends, that string included.
+    """Return the format of free text, up to and including the first occurrence of a string of ``until``.
 
-    It holds no string of ``excludes``, and has so many characters, or so many tokens, at most.
+    Parameters
+    ----------
+    until:
+        A string, or several. Empty: the text ends anywhere.
+    excludes:
+        Strings that the text does not contain.
+    max_chars:
+        The most characters. None: unbounded.
+    max_tokens:
+        The most tokens. None: unbounded.
     """
     free: dict[str, Foreign] = {"type": "any_text", "excludes": list(excludes)}
     free |= {name: most for name, most in (("max_chars", max_chars), ("max_tokens", max_tokens)) if most is not None}

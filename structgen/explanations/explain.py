@@ -42,30 +42,30 @@ def explain(
     definition: object = None,
     completion: bool | None = None,
 ) -> Explanation:
-    """Why a token or a text is refused.
+    """Explain why a token or a text is refused.
 
     Parameters
     ----------
     guide_or_index:
-        A guide: asked is what it would have to go on with. An index: asked is a whole text, or a first token.
+        A guide, to ask about its continuation; or an index, to ask about a whole text or a first token.
     asked:
         A token id, or a text.
     before:
-        Text that comes before it, where an index is asked.
+        Text before ``asked``, where an index is given.
     definition:
-        What the index was compiled from. Only needed where the index can't tell, as for an `Fsm`.
+        The definition of the index. Only needed where the index cannot tell, as for an `Fsm`.
     completion:
-        Whether the shortest ending is looked for: None for one that is near, True however far away it is.
+        Whether to find the shortest ending. None: only one that is near. True: however far it is.
 
     Returns
     -------
     Explanation
-        Its verdict is always that of the guide. No search is without a bound; what was left out is in its ``notes``.
+        The verdict always agrees with the guide. Searches are bounded; ``notes`` lists what was left out.
 
     Raises
     ------
     ArgumentError
-        For what is neither a token id nor a text, and for a ``definition`` that is not the index's.
+        For anything but a token id or a text, and for a ``definition`` that is not the index's.
     TokenIdError
         For an id outside the vocabulary.
     """

@@ -60,39 +60,40 @@ class Findings(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a token or a text is refused, or that it is not.
+    """The reasons why a token or a text is refused, or its acceptance.
 
     Parameters
     ----------
     accepted:
-        Of a token: whether the guide accepts it. Of a text: whether it is a whole text of the definition.
+        For a token: whether the guide accepts it. For a text: whether it is a whole text of the definition.
     text:
-        The text, what was written before included, as far as it is UTF-8.
+        The text, including the text before it, as far as it is UTF-8.
     consumed:
-        Bytes of it that some whole text begins with; the byte behind them is the one it dies at.
+        Bytes of the text that some whole text begins with. The next byte is the refused one.
     token_id:
-        The token that was asked about, None for a text.
+        The token that was asked about; None for a text.
     died_at:
-        The byte within that token, or within the text that was asked about; None where no byte is refused.
+        The position of the refused byte within that token or text; None where no byte is refused.
     line, column:
-        The place of that byte, from 1 on; columns are characters.
+        The place of that byte, from 1; columns are characters.
     writing:
-        What was being written there, such as ``"the value of /age: an integer, maximum 120"``.
+        The value being written there, such as ``"the value of /age: an integer, maximum 120"``.
     reasons:
-        What stands against it; all of them do.
+        The reasons; all of them apply.
     expected:
-        What may come instead: literal strings, and descriptions of other characters, such as ``"[1-9]"``.
+        Possible continuations: literal strings, and descriptions of characters such as ``"[1-9]"``.
     can_end:
         Whether the text may end there.
     completion:
-        The shortest ending that is known behind what was consumed; None where none is.
+        The shortest known ending behind the consumed text; None where none is known.
     completion_tokens:
-        The same as the tokenizer splits it; None where no tokenizer is known.
+        The same, split by the tokenizer; None where no tokenizer is known.
     other_tokens:
-        Tokens that are allowed and spell the same text as the token that is not: of a special token its name, of
-        another one where only that token itself is refused. None where there are none.
+        Allowed tokens with the same text as the refused one. None where there are none.
     notes:
-        What was left out, and why.
+        Limits of the search that were reached.
+    data:
+        The bytes of the text.
     """
 
     accepted: bool
@@ -113,14 +114,14 @@ class Explanation:
     data: bytes = field(default=b"", repr=False)
 
     def to_json(self) -> JsonMap:
-        """All of it, for a log or a reply; `from_json` reads it. Bytes that are not UTF-8 are replaced."""
+        """Return the explanation as a dict, for a log or a reply. Bytes that are not UTF-8 are replaced."""
         found = asdict(self)
         del found["data"]
         return found
 
     @classmethod
     def from_json(cls, data: str | JsonMap) -> Explanation:
-        """Read what `to_json` gave, or its JSON text."""
+        """Read the output of `to_json`, or its JSON text: ``data``."""
         found = dict(json.loads(data) if isinstance(data, str) else data)
         for name in ("expected", "notes", "completion_tokens", "other_tokens"):
             found[name] = None if found.get(name) is None else tuple(found[name])
@@ -128,7 +129,7 @@ class Explanation:
         return cls(**{**found, "reasons": reasons, "data": found["text"].encode("utf-8", "replace")})
 
     def summary(self) -> str:
-        """One line, for a log or an error's message."""
+        """Return one line, for a log or an error message."""
         return _summary(self)
 
     def because(self) -> list[str]:

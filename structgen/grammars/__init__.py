@@ -24,18 +24,21 @@ __all__ = ["FOLDER", "load", "names", "path"]
 
 
 def load(name: str, *, extra: str = "", **options: Foreign) -> Grammar:
-    """Return the definition of a grammar, with the lexer, the start and the indentation that it is written for.
+    """Return a shipped grammar, with the lexer, the start and the indentation that it was written for.
 
     Parameters
     ----------
     name:
         One of `names`.
     extra:
-        More text of the grammar, such as ``%extend typedef_name: "my_type"``.
+        More text for the grammar, such as ``%extend typedef_name: "my_type"``.
     options:
-        As of `Grammar`, in place of the grammar's own.
+        Options of `Grammar` that replace the grammar's own.
 
-    Raises `KeyError` for an unknown name, and what making a `Grammar` raises.
+    Raises
+    ------
+    KeyError
+        For an unknown name. Also the errors of `Grammar`.
     """
     whole = Grammar(path(name), **options)
     if not extra:

@@ -291,21 +291,24 @@ def wanted_by(
 def definitions_for(
     engine: str, named: Iterable[NamedDefinition], *, settings: Settings | None = None, tokenizer: object = None
 ) -> list[NamedDefinition]:
-    """Definitions as an engine asks for them, to be compiled ahead of time by `structgen.warm`.
+    """Return definitions as an engine's requests ask for them, to be compiled ahead of time by `structgen.warm`.
 
     Parameters
     ----------
     engine:
-        A name of `ENGINES`.
+        A name of `ENGINES`, such as ``"vllm"``.
     named:
-        What `structgen.definitions.loading.load_definitions` reads.
+        The definitions, from `structgen.load_definitions`.
     settings:
-        The operator's; None: those of `settings_for`.
+        The operator's settings. None: those of `settings_for`.
     tokenizer:
-        One with a chat template, or that, where the model's reasoning is part of what a server asks for.
+        A tokenizer with a chat template, or the template, where the model's reasoning is part of what a server asks
+        for.
 
-    Raises `DefinitionError` for an engine that is not known, and the first error of a definition that the engine does
-    not ask for.
+    Raises
+    ------
+    DefinitionError
+        For an unknown engine, and for the first definition that the engine cannot ask for.
     """
     found = []
     settings = settings_for(engine) if settings is None else settings

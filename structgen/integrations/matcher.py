@@ -32,19 +32,19 @@ _log = logging.getLogger(__name__)
 
 
 class Matcher:
-    """Follows one request.
+    """A cursor of one request in an engine: a guide with the request's own stop ids.
 
     Parameters
     ----------
     index:
         The definition.
     stop_ids:
-        Ids that end this request's text besides the EOS ids, where it is complete. Those that have bytes are left
-        out: they are text, and as such up to the definition, whatever the engine does when it sees them.
+        Ids that end this request's text besides the EOS ids, where it is complete. Ids with bytes are left out,
+        because they are text.
     max_rollback:
-        So many tokens, at least, can be taken back; None: all.
+        The number of tokens that can be rolled back. None: all.
     max_tokens:
-        Of the text, as for a `Guide`, with the errors that it raises.
+        The most tokens of the text, as in `Guide`.
     """
 
     def __init__(
@@ -69,7 +69,14 @@ class Matcher:
     # -- tokens ----------------------------------------------------------------------------------------
 
     def accept(self, token_id: int) -> bool:
-        """Append a token. False, and nothing changes, where it is not allowed, or the text has ended."""
+        """Append a token and return True, or return False and change nothing if it is not allowed or the text has
+        ended.
+
+        Parameters
+        ----------
+        token_id:
+            The token.
+        """
         token_id = integer(token_id, "a token id", TokenIdError)
         if self.is_terminated() or not 0 <= token_id < self.index.vocabulary.size:
             return False
@@ -83,7 +90,20 @@ class Matcher:
         return self._stopped is not None
 
     def require(self, token_id: int, where: str = "") -> None:
-        """Append a token that has to be allowed. Raises `TokenIdError`, which says where, and why not, otherwise."""
+        """Append a token that must be allowed.
+
+        Parameters
+        ----------
+        token_id:
+            The token.
+        where:
+            The place, for the error.
+
+        Raises
+        ------
+        TokenIdError
+            For a token that is not allowed; its message says why.
+        """
         if not self.accept(token_id):
             raise self.refusal(token_id, where)
 
@@ -94,7 +114,7 @@ class Matcher:
         return RefusedTokenError(self._guide, token_id, where)
 
     def accepted_prefix(self, tokens: Sequence[int]) -> list[int]:
-        """As many of the tokens as could be accepted one after the other; none is."""
+        """Return the longest prefix of ``tokens`` that could be accepted. None of them is accepted."""
         probe = self.fork()
         accepted = []
         for token in tokens:
@@ -104,7 +124,13 @@ class Matcher:
         return accepted
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens that were accepted. Raises `RollbackError` where there are not so many."""
+        """Take back the last ``n`` accepted tokens.
+
+        Raises
+        ------
+        RollbackError
+            For more tokens than there are, or than ``max_rollback`` remembers.
+        """
         if integer(n, "a number of tokens", RollbackError) > 0 and self._stopped is not None:
             self._guide.rollback(n - self._stopped)
             self._stopped = None
@@ -112,10 +138,21 @@ class Matcher:
             self._guide.rollback(n)
 
     def retokenize(self, old: Sequence[int], new: Sequence[int]) -> None:
-        """Put other tokens in place of the last ``len(old)``, such as those of the same text and some more.
+        """Replace the last ``len(old)`` tokens by others, such as a longer text's.
 
-        Raises `RollbackError` where fewer were accepted, `TokenIdError` for a token that is not allowed; all is as
-        before then.
+        Parameters
+        ----------
+        old:
+            The tokens to take back.
+        new:
+            The tokens to append.
+
+        Raises
+        ------
+        RollbackError
+            For more tokens than were accepted; nothing has changed.
+        TokenIdError
+            For a token that is not allowed; nothing has changed.
         """
         shared = 0
         while shared < min(len(old), len(new)) and old[shared] == new[shared]:
@@ -130,12 +167,12 @@ class Matcher:
             raise
 
     def reset(self) -> None:
-        """Go back to the beginning."""
+        """Return to the beginning."""
         self._guide.reset()
         self._stopped = None
 
     def fork(self) -> Matcher:
-        """An independent matcher at the same place."""
+        """Return an independent matcher at the same place."""
         twin = Matcher.__new__(Matcher)
         twin._guide, twin._stop_ids, twin._stopped = self._guide.fork(), self._stop_ids, self._stopped
         return twin
@@ -149,11 +186,11 @@ class Matcher:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_terminated(self) -> bool:
-        """Whether a token that ends the text was accepted, or a step took too much work."""
+        """Return whether a token that ends the text was accepted, or a step took too much work."""
         return self._stopped is not None or self._guide.is_finished()
 
     def row(self) -> NDArray[np.int32]:
-        """The allowed tokens as a read-only ``int32[words]``; after the end, those that end a text."""
+        """Return the allowed tokens as a read-only ``int32[words]``; after the end, the ids that end a text."""
         try:
             row: NDArray[np.int32] = self._guide.bitmask() if self._stopped is None else self.index.eos_row
             if not self._stop_ids or (self._stopped is None and not self._guide.is_accepting()):
@@ -174,7 +211,7 @@ class Matcher:
         Parameters
         ----------
         bitmask:
-            ``int32[batch, words]``, writable: a NumPy array or a torch tensor on the CPU. Words beyond the
+            A writable ``int32[batch, words]``: a NumPy array or a torch tensor on the CPU. Words beyond the
             vocabulary's are set to zero.
         row:
             ``0 <= row < batch``.
@@ -182,8 +219,7 @@ class Matcher:
         Raises
         ------
         BitmaskError
-            For another dtype, shape or device, fewer words than the vocabulary needs, a row that is not there; it
-            names the row.
+            For another dtype, shape or device, too few words, or a row that does not exist; names the row.
         """
         shape = tuple(getattr(bitmask, "shape", ()))
         if len(shape) != 2 or not 0 <= row < shape[0]:
@@ -206,9 +242,10 @@ class Matcher:
         self._stopped = tokens
 
     def forced_text(self) -> str:
-        """The characters that must follow, whole ones.
+        """Return the whole characters that must follow.
 
-        Empty where there are none, where one has only begun, and where to look for them takes too much work.
+        It is empty where nothing is forced, where only part of a character is, and where the search takes too much
+        work.
         """
         try:
             return "" if self.is_terminated() else whole_characters(self._guide.forced_bytes()) or ""

@@ -26,27 +26,26 @@ if TYPE_CHECKING:
 
 
 class LogitsProcessor:
-    """Keeps mlx-lm inside one definition.
+    """A logits processor for mlx-lm.
 
-    Takes part in ``generate``, ``stream_generate``, ``generate_step``, speculative decoding (``draft_model=``) and
-    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.guide.tracker`
-    says. Several sequences may take turns, but prompts of one batch that differ by a token at the end need a
-    processor each.
+    It works in ``generate``, ``stream_generate``, ``generate_step``, speculative decoding (``draft_model=``) and
+    ``BatchGenerator``. It finds the beginning of a generation from the ids. Several sequences may take turns, but
+    prompts of one batch that differ only by a token at the end need a processor each.
 
     Parameters
     ----------
     index:
         The definition, compiled for the model's vocabulary.
     prompt_length:
-        How many leading ids of a row are no part of the text; ``None`` finds it out. Speculative decoding hands over
-        no more than the last token of the prompt.
+        The number of leading ids of a row that are not part of the text. None: found from the ids. Speculative
+        decoding passes only the last token of the prompt.
     """
 
     def __init__(self, index: Index, *, prompt_length: int | None = None) -> None:
         self._tracker = SequenceTracker(index, prompt_length=prompt_length, refuse=RefusedTokenError)
 
     def reset(self) -> None:
-        """Forget the generations in progress: the next call is the first of a new one."""
+        """Forget the generations in progress. The next call begins a new one."""
         self._tracker.reset()
 
     def __call__(self, tokens: Foreign, logits: Foreign) -> Foreign:
@@ -87,19 +86,19 @@ class LogitsProcessor:
 
 
 def vocabulary(tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
-    """The vocabulary of a tokenizer that mlx-lm loaded.
+    """Return the vocabulary of a tokenizer that mlx-lm loaded.
 
     Parameters
     ----------
     tokenizer:
         mlx-lm's ``TokenizerWrapper``, or a tokenizer of transformers.
     eos_ids:
-        The ids that end a text; by default those at which mlx-lm ends one.
+        The ids that end a text. Default: those at which mlx-lm ends one.
 
     Raises
     ------
     VocabularyError
-        For a kind of tokenizer whose bytes cannot be known exactly.
+        For a tokenizer whose bytes cannot be known exactly.
     """
     if eos_ids is None:
         eos_ids = getattr(tokenizer, "eos_token_ids", None)

@@ -46,27 +46,28 @@ class Generator(Protocol):
 
 
 class GuidedGenerator:
-    """Keeps an ``onnxruntime_genai.Generator`` inside one definition for each row of its batch.
+    """An ``onnxruntime_genai.Generator`` with a definition for each row of its batch.
 
-    Make it when the prompt was appended: what follows is the text. After another prompt (a turn of a conversation),
-    or for another definition, make another one over the same generator. What each row has so far is read from the
-    generator before each token, so that one may append and rewind behind its back.
+    Make it after the prompt was appended: everything after it is the text. After another prompt (a turn of a
+    conversation), or for another definition, make a new one over the same generator. The text of each row is read
+    from the generator before each token, so the generator itself may append and rewind.
 
     Parameters
     ----------
     generator:
-        The generator, the prompt appended to it.
+        The generator, with the prompt appended.
     indexes:
-        One index for a batch of one, or a sequence with one for each row, where ``None`` leaves a row alone.
+        One index for a batch of one, or a sequence with one for each row; None leaves a row unconstrained.
     prompt_length:
-        How many tokens of each row, padding included, are no part of the text; by default all that there are.
+        The number of tokens of each row, padding included, that are not part of the text. Default: all tokens so
+        far.
     strict:
-        What to do about a token that was not allowed. True: raise `TokenIdError`. False: end the row.
+        The reaction to a token that was not allowed. True: raise `TokenIdError`. False: end the row.
 
     Raises
     ------
     VocabularyMismatchError
-        Where two indexes belong to different vocabularies.
+        For indexes of different vocabularies.
     VocabularyError
         For a vocabulary without EOS ids.
     """
@@ -86,13 +87,13 @@ class GuidedGenerator:
         self._rows = Rows(indexes, prompt_length=self._prompt_length, strict=strict, refuse=RefusedTokenError)
 
     def generate_next_token(self) -> None:
-        """Mask the logits, and have the generator choose a token for each row. Nothing, once it is done.
+        """Mask the logits, and let the generator choose a token for each row. It does nothing when the generator is
+        done.
 
         Raises
         ------
         BitmaskError
-            Where the batch has another number of rows than there are definitions, or logits narrower than the
-            vocabulary.
+            For a wrong number of rows, or logits narrower than the vocabulary.
         TokenIdError
             With ``strict``, for a token that was not allowed; names the row and the token.
         """
@@ -114,9 +115,14 @@ class GuidedGenerator:
         self._generator.generate_next_token()
 
     def append_tokens(self, tokens: Sequence[int]) -> None:
-        """Append tokens to the text of a batch of one, such as a template's; all, or none.
+        """Append ``tokens`` to the text of a batch of one: all, or none.
 
-        Raises `TokenIdError` where one of them is not allowed, and `BitmaskError` for a larger batch.
+        Raises
+        ------
+        TokenIdError
+            For a token that is not allowed.
+        BitmaskError
+            For a larger batch.
         """
         self._check_single("append_tokens")
         (text,) = self._texts()
@@ -129,8 +135,12 @@ class GuidedGenerator:
     def rewind_to(self, length: int) -> None:
         """Take tokens back until ``length`` are left, prompt included, in a batch of one.
 
-        Raises `RollbackError` for a length inside the prompt, or more than there are, and `BitmaskError` for a
-        larger batch.
+        Raises
+        ------
+        RollbackError
+            For a length inside the prompt, or more tokens than there are.
+        BitmaskError
+            For a larger batch.
         """
         self._check_single("rewind_to")
         sequence = self._generator.get_sequence(0).copy()
@@ -143,7 +153,7 @@ class GuidedGenerator:
         self._generator.append_tokens(sequence[length - 1 : length])
 
     def is_done(self) -> bool:
-        """Whether every row has ended, or the longest length is reached."""
+        """Return whether every row has ended, or the maximum length is reached."""
         return self._generator.is_done()
 
     def _texts(self) -> list[Text]:

@@ -35,21 +35,21 @@ _vocabularies: weakref.WeakKeyDictionary[Foreign, Vocabulary] = weakref.WeakKeyD
 def logits_processor(
     indexes: Index | Definition | Sequence[Index | Definition | None], model: Foreign
 ) -> StructgenLogitsProcessor:
-    """An ``OutlinesLogitsProcessor`` for ``Generator(model, processor=...)``.
+    """Return an ``OutlinesLogitsProcessor`` for ``Generator(model, processor=...)``.
 
     Parameters
     ----------
     indexes:
-        One index, or a definition (what `structgen.tool_calls` makes, for one), which is compiled lazily. For models
-        of transformers also a sequence with one for each prompt of ``generator.batch(prompts)``, where ``None``
-        leaves a prompt's text alone.
+        One index, or a definition such as the result of `structgen.tool_calls`, which is compiled lazily. For
+        models of transformers also a sequence with one for each prompt of ``generator.batch(prompts)``; None leaves
+        a prompt unconstrained.
     model:
         The Outlines model: of transformers, llama-cpp-python or mlx-lm.
 
     Raises
     ------
     VocabularyMismatchError
-        Where an index was compiled for tokens other than this model's.
+        For an index compiled for other tokens than this model's.
     UnsupportedError
         For another kind of model, or several indexes for a model that generates one text at a time.
     """
@@ -79,7 +79,7 @@ def backend(
     compile_missing: bool = True,
     **options: Foreign,
 ) -> StructgenBackend:
-    """A ``BaseBackend``: makes a logits processor of a JSON Schema, a regex, or a grammar in Lark's syntax.
+    """Return an Outlines ``BaseBackend`` for JSON Schemas, regexes, and grammars in Lark's syntax.
 
     Parameters
     ----------
@@ -88,15 +88,14 @@ def backend(
     cache:
         Where compiled definitions are looked for and kept.
     budget:
-        Bounds on each compile; definitions may come from strangers.
+        Bounds on each compile; use ``Budget.request`` for definitions from strangers.
     eager:
-        Whether all masks are worked out when a definition is compiled, or each when it is first needed.
+        Whether all masks are computed when a definition is compiled. False: each when it is first needed.
     compile_missing:
-        As for `structgen.compile`: False where only what is in the cache may be served.
+        As in `structgen.compile`.
     options:
-        Settings of `structgen.integrations.settings`, such as ``property_order="any"``, which come before those of
-        the environment and of the operator's file. Whitespace is what Outlines asks for, by default one space or
-        none.
+        Settings of `structgen.integrations.settings`, such as ``property_order="any"``. They override those of the
+        environment and of the operator's file. Whitespace is as Outlines asks, by default one space or none.
     """
     from .outlines_classes import StructgenBackend
 
@@ -116,9 +115,16 @@ def backend(
 
 
 def register(name: str = "structgen", **options: Foreign) -> None:
-    """Make ``backend=name`` known to Outlines: ``Generator(model, output_type, backend="structgen")``.
+    """Register structgen in Outlines: ``Generator(model, output_type, backend="structgen")``.
 
-    ``options`` are those of `backend`. Registering a name again replaces its options.
+    Registering a name again replaces its options.
+
+    Parameters
+    ----------
+    name:
+        The name of the backend.
+    options:
+        Options of `backend`.
     """
     from outlines import backends
 
@@ -138,21 +144,21 @@ def register(name: str = "structgen", **options: Foreign) -> None:
 
 
 def vocabulary(model: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
-    """The vocabulary of an Outlines model, whose texts end where the engine behind it ends them.
+    """Return the vocabulary of an Outlines model, with the EOS ids of the engine behind it.
 
     Parameters
     ----------
     model:
-        Of transformers, llama-cpp-python or mlx-lm.
+        A model of transformers, llama-cpp-python or mlx-lm.
     eos_ids:
-        The ids that end a text; by default those at which the engine stops.
+        The ids that end a text. Default: those at which the engine stops.
 
     Raises
     ------
     UnsupportedError
         For another kind of model.
     VocabularyError
-        For a kind of tokenizer whose bytes cannot be known exactly.
+        For a tokenizer whose bytes cannot be known exactly.
     """
     if eos_ids is None and model in _vocabularies:
         return _vocabularies[model]

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class RefusedTokenError(TokenIdError):
-    """A token that a definition does not allow. Its text says why; nothing is looked for before somebody reads it.
+    """A token that a definition does not allow. The message says why; the reason is computed when it is read.
 
     Parameters
     ----------
     guide:
-        Where the text was before the token; copied.
+        The guide before the token; it is copied.
     token_id:
         The token, which may be any number.
     where, remedy:
-        As of any `StructgenError`.
+        As in `StructgenError`.
     """
 
     def __init__(self, guide: Guide, token_id: int, where: str = "", remedy: str = "") -> None:
@@ -34,7 +34,9 @@ class RefusedTokenError(TokenIdError):
 
     @property
     def explanation(self) -> Explanation | None:
-        """Why it is refused; None for a token outside the vocabulary, or where looking for reasons failed."""
+        """Return the explanation of the refusal, or None for a token outside the vocabulary or where none was
+        found.
+        """
         from ..explanations.explain import explain
 
         guide = self._guide

@@ -88,18 +88,21 @@ class Named:
 
 
 def read_request(request: object, at: Door = PROGRAM, tokenizer: Foreign = None) -> Definition | Named:
-    """The definition that a request asks for.
+    """Return the definition that a request asks for.
 
     Parameters
     ----------
     request:
         A mapping with one key of `KINDS` and its options, or ``{"index": name}``.
     at:
-        How the engine asks; it has the options that the request leaves open.
+        The engine's way of asking; its options are the defaults of the request.
     tokenizer:
-        The model's, or its chat template, where tool calls or reasoning are written as that says.
+        The model's tokenizer or chat template, which determines the notation of tool calls and reasoning.
 
-    Raises `DefinitionError` for a request that is none, and what making the definition raises.
+    Raises
+    ------
+    DefinitionError
+        For a malformed request. Also the errors of the definition.
     """
     if not isinstance(request, Mapping):
         raise DefinitionError(f"a request's definition is a dict, got {type(request).__name__}")
@@ -166,9 +169,19 @@ RESPONSE_FORMATS: dict[str, tuple[str, Callable[[Mapping[str, object]], JsonMap]
 
 
 def read_response_format(given: object, at: Door = PROGRAM) -> Definition | None:
-    """The definition that a ``response_format`` asks for, as OpenAI has it; None for free text.
+    """Return the definition that an OpenAI ``response_format`` asks for, or None for free text.
 
-    Raises `DefinitionError` for what is none of `RESPONSE_FORMATS`, and whatever making the definition raises.
+    Parameters
+    ----------
+    given:
+        The ``response_format``.
+    at:
+        The engine's way of asking; its options are the defaults of the request.
+
+    Raises
+    ------
+    DefinitionError
+        For an unknown ``response_format``. Also the errors of the definition.
     """
     if given is None:
         return None
@@ -296,18 +309,21 @@ def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object] | Settin
 
 
 def indexes_for(engine: str, vocabulary: Vocabulary, **given: object) -> Indexes:
-    """The indexes that a program over an engine asks for, with the operator's settings.
+    """Return the indexes of an engine's requests, with the operator's settings.
 
     Parameters
     ----------
     engine:
         A name of `structgen.integrations.engines.ENGINES`.
     vocabulary:
-        The model's.
+        The model's vocabulary.
     given:
-        Settings that come before those of the environment and of the operator's file.
+        Settings that override those of the environment and of the operator's file.
 
-    Raises `DefinitionError` for another engine, and for settings that mean nothing.
+    Raises
+    ------
+    DefinitionError
+        For an unknown engine, and for invalid settings.
     """
     settings = settings_for(engine, given)
     return indexes_with(vocabulary, settings, door(engine, settings))
@@ -339,18 +355,18 @@ class Indexes:
     Parameters
     ----------
     vocabulary:
-        The model's.
+        The model's vocabulary.
     cache:
-        Where to look first and to keep what was compiled; None: nowhere.
+        Where to look first and to keep compiled indexes. None: nowhere.
     budget:
-        Of each compile.
+        Bounds on each compile.
     folder:
-        Where the indexes lie that requests may name: ``NAME.idx`` or ``NAME.sgx``, as
-        `Index.save` and ``structgen compile`` write them. None: there are none.
+        The folder of indexes that requests may name: ``NAME.idx`` or ``NAME.sgx``, as `Index.save` and ``structgen
+        compile`` write them. None: no named indexes.
     on_miss:
-        ``"compile"`` what is not in the cache, or ``"refuse"`` it.
+        ``"compile"`` or ``"refuse"`` a definition that is not in the cache.
     at:
-        How the engine asks; it has the options that requests leave open.
+        The engine's way of asking; its options are the defaults of requests.
     """
 
     def __init__(
@@ -379,26 +395,28 @@ class Indexes:
         self._lock = Lock(Rank.REQUESTS)
 
     def of(self, wanted: Definition | Named | Mapping[str, object], cancel: Cancel | None = None) -> Index:
-        """The index of what a request asks for. Of threads that ask for the same, one compiles.
+        """Return the index of a request. If several threads ask for the same one, only one compiles.
 
         Parameters
         ----------
         wanted:
-            A request, as `read_request` takes it, or what that made of one.
+            A request as `read_request` takes it, or the result of that.
         cancel:
-            An event that is set when the request's client goes away. The compile ends when that is so of all who
-            wait for it.
+            An event that is set when the request's client goes away. The compile ends when all clients that wait
+            for it have gone.
 
         Raises
         ------
         CancelledError
             For a request whose client went away.
         CacheError
-            For an index that is not there: one that was named, or any where misses are refused.
-        FormatError, VocabularyMismatchError
-            For a file that is no index, or is one for another tokenizer.
+            For a named index that does not exist, or any missing index where misses are refused.
+        FormatError
+            For a file that is not an index.
+        VocabularyMismatchError
+            For an index of another tokenizer.
         StructgenError
-            What `structgen.compile` raises.
+            The errors of `structgen.compile`.
         """
         if isinstance(wanted, Mapping):
             wanted = read_request(wanted, self.door)

@@ -166,21 +166,23 @@ def variable_of(engine: str) -> str:
 def settings_for(
     engine: str, given: object = None, *, without: tuple[str, ...] = (), file: str | os.PathLike[str] | None = None
 ) -> Settings:
-    """The settings of one engine.
+    """Return the settings of one engine.
 
     Parameters
     ----------
     engine:
         A name of `ENGINE_NAMES`.
     given:
-        What the engine's own configuration says; it comes before the environment, which comes before the file.
+        Settings in the engine's own configuration. They override the environment, which overrides the file.
     without:
-        Settings that mean nothing to the engine: an error where they are set for it alone.
+        Settings that do not apply to the engine: an error where they are set for it alone.
     file:
-        The operator's file; None: the one that `FILE_VARIABLE` names.
+        The operator's file. None: the one that `FILE_VARIABLE` names.
 
-    Raises `DefinitionError` for an engine that is not known, a file or a variable that cannot be read, and settings
-    that mean nothing.
+    Raises
+    ------
+    DefinitionError
+        For an unknown engine, a file or a variable that cannot be read, and invalid settings.
     """
     if engine not in ENGINE_NAMES:
         near = difflib.get_close_matches(engine, ENGINE_NAMES, 1)

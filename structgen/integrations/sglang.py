@@ -67,7 +67,7 @@ SETTINGS_VARIABLE = variable_of("sglang")
 
 
 def register() -> None:
-    """Have ``--grammar-backend structgen`` in this process."""
+    """Register ``--grammar-backend structgen`` in this process."""
     check_engine("sglang")
     from sglang.srt.server_args import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
 

@@ -37,7 +37,7 @@ SETTINGS_VARIABLE = variable_of("tensorrt-llm")
 
 
 def register() -> None:
-    """Let ``guided_decoding_backend="xgrammar"`` be structgen, in this process.
+    """Replace the backend ``guided_decoding_backend="xgrammar"`` by structgen, in this process.
 
     It replaces one name, ``XGrammarMatcherFactory``, where ``GuidedDecoder`` looks for it.
     """

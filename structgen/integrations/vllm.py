@@ -73,7 +73,7 @@ _NOT_TOLD = (
 
 
 class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
-    """Keeps each request that asks for it inside its definition. Made by vLLM."""
+    """A vLLM logits processor that constrains each request that asks for it. vLLM makes it."""
 
     def __init__(self, vllm_config: Foreign, place: Foreign, is_pin_memory: bool = False) -> None:
         model = vllm_config.model_config

@@ -38,7 +38,8 @@ _log = logging.getLogger(__name__)
 
 
 def register() -> None:
-    """Let vLLM's backend "xgrammar" be structgen, in this process. Calling it again changes nothing.
+    """Replace vLLM's structured-output backend ``xgrammar`` by structgen, in this process. A second call changes
+    nothing.
 
     It replaces two names: ``vllm.v1.structured_output.XgrammarBackend``, which the engine makes, and
     ``vllm.v1.structured_output.backend_xgrammar.validate_xgrammar_grammar``, which admits requests.

@@ -1,8 +1,8 @@
-"""Definitions from what other engines take, with a report of what changed on the way.
+"""Conversion of other engines' definitions, with a report of the differences.
 
-Each function takes what its engine's own calls take, as text or as the engine's object, and imports no engine. What
-an engine honours and structgen does not is refused by name, here or when the definition is compiled; what means
-something else here is among the `changes`.
+Each function takes the arguments of its engine's own calls, as text or as the engine's object, and imports no
+engine. An option that structgen does not support is refused by name, here or when the definition is compiled.
+Differences in meaning are listed in `Migrated.changes`.
 """
 
 from __future__ import annotations

@@ -13,10 +13,18 @@ _NO_END = "No space stands behind the whole text."
 
 
 def from_llama_cpp(grammar: object) -> Migrated:
-    """What llama.cpp and llama-cpp-python take: the text of a grammar, also in UTF-8, a ``LlamaGrammar``, and a
-    ``response_format`` of type ``json_object`` or ``json_schema``.
+    """Convert a grammar of llama.cpp or llama-cpp-python.
 
-    Raises `DefinitionError` for anything else.
+    Parameters
+    ----------
+    grammar:
+        The text of a grammar, as str or UTF-8 bytes; a ``LlamaGrammar``; or a ``response_format`` of type
+        ``json_object`` or ``json_schema``.
+
+    Raises
+    ------
+    DefinitionError
+        For anything else.
     """
     if isinstance(grammar, Mapping):
         if grammar.get("type") not in ("json_object", "json_schema"):

@@ -40,16 +40,23 @@ def _rules(text: str) -> Migrated:
 
 
 def from_llguidance(grammar: str | Mapping[str, Foreign], format: str = "") -> Migrated:
-    """What ``llguidance.LLMatcher`` takes, or ``llguidance.grammar_from(format, text)``.
+    """Convert a grammar of ``llguidance.LLMatcher`` or ``llguidance.grammar_from(format, text)``.
 
     Parameters
     ----------
     grammar:
-        Lark's syntax, a schema, a regex, a list of choices, or what ``LLMatcher.grammar_from_...`` returned.
+        A grammar in Lark's syntax, a schema, a regex, a list of choices, or the result of
+        ``LLMatcher.grammar_from_...``.
     format:
-        A format of ``grammar_from``; left out, a JSON object is llguidance's own, and all else Lark's syntax.
+        A format of ``grammar_from``. Empty: a JSON object is llguidance's own format, any other text is Lark's
+        syntax.
 
-    Raises `DefinitionError`, and `UnsupportedError` for options of schemas and for grammars within grammars.
+    Raises
+    ------
+    DefinitionError
+        For a malformed grammar or an unknown format.
+    UnsupportedError
+        For options of schemas, and for grammars within grammars.
     """
     if not isinstance(grammar, str | Mapping):
         raise DefinitionError(f"{with_article(type(grammar))} is no grammar of llguidance's", remedy="Pass its text.")
@@ -158,9 +165,17 @@ _LLGUIDANCE: dict[str, Callable[[str], Migrated]] = {
 
 
 def from_guidance(grammar: object) -> Migrated:
-    """What guidance has a model generate: a grammar of its functions, which writes itself down for llguidance.
+    """Convert a grammar of guidance, built from its functions.
 
-    Raises as `from_llguidance`, and `DefinitionError` for what is no grammar of guidance's.
+    Parameters
+    ----------
+    grammar:
+        The grammar, which guidance serialises for llguidance.
+
+    Raises
+    ------
+    DefinitionError
+        For anything but a grammar of guidance. Also the errors of `from_llguidance`.
     """
     for name in ("ll_grammar", "ll_serialize"):
         if callable(write := getattr(grammar, name, None)):

@@ -17,11 +17,19 @@ _EXPONENTS = "Integers have no exponent."
 
 
 def from_lm_format_enforcer(parser: object) -> Migrated:
-    """What lm-format-enforcer takes: a parser of its own, as it was made, or what these are made of.
+    """Convert a parser of lm-format-enforcer, or the argument that it is made of.
 
-    That is the dict of a schema, None for any value, or a str with a regex.
+    Parameters
+    ----------
+    parser:
+        A parser, the dict of a schema, None for any value, or a str with a regex.
 
-    Raises `DefinitionError` for anything else, and `UnsupportedError` for what is nested too deeply.
+    Raises
+    ------
+    DefinitionError
+        For anything else.
+    UnsupportedError
+        For a parser that is nested too deeply.
     """
     if parser is None or isinstance(parser, Mapping):
         return _enforced_schema(True if parser is None else parser)

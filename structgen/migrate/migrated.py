@@ -13,14 +13,14 @@ from ..system.types import Foreign
 
 @dataclass(frozen=True)
 class Migrated:
-    """What became of another engine's definition.
+    """A converted definition, with the differences from the original.
 
     Parameters
     ----------
     definition:
-        To be compiled as any other.
+        The definition, to be compiled as any other.
     changes:
-        What is not as it was there, a sentence for each; empty where the texts are the same.
+        The differences, a sentence for each. Empty where the texts are the same.
     """
 
     definition: Definition

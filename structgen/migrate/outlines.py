@@ -16,9 +16,17 @@ from .migrated import DEEPEST_TERM, Migrated, corrected, kept_to, whole_patterns
 
 
 def from_outlines(output_type: Any) -> Migrated:
-    """What ``outlines.Generator(model, output_type)`` takes: its own types, Python's, and Pydantic's.
+    """Convert an output type of ``outlines.Generator(model, output_type)``.
 
-    Raises `DefinitionError` for what is none, and what making the definition raises.
+    Parameters
+    ----------
+    output_type:
+        A type of Outlines, Python or Pydantic.
+
+    Raises
+    ------
+    DefinitionError
+        For anything else. Also the errors of the definition.
     """
     make = _OUTLINES.get(type(output_type).__name__)
     if make is not None and not isinstance(output_type, Definition):

@@ -11,12 +11,20 @@ from .migrated import Migrated
 
 
 def from_syncode(grammar: object) -> Migrated:
-    """What syncode takes: a grammar in Lark's syntax, as text or as a ``syncode`` grammar with its ``ebnf``.
+    """Convert a grammar of syncode.
 
-    Lark reads it there with the basic lexer. Where it declares ``_INDENT`` and ``_DEDENT``, indents are made as in
-    syncode's Python: behind ``_NL``, or ``_NEWLINE``, with tabs of four columns.
+    Lark reads it there with the basic lexer. Where it declares ``_INDENT`` and ``_DEDENT``, indentation is that of
+    syncode's Python: after ``_NL`` or ``_NEWLINE``, with tabs of four columns.
 
-    Raises `DefinitionError` for anything else.
+    Parameters
+    ----------
+    grammar:
+        The text in Lark's syntax, or a ``syncode`` grammar with its ``ebnf``.
+
+    Raises
+    ------
+    DefinitionError
+        For anything else.
     """
     text = getattr(grammar, "ebnf", grammar)
     if not isinstance(text, str):

@@ -19,19 +19,24 @@ _ANY_ORDER = "In any order, members are still required, and come once."
 
 
 def from_xgrammar(grammar: object, format: str = "", **options: Foreign) -> Migrated:
-    """What ``xgrammar.Grammar.from_...`` takes, or an ``xgrammar.Grammar``, compiled or not.
+    """Convert a grammar of XGrammar, or the argument of ``xgrammar.Grammar.from_...``.
 
     Parameters
     ----------
     grammar:
-        The grammar, or the text, dict or type of the format.
+        An ``xgrammar.Grammar``, compiled or not; or the text, dict or type of the format.
     format:
-        ``"ebnf"``, ``"json_schema"``, ``"regex"``, ``"lark"`` or ``"structural_tag"``. Left out, a str is EBNF, a
-        structural tag is one as an object or as a dict that says so, and any other dict or type is a schema.
+        ``"ebnf"``, ``"json_schema"``, ``"regex"``, ``"lark"`` or ``"structural_tag"``. Empty: a str is EBNF, a
+        structural tag is recognised by its type or its ``type`` key, any other dict or type is a schema.
     options:
-        Those of that call, such as ``any_whitespace=False``.
+        Options of that call, such as ``any_whitespace=False``.
 
-    Raises `DefinitionError`, and `UnsupportedError` for options that are not honoured.
+    Raises
+    ------
+    DefinitionError
+        For a malformed grammar or an unknown format.
+    UnsupportedError
+        For options that are not honoured.
     """
     name = "" if isinstance(grammar, Definition) else type(grammar).__name__
     if name in ("Grammar", "CompiledGrammar"):  # of which nothing says what it was made of

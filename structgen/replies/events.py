@@ -10,22 +10,22 @@ from ..system.types import JsonMap
 
 @dataclass(frozen=True)
 class ReplyEvent:
-    """A piece of a reply.
+    """A piece of a reply with tool calls.
 
     Parameters
     ----------
     kind:
-        ``"reasoning"``, ``"content"``: more of these, in ``text``. ``"call"``: a call begins. ``"arguments"``: more
-        of the JSON text of its arguments. ``"id"``: its id, which the model has written behind the arguments.
-        ``"called"``: it ends; ``text`` is all of its arguments.
+        ``"reasoning"`` or ``"content"``: more of it, in ``text``. ``"call"``: a call begins. ``"arguments"``: more
+        of the JSON text of its arguments. ``"id"``: its id, where the model writes it behind the arguments.
+        ``"called"``: the call ends; ``text`` is all of its arguments.
     text:
-        As ``kind`` says.
+        The text, as ``kind`` says.
     index:
-        The number of the call, from 0; -1 for what is of no call.
+        The number of the call, from 0; -1 outside of calls.
     name:
-        The name of the tool that is called.
+        The name of the called tool.
     id:
-        The id of the call, which is made up where the model writes none; None where it comes later.
+        The id of the call, generated where the model writes none; None where it comes later.
     """
 
     kind: Literal["reasoning", "content", "call", "arguments", "id", "called"]
@@ -36,7 +36,9 @@ class ReplyEvent:
 
     @property
     def delta(self) -> JsonMap:
-        """The ``delta`` of a ``chat.completion.chunk`` (reasoning as servers add it); empty for the end of a call."""
+        """The ``delta`` of a ``chat.completion.chunk``, with reasoning as servers add it. Empty for the end of a
+        call.
+        """
         if self.kind == "content":
             return {"content": self.text}
         if self.kind == "reasoning":

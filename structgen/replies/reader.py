@@ -22,33 +22,33 @@ from .spans import Piece
 
 
 class ToolCallReader:
-    """An incremental reader of replies: feed it tokens or text, and it says what they are.
+    """An incremental reader of replies with tool calls: feed it tokens or text, and it returns reasoning, content and
+    calls.
 
-    It takes the texts of its definition, by the automaton that enforces it; what the parts of them are say the labels
-    of formats, which `tool_calls` gives them. Each piece of text is given as soon as it is certain what it is.
+    It follows the automaton that enforces the definition. The labels of the formats, which `tool_calls` sets, name
+    the parts. Each piece of text is returned as soon as its meaning is certain. Whitespace before, between and
+    behind calls and around reasoning is layout, and is dropped.
 
-    White space before and between calls, behind the last one and around reasoning is layout, and no part of them.
-
-    A reader is small, and forks share what is compiled. It is not meant for several threads at once.
+    Forks share the compiled tables. A reader is for one thread at a time.
 
     Parameters
     ----------
     definition:
-        What `tool_calls` made, or another structural tag whose formats have labels.
+        The result of `tool_calls`, or another structural tag whose formats have labels.
     vocabulary:
-        The tokens. None for a reader that is fed text alone, in which special tokens stand by their names.
+        The tokens. None for a reader of text only, in which special tokens are written by their names.
     budget:
-        Bounds the work of compiling; None for the default.
+        Bounds of the compile. None: the defaults of `Budget`.
     new_id:
-        Makes the ids of calls to which the model gives none. By default they are of 9 letters and digits, as
-        Mistral's chat templates ask for them.
+        A function that makes an id for a call to which the model gives none. Default: 9 letters and digits, as
+        Mistral's chat templates require.
 
     Raises
     ------
     DefinitionError
-        For what is no structural tag, and labels that there are not, or none.
+        For anything but a structural tag, and for missing or unknown labels.
     StructgenError
-        What `structgen.compile` raises.
+        The errors of `structgen.compile`.
     """
 
     def __init__(
@@ -78,18 +78,18 @@ class ToolCallReader:
     # -- moves -----------------------------------------------------------------------------------------
 
     def feed(self, text: int | Iterable[int] | bytes | str) -> list[ReplyEvent]:
-        """Go on with the reply, and return what is certain now, in order.
+        """Append to the reply and return the events that are now certain, in order.
 
         Parameters
         ----------
         text:
-            A token id (an integer, of NumPy's or a tensor as well), several, or text, which may begin and end
-            anywhere, also within a character. An EOS id ends the reply, as `close` does; more of them change nothing.
+            A token id (also of NumPy or a tensor), several ids, or text, which may be cut anywhere, also within a
+            character. An EOS id ends the reply, as `close` does; further ones change nothing.
 
         Raises
         ------
         ReplyTextError
-            Where no reply goes on so, or it has ended; what came before the token, or the text, was read.
+            For text that no reply continues with, or after the end. Everything before it was read.
         TokenIdError
             For an id outside the vocabulary.
         """
@@ -121,10 +121,18 @@ class ToolCallReader:
             raise ReplyTextError("the reply has ended")
 
     def close(self, *, cut_off: bool = False) -> list[ReplyEvent]:
-        """Say that the reply has ended, and return what was not certain before. Again, it does nothing.
+        """End the reply and return the events that were not certain before. Closing again does nothing.
 
-        ``cut_off`` says that it may have ended anywhere, as by a bound on its tokens: what is open stays so, and text
-        that waited is text. Otherwise `ReplyTextError` is raised where the reply is not complete.
+        Parameters
+        ----------
+        cut_off:
+            The reply may have ended anywhere, as by a limit on its tokens: open parts stay open, and pending text
+            counts as text.
+
+        Raises
+        ------
+        ReplyTextError
+            For an incomplete reply, without ``cut_off``.
         """
         if self._closed:
             return []
@@ -136,7 +144,7 @@ class ToolCallReader:
         return events
 
     def fork(self) -> ToolCallReader:
-        """An independent reader at the same place."""
+        """Return an independent reader at the same place."""
         twin = ToolCallReader.__new__(ToolCallReader)
         vars(twin).update(vars(self))
         twin._parts = [*map(copy, self._parts)]
@@ -159,16 +167,24 @@ class ToolCallReader:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_complete(self) -> bool:
-        """Whether the reply could end here."""
+        """Return whether the reply could end here."""
         return self._closed or self._compiled.spans.may_finish(self._place)
 
     def message(self, *, parsed: bool = False) -> JsonMap:
-        """The reply so far as a message of the Chat Completions API, calls that are complete included.
+        """Return the reply so far as a message of the Chat Completions API, with all complete calls.
 
-        It goes back into the history of the chat: with ``parsed``, arguments are objects and no JSON text, as most
-        chat templates take them. Where there is no text, content is an empty one, or null, as the model's take it.
+        Append it to the history of the chat. Missing content is an empty text, or null for models whose templates
+        expect that.
 
-        Raises `BudgetExceededError` for arguments that are nested too deeply to be parsed.
+        Parameters
+        ----------
+        parsed:
+            Return arguments as objects instead of JSON texts, as most chat templates expect.
+
+        Raises
+        ------
+        BudgetExceededError
+            For arguments that are nested too deeply to be parsed.
         """
         content, reasoning = ("".join(self._texts[name]) for name in (CONTENT, REASONING))
         message: dict[str, object] = {"role": "assistant", "content": content or self._compiled.no_content}
@@ -180,7 +196,7 @@ class ToolCallReader:
 
     @property
     def offset(self) -> int:
-        """Bytes of the reply so far, special tokens by their names."""
+        """Bytes of the reply so far, with special tokens counted by their names."""
         return self._place.offset
 
     def __repr__(self) -> str:

@@ -34,37 +34,37 @@ def tool_calls(
     reasoning: Reasoning | None = None,
     **options: Foreign,
 ) -> StructuralTag:
-    """The replies that a request with tools asks for, as a definition.
+    """Return the definition of the replies to a request with tools.
 
     Parameters
     ----------
     tools:
-        A list of tools: dicts in OpenAI's shape, ``{"type": "function", "function": {"name": ..., "parameters": ...,
-        "strict": ...}}``, nested or flat; Python functions; Pydantic models. Arguments are an object: any for one
-        without parameters, or with ``"strict": False``; a closed one with ``"strict": True``.
+        A list of tools: dicts in OpenAI's shape, ``{"type": "function", "function": {"name": ..., "parameters":
+        ..., "strict": ...}}``, nested or flat; Python functions; Pydantic models. The arguments are an object: any
+        object for a tool without parameters or with ``"strict": False``; a closed one with ``"strict": True``.
     style:
-        How the model writes calls: a name (`tool_styles`), a `ToolStyle`, or ``"auto"``, by the chat template.
+        The notation of calls: a name, a `ToolStyle`, or ``"auto"``, which recognises the chat template.
     tokenizer:
         For ``"auto"``: a tokenizer with a ``chat_template``, or the template's text.
     tool_choice:
-        ``"auto"`` or None; ``"none"``; ``"required"``; a tool's name, or ``{"type": "function", "function": {"name":
-        ...}}``; ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``.
+        ``"auto"`` or None; ``"none"``; ``"required"``; a tool's name, or ``{"type": "function", "function":
+        {"name": ...}}``; ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``.
     parallel:
-        Whether a reply may hold more than one call.
+        Whether a reply may contain more than one call.
     reasoning:
         Whether a section of reasoning comes first. True: it does; its opening tag may be in the prompt or in the
-        reply. False: none does. ``"auto"``: a whole section, or none. None: as the models of the style do, which its
-        `thinks` says; optional reasoning may also have been opened by the prompt, unless a call is required. Of no
-        effect on styles without.
+        reply. False: no reasoning. ``"auto"``: a whole section, or none. None: the default of the style, its
+        ``thinks``; optional reasoning may also have been opened by the prompt, unless a call is required. It has no
+        effect on styles without reasoning.
     options:
-        Those of `StructuralTag`. With ``lenient=True`` malformed parameters are relaxed, and `Index.relaxations`
+        Options of `StructuralTag`. With ``lenient=True`` malformed parameters are relaxed, and `Index.relaxations`
         names the tool.
 
     Raises
     ------
     DefinitionError
-        For tools, choices, styles and options that are malformed, with the tool's place in the list; where a tool
-        must be called and there is none; where no style is known for the chat template.
+        For malformed tools, choices, styles and options, with the tool's position in the list; where a call is
+        required and there is no tool; where the chat template has no known style.
     UnsupportedError
         For schemas that the style's notation of arguments cannot honour.
     """

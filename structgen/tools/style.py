@@ -19,76 +19,77 @@ NOTATIONS = (
 
 @dataclass(frozen=True)
 class ToolStyle:
-    r"""How a family of models writes its replies: what stands around reasoning, text and tool calls.
+    """The notation of a model family's replies: the texts around reasoning, content and tool calls.
 
-    A reply is reasoning, then text in which calls stand: each call by itself, or runs of them in a `section`. Two
-    families differ: where `response` is given, text has a section of its own and the calls come after it; where
-    `messages` are given, a reply is a row of messages and calls.
+    A reply is reasoning, then content in which calls occur: each call by itself, or runs of calls in a `section`.
+    Two kinds of families differ: with `response`, content has a section of its own and calls come after it; with
+    `messages`, a reply is a sequence of messages and calls.
 
-    In `calls`, and before the calls of a `section`, ``$(text)`` is a text that may be missing.
+    In `calls`, and before the calls of a `section`, ``$(text)`` is optional text.
 
     Parameters
     ----------
     name:
-        What `tool_calls` calls it.
+        The name of the style in `tool_calls`.
     calls:
-        The ways to write a call, with ``$name``, ``$arguments`` and, if a call has one, ``$id`` in their places:
+        The notations of a call, with ``$name``, ``$arguments`` and, if a call has one, ``$id`` in their places:
         ``'{"name": "$name", "parameters": $arguments}'``. The first is the usual one.
     arguments:
-        The notation of the arguments: a ``style`` of the ``json_schema`` format, or ``"gemma"``.
+        The notation of the arguments: a ``style`` of `JsonSchema`, or ``"gemma"``.
     argument_excludes:
-        What no string in the arguments holds.
+        Texts that no string in the arguments contains.
     id:
         The pattern of an ``$id``.
     id_prefix:
-        What messages have before it, with ``$name`` in its place.
+        The text before an ``$id`` in messages, with ``$name`` in its place.
     section:
-        What stands before and after a run of calls.
+        The texts before and after a run of calls.
     separator:
-        What stands between the calls of a run; between messages, if there are `messages`.
+        The text between the calls of a run; between messages, if there are `messages`.
     trigger:
-        The text that makes text a call. By default what a section begins with, or a call, up to its first part.
+        The text that begins a call. Default: the beginning of a section or of a call, up to its first placeholder.
     lead:
-        What stands before the first call where the reply must begin with it.
+        The text before the first call where the reply must begin with one.
     reasoning:
-        What stands before and after the reasoning; None for models without.
+        The texts before and after the reasoning; None for models without.
     thinks:
-        Whether the models of the style reason first: ``"never"``, ``"always"`` or ``"optional"``. The default of
-        ``reasoning`` in `tool_calls` follows from it.
+        Whether the models reason first: ``"never"``, ``"always"`` or ``"optional"``. It is the default of
+        ``reasoning`` in `tool_calls`.
     reasoning_suffix:
-        What stands between reasoning and the rest.
+        The text between the reasoning and the rest.
     reasoning_opened:
-        Whether the reply itself always begins the reasoning. Otherwise the prompt may have done that.
+        Whether the reply itself always opens the reasoning. Otherwise the prompt may have done so.
     no_reasoning:
-        What a reply without reasoning may begin with.
+        The text with which a reply without reasoning may begin.
     reasoning_skipped:
-        What may stand in the place of reasoning where a reply may do without.
+        The text that may replace optional reasoning.
     excludes:
-        What neither text nor reasoning holds.
+        Texts that neither content nor reasoning contains.
     reasoning_excludes:
-        What reasoning does not hold besides.
+        Further texts that the reasoning does not contain.
     marked:
-        Whether the trigger is a mark that text never holds. One that is plain JSON is allowed where no tool is.
+        Whether the trigger is a mark that content never contains. A trigger that is plain JSON is allowed in
+        content where no tool is called.
     text_alone:
-        What may stand before and after the text of a reply without calls.
+        The optional texts before and after the content of a reply without calls.
     response:
-        What stands before and after the text.
+        The texts before and after the content.
     response_opened:
-        Whether the prompt has begun the text already, where there is no reasoning.
+        Whether the prompt has already opened the content, where there is no reasoning.
     calls_alone:
-        Whether calls take the place of the text; otherwise they come after it.
+        Whether calls replace the content; otherwise they follow it.
     end:
-        What ends the reply.
+        The text that ends the reply.
     messages:
-        What messages begin with: the one for reasoning, then the others.
+        The beginnings of messages: the one of reasoning, then the others.
     message_ends:
-        What a message ends with, any of them.
+        The ends of a message, any of them.
     null_content:
-        Whether chat templates ask for null, and no empty text, as the content of a message that has none.
+        Whether chat templates expect null, and not an empty text, for missing content.
     template:
-        Strings that chat templates of these models hold, all of them.
+        Strings that the chat templates of these models contain, all of them.
     models:
-        Models that write so, for the reader.
+        Names of the models, for readers.
     """
 
     name: str

@@ -282,9 +282,17 @@ _REGISTRY: dict[str, ToolStyle] = {style.name: style for style in SHIPPED}
 
 
 def register_tool_style(style: ToolStyle) -> None:
-    """Make a style known by its name, for this process; one of the same name is replaced.
+    """Register a style by its name for this process, replacing one of the same name.
 
-    Raises `DefinitionError` for what is no `ToolStyle`, and for the name ``auto``.
+    Parameters
+    ----------
+    style:
+        The style.
+
+    Raises
+    ------
+    DefinitionError
+        For anything but a `ToolStyle`, and for the name ``auto``.
     """
     if not isinstance(style, ToolStyle):
         raise DefinitionError(f"a ToolStyle was expected, got {type(style).__name__}")

@@ -21,17 +21,17 @@ from .trace import Trace
 
 
 class TracedBatch(GuideBatch):
-    """A `GuideBatch` that records each token of each row, as a `structgen.TracedGuide` does.
+    """A `GuideBatch` that records each token of each row, as `structgen.TracedGuide` does.
 
-    It is used as a batch is. Drafts are recorded when they are accepted. What a guide had gone through before it was
-    added is not. Copies are plain batches, which record nothing.
+    Use it as a `GuideBatch`. Drafts are recorded when they are accepted. The history of a guide that is added is
+    not recorded. Copies are plain batches, which record nothing.
 
     Parameters
     ----------
     vocabulary, indexes, max_rollback:
-        As for a `GuideBatch`.
+        As in `GuideBatch`.
     max_steps, candidates:
-        Of each row, as for a `structgen.TracedGuide`.
+        For each row, as in `structgen.TracedGuide`.
     """
 
     def __init__(
@@ -48,18 +48,18 @@ class TracedBatch(GuideBatch):
         super().__init__(vocabulary, indexes, max_rollback=max_rollback)
 
     def traces(self) -> list[Trace]:
-        """What was recorded of each row so far."""
+        """Return the record of each row so far."""
         return [each.trace() for each in self._recorders]
 
     def trace(self, row: int, behind: Sequence[int] = ()) -> Trace:
-        """What was recorded of a row.
+        """Return the record of a row so far.
 
         Parameters
         ----------
         row:
-            Its number.
+            The number of the row.
         behind:
-            Tokens that the row ends with, and that were not appended.
+            Further tokens at the end of the row that were not appended.
         """
         recorder, guide = self._recorders[row].fork(), self.guide(row) if behind else None
         for token in behind:
@@ -69,17 +69,22 @@ class TracedBatch(GuideBatch):
         return recorder.trace()
 
     def see(self, scores: Foreign, rows: Integers = None) -> None:
-        """Record what the model says of each row's next token, before any mask.
+        """Record the model's scores of each row's next token, before any mask.
 
         Parameters
         ----------
         scores:
-            ``float[rows, width]``: logits, or logarithms of probabilities, an array or a tensor on any device;
-            ``width`` may exceed the vocabulary's size.
+            ``float[rows, width]``: logits or log-probabilities, an array or a tensor on any device. ``width`` may
+            exceed the vocabulary's size.
         rows:
-            Which rows these are; None for all.
+            ``int[n]``: the numbers of the rows. None: all.
 
-        Raises `BatchError` for another number of rows, `BitmaskError` for scores narrower than the vocabulary.
+        Raises
+        ------
+        BatchError
+            For a wrong number of rows.
+        BitmaskError
+            For scores narrower than the vocabulary.
         """
         which, masks = self._which(rows).tolist(), self._current_masks()
         if len(scores) != len(which):

@@ -15,19 +15,19 @@ from .trace import Trace
 
 
 class TracedGuide(Guide):
-    """A `Guide` that records each token: what the mask left, what it took away, how long it took.
+    """A `Guide` that records each token: the effect of the mask on the scores, and the time taken.
 
-    It is used as a guide is. A token that is appended without a mask having been asked for counts as forced: so are
-    those of `forced_tokens`. Forks and copies are plain guides, which record nothing.
+    Use it as a `Guide`. A token that is appended without asking for a mask counts as forced, as those of
+    `forced_tokens` do. Forks and copies are plain guides, which record nothing.
 
     Parameters
     ----------
     index, max_rollback, max_tokens:
-        As for a `Guide`.
+        As in `Guide`.
     max_steps:
-        So many tokens are recorded; of others only the number is known.
+        The most recorded tokens; of further ones only the number is kept.
     candidates:
-        So many tokens are kept of those that are most likely, without the mask and with it each.
+        The number of likeliest tokens to keep for each step, without the mask and with it.
     """
 
     __slots__ = ("_recorder",)
@@ -45,27 +45,30 @@ class TracedGuide(Guide):
         self._recorder = Recorder(index.vocabulary, index, max_steps=max_steps, candidates=candidates)
 
     def trace(self, *, prompt: str = "", unconstrained: Trace | None = None) -> Trace:
-        """What was recorded so far.
+        """Return the record so far.
 
         Parameters
         ----------
         prompt:
-            What came before, for people to read.
+            The prompt, for readers.
         unconstrained:
             A trace to be shown beside this one.
         """
         return self._recorder.trace(prompt, unconstrained)
 
     def see(self, scores: Foreign) -> None:
-        """Record what the model says of the next token, before any mask.
+        """Record the model's scores of the next token, before any mask.
 
         Parameters
         ----------
         scores:
-            ``float[width]``: logits, or logarithms of probabilities, an array or a tensor on any device; ``width``
-            may exceed the vocabulary's size.
+            ``float[width]``: logits or log-probabilities, an array or a tensor on any device. ``width`` may exceed
+            the vocabulary's size.
 
-        Raises `BitmaskError` for scores of another shape, or narrower than the vocabulary.
+        Raises
+        ------
+        BitmaskError
+            For scores of another shape, or narrower than the vocabulary.
         """
         self._recorder.see(scores, super().bitmask())
 
@@ -98,9 +101,14 @@ class TracedGuide(Guide):
         return True
 
     def refuse(self, token_id: int) -> None:
-        """Record a token that was chosen without the mask, and is not allowed; the guide stays where it is.
+        """Record a token that was chosen without the mask and is not allowed. The guide stays where it is.
 
-        `advance` records nothing of a token that it refuses: who asks it may only have tried.
+        `advance` records nothing for a token that it refuses, because the caller may only have tried.
+
+        Parameters
+        ----------
+        token_id:
+            The token.
         """
         self._recorder.refuse(int(token_id), super().bitmask())
 

@@ -27,28 +27,28 @@ _SHOWN = 40
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """How a text was written.
+    """The steps in which a text was generated, with the effect of the mask on each token.
 
-    Made by `structgen.TracedGuide`, `structgen.TracedBatch` and
-    `structgen.integrations.transformers.TracingProcessor`. What `to_json` gives, `from_json` reads, exactly.
+    `structgen.TracedGuide`, `structgen.TracedBatch` and `structgen.integrations.transformers.TracingProcessor`
+    record traces. `from_json` reads exactly the output of `to_json`.
 
     Parameters
     ----------
     vocabulary_size:
-        Ids of the vocabulary.
+        Number of ids of the vocabulary.
     steps:
-        The tokens in the order in which they were written, those that were taken back among them.
+        The tokens in the order in which they were generated, including those that were taken back.
     rollbacks:
-        When some were taken back.
+        The points at which tokens were taken back.
     omitted:
-        So many more steps there were, past the bound of what is recorded.
+        Number of further steps beyond the bound on recorded ones.
     definition:
         The definition as its author wrote it (`structgen.definitions.canonical.as_written`), its first 10,000
         characters; empty without one.
     prompt:
-        What came before, for people to read.
+        The prompt, for readers.
     unconstrained:
-        The same prompt without the definition, to be shown beside it.
+        A trace of the same prompt without the definition, to be shown beside it.
     """
 
     vocabulary_size: int
@@ -74,35 +74,51 @@ class Trace:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the text, without what was taken back."""
+        """The bytes of the text, without tokens that were taken back."""
         dropped = self.dropped
         return b"".join(step.data or b"" for n, step in enumerate(self.steps) if n not in dropped)
 
     @property
     def text(self) -> str:
-        """The text; what is no UTF-8 is replaced by U+FFFD."""
+        """The text. Bytes that are not UTF-8 are replaced by U+FFFD."""
         return self.data.decode("utf-8", "replace")
 
     @property
     def calls_saved(self) -> int:
-        """Tokens for which the model was not asked."""
+        """Number of tokens for which the model was not asked."""
         return sum(not step.asked for step in self.steps)
 
     def count(self, kind: TokenKind) -> int:
-        """How many steps are of a kind."""
+        """Return the number of steps of a kind.
+
+        Parameters
+        ----------
+        kind:
+            A `TokenKind`, such as ``"forced"``.
+        """
         return sum(step.kind == kind for step in self.steps)
 
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_json(self) -> JsonMap:
-        """All of it, for a log; bytes are written in hexadecimal digits."""
+        """Return the trace as a dict, for a log. Bytes are hexadecimal digits."""
         return records.written(self)
 
     @classmethod
     def from_json(cls, data: str | bytes | JsonMap, *, where: str = "trace") -> Trace:
-        """Read what `to_json` gave, or its JSON text. Every field is checked.
+        """Read the output of `to_json`, or its JSON text. Every field is checked.
 
-        Raises `FormatError`, which names the field.
+        Parameters
+        ----------
+        data:
+            The dict or text.
+        where:
+            A name of the source, for errors.
+
+        Raises
+        ------
+        FormatError
+            For malformed data; names the field.
         """
         if isinstance(data, str | bytes):
             trace = records.read_text(cls, data, where)
@@ -123,14 +139,17 @@ class Trace:
             self.unconstrained._check(f"{where}, /unconstrained")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file."""
+        """Write `to_json` to the file ``path``."""
         Path(path).write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a file that `save` wrote, or that a stranger did.
+        """Read the file ``path`` that `save` wrote. Files from strangers are safe to read.
 
-        Raises `FormatError` for a file that is none, or larger than 64 MiB.
+        Raises
+        ------
+        FormatError
+            For a file that is not a trace, or is larger than 64 MiB.
         """
         where = str(path)
         try:
@@ -154,15 +173,15 @@ class Trace:
         return display.in_terminal(self.facts(), self.steps, self.dropped)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What is to be said of the whole: names and values, for people."""
+        """Return names and values that summarise the trace, for readers."""
         return display.summary(self.steps, self.rollbacks, self.omitted, self.vocabulary_size)
 
     def to_html(self) -> str:
-        """A page of its own; see docs/guide/traces.md."""
+        """Return the trace as an HTML page without external files; see docs/guide/traces.md."""
         return render(self._page())
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_html` to a file, which needs no other."""
+        """Write `to_html` to the file ``path``."""
         Path(path).write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:

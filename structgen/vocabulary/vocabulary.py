@@ -60,27 +60,37 @@ _derived: weakref.WeakValueDictionary[str, _Derived] = weakref.WeakValueDictiona
 
 
 class Vocabulary:
-    """The bytes of every token id. Immutable; indexes are for all vocabularies of one fingerprint.
+    """The token bytes of one tokenizer, with the ids that end a text.
 
-    Several ids may share the same bytes. Special tokens have no bytes, so a mask never allows them, except
-    the end-of-sequence ids, which a mask allows exactly where a text may end. Ids without bytes at the end (padded
-    logits) and EOS ids are no part of the fingerprint: see `with_eos_ids` and `with_size`.
+    Make one with `from_pretrained`, `from_transformers`, `from_tekken`, `from_tiktoken`, `from_gguf` or
+    `from_bytes`. It is immutable and can be shared by threads.
+
+    Several ids may have the same bytes. Special tokens have no bytes, so no mask allows them, unless a definition
+    names them. The exception is EOS ids: a mask allows them exactly where a text may end. An index belongs to all
+    vocabularies with the same `fingerprint`. Neither EOS ids nor ids without bytes at the end (padded logits) are
+    part of it: see `with_eos_ids` and `with_size`.
+
+    A vocabulary can be pickled, without ``encode``. In a process that already holds it, unpickling returns the
+    existing object.
 
     Parameters
     ----------
     offsets:
-        ``uint32[size + 1]``: token ``i`` is ``blob[offsets[i]:offsets[i + 1]]``; no bytes means special.
+        ``uint32[size + 1]``. Token ``i`` is ``blob[offsets[i]:offsets[i + 1]]``; empty for a special token.
     blob:
-        ``uint8[...]``: the tokens' bytes, one after another.
+        ``uint8[...]``: the bytes of all tokens, one after another.
     eos_ids:
-        The ids that end a text, each ``0 <= id < size``. Their own bytes, if any, must be absent.
+        The ids that end a text, each ``0 <= id < size``. They must have no bytes of their own.
     special_tokens:
-        Names of ids that have no bytes (``{"<|eot_id|>": 128009}``). Not part of the fingerprint.
+        Names of ids without bytes, such as ``{"<|eot_id|>": 128009}``. Not part of the fingerprint.
+    encode:
+        A function that splits a text into token ids, without special tokens around it. `Guide.forced_tokens` needs
+        it.
 
-    It can be pickled, without `encode`; in a process that has it already, that is what comes of it.
-
-    Most callers want one of the constructors `from_pretrained`, `from_transformers`, `from_tekken`,
-    `from_tiktoken`, `from_gguf` or `from_bytes`.
+    Raises
+    ------
+    VocabularyError
+        For arrays or ids that do not fit together.
     """
 
     def __init__(
@@ -127,7 +137,7 @@ class Vocabulary:
 
     @classmethod
     def bytewise(cls) -> Vocabulary:
-        """The vocabulary of texts without tokens: each byte is one, and 256 is the EOS id."""
+        """Return the vocabulary of single bytes: ids 0 to 255 are the bytes, 256 is the EOS id."""
         return cls.from_bytes([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])
 
     @classmethod
@@ -140,28 +150,28 @@ class Vocabulary:
         size: int | None = None,
         encode: Callable[[str], Sequence[int]] | None = None,
     ) -> Vocabulary:
-        """Build from each id's bytes.
+        """Build a vocabulary from the bytes of each id.
 
         Parameters
         ----------
         tokens:
-            A sequence indexed by token id, or a mapping from id to bytes. ``None`` and ``b""`` mean: no
-            bytes.
+            A sequence indexed by token id, or a mapping from id to bytes. ``None`` and ``b""`` mean no bytes.
         eos_ids:
             The ids that end a text. Bytes that ``tokens`` gives them are dropped.
         special_tokens:
-            Names of ids that have no bytes. Bytes that ``tokens`` gives them are dropped.
+            Names of ids without bytes. Bytes that ``tokens`` gives these ids are dropped.
         size:
-            Number of ids, a model's padded logits for instance; by default the largest id plus one. Special
-            tokens at or beyond it are left out, as the model cannot produce them.
+            Number of ids, for instance the width of a model's padded logits. Default: the largest id plus one.
+            Special tokens at or above ``size`` are left out, because the model cannot produce them.
         encode:
-            How the tokenizer splits a text, without special tokens around it; not kept in files.
+            A function that splits a text into token ids, without special tokens around it. It is not saved in
+            files.
 
         Raises
         ------
         VocabularyError
-            For ids that are no integers, negative or absurdly large, for tokens that are not bytes, and for an id
-            that has bytes or ends a text, but lies beyond ``size``.
+            For ids that are not integers, negative or too large; for tokens that are not bytes; for an id at or
+            above ``size`` that has bytes or ends a text.
         """
         pairs = tokens.items() if isinstance(tokens, Mapping) else enumerate(tokens)
         size = None if size is None else integer(size, "size", VocabularyError)
@@ -204,28 +214,93 @@ class Vocabulary:
     def from_transformers(
         cls, tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
-        """Read a transformers (or tokenizers) tokenizer; see `structgen.vocabulary.huggingface`."""
+        """Read a transformers tokenizer, or a bare ``tokenizers.Tokenizer``.
+
+        The result is checked on a few texts: its bytes must spell exactly what the tokenizer encodes.
+
+        Parameters
+        ----------
+        tokenizer:
+            A tokenizer of transformers (fast, slow with a SentencePiece model, or backed by mistral-common), or a
+            ``tokenizers.Tokenizer``, which needs ``eos_ids``.
+        eos_ids:
+            The ids that end a text. Default: the tokenizer's EOS token and ``eos_token_id`` of the model's
+            ``generation_config.json`` (without that file, of ``config.json``).
+        size:
+            Width of the model's logits. Default: ``vocab_size`` of ``config.json``, unless an id at or above it has
+            bytes or ends a text.
+
+        Raises
+        ------
+        VocabularyError
+            For a tokenizer whose bytes cannot be known exactly, such as WordPiece, and where no EOS id is found.
+        """
         from .huggingface import read_transformers
 
         return cls.from_table(read_transformers(tokenizer, eos_ids=eos_ids, size=size))
 
     @classmethod
     def from_pretrained(cls, name_or_path: str | os.PathLike[str], **kwargs: Foreign) -> Vocabulary:
-        """Read a model's tokenizer from a folder or, through transformers, from the model hub."""
+        """Read a model's tokenizer from a folder, or from the model hub through transformers.
+
+        A folder with a ``tokenizer.json`` or ``tekken.json`` is read without transformers, which is much faster.
+        Code from the folder or the hub runs only with ``trust_remote_code=True``.
+
+        Parameters
+        ----------
+        name_or_path:
+            A folder, or a name on the model hub.
+        kwargs:
+            ``eos_ids`` and ``size``, as in `from_transformers`. Other options go to
+            ``transformers.AutoTokenizer.from_pretrained``, such as ``revision``, ``token`` and
+            ``local_files_only``.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown option.
+        VocabularyError
+            Where nothing can be loaded, for a tokenizer whose bytes cannot be known exactly, and where no EOS id is
+            found.
+        """
         from .huggingface import read_pretrained
 
         return cls.from_table(read_pretrained(name_or_path, **kwargs))
 
     @classmethod
     def from_tekken(cls, path: str | os.PathLike[str] | None = None) -> Vocabulary:
-        """Read a ``tekken.json``; ``None`` means the newest one that the mistral-common wheel ships."""
+        """Read a ``tekken.json`` file of a Mistral model. The text ends at ``</s>``.
+
+        Parameters
+        ----------
+        path:
+            The file. None: the newest one that the installed mistral-common package ships.
+
+        Raises
+        ------
+        VocabularyError
+            For a missing file, or one that is not a tekken file.
+        """
         from .tekken import read_tekken
 
         return cls.from_table(read_tekken(path))
 
     @classmethod
     def from_tiktoken(cls, encoding: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
-        """Read a tiktoken ``Encoding``, or the one of that name."""
+        """Read a tiktoken encoding.
+
+        Parameters
+        ----------
+        encoding:
+            A ``tiktoken.Encoding``, or the name of one such as ``"o200k_base"``, which tiktoken downloads once.
+        eos_ids:
+            The ids that end a text. Default: ``<|endoftext|>``. Chat models end a turn with other ids as well.
+
+        Raises
+        ------
+        VocabularyError
+            For an unknown name, and where no EOS id is given or found.
+        """
         from .tiktoken import read_tiktoken
 
         return cls.from_table(read_tiktoken(encoding, eos_ids=eos_ids))
@@ -234,7 +309,24 @@ class Vocabulary:
     def from_gguf(
         cls, path: str | os.PathLike[str], *, eos_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
-        """Read the tokenizer in a GGUF file's metadata; see `structgen.vocabulary.gguf`."""
+        """Read the tokenizer in a GGUF file's metadata. The tensors are not read.
+
+        Parameters
+        ----------
+        path:
+            The file; of a split model the first one.
+        eos_ids:
+            The ids that end a text. Default: those at which llama.cpp stops, which are the ``eos``, ``eot`` and
+            ``eom`` ids of the metadata and tokens with well-known names.
+        size:
+            Number of ids, as in `from_bytes`.
+
+        Raises
+        ------
+        VocabularyError
+            For a file that is not GGUF or is cut short, for an unknown kind of tokenizer, and where no EOS id is
+            found.
+        """
         from .gguf import read_gguf
 
         return cls.from_table(read_gguf(path, eos_ids=eos_ids, size=size))
@@ -268,14 +360,27 @@ class Vocabulary:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it keeps in memory now: tokens, their prefix tree, rows that indexes share; not `encode`."""
+        """Bytes in memory now: tokens, their prefix tree and the rows that indexes share. ``encode`` is not
+        counted.
+        """
         return held_bytes(self, without=self.encode)
 
     def __len__(self) -> int:
         return self.size
 
     def token(self, token_id: int) -> bytes | None:
-        """The bytes of one id, ``None`` for a special token. Raises `TokenIdError` out of range."""
+        """Return the bytes of one id, or None for a special token.
+
+        Parameters
+        ----------
+        token_id:
+            ``0 <= token_id < size``.
+
+        Raises
+        ------
+        TokenIdError
+            For an id outside the vocabulary.
+        """
         if type(token_id) is not int or not 0 <= token_id < self.size:
             token_id = checked_token(token_id, self.size)
         return self.bytes[self.offsets[token_id] : self.offsets[token_id + 1]] or None
@@ -360,9 +465,17 @@ class Vocabulary:
     # -- the same tokens for another model ---------------------------------------------------------------
 
     def with_eos_ids(self, eos_ids: Iterable[int]) -> Vocabulary:
-        """These tokens, with other ids that end a text; its indexes are the same.
+        """Return a vocabulary with the same tokens and other EOS ids. It shares its indexes with this one.
 
-        Raises `VocabularyError` for an id outside the vocabulary, or one with bytes of its own.
+        Parameters
+        ----------
+        eos_ids:
+            The ids that end a text.
+
+        Raises
+        ------
+        VocabularyError
+            For an id outside the vocabulary, or one that has bytes.
         """
         ends = tuple(sorted(_ids(eos_ids, "an EOS id")))
         if ends == self.eos_ids:
@@ -393,12 +506,20 @@ class Vocabulary:
         return self is other or own == theirs
 
     def with_size(self, size: int) -> Vocabulary:
-        """These tokens for logits of another width; its indexes are the same unless ids with bytes are left out.
+        """Return a vocabulary with the same tokens for logits of another width.
 
-        A model whose logits are narrower than its tokenizer cannot write the ids at the end: they have no bytes then,
-        and what they name is no special token.
+        It shares its indexes with this one, unless ids with bytes are left out. A model whose logits are narrower
+        than its tokenizer cannot produce the ids at the end: those lose their bytes and their names.
 
-        Raises `VocabularyError` for a size below 1, above the limit, or one that leaves no EOS id of those there are.
+        Parameters
+        ----------
+        size:
+            The width of the logits, in ids.
+
+        Raises
+        ------
+        VocabularyError
+            For a size below 1, above the limit, or one that leaves no EOS id.
         """
         size = integer(size, "size", VocabularyError)
         if not 0 < size <= MAX_SIZE:
@@ -415,10 +536,19 @@ class Vocabulary:
         return Vocabulary(offsets, self.blob[: offsets[-1]], eos_ids, named, self.encode)
 
     def without(self, ids: Iterable[int]) -> Vocabulary:
-        """These tokens but for some, which no mask allows; its indexes are others.
+        """Return a vocabulary in which some ids have no bytes, so that no mask allows them. Its indexes are its own.
 
-        For ids that a model was never trained to write (``<unused32>``). Raises `VocabularyError` for an id outside
-        the vocabulary, or where no token with bytes is left.
+        Use it for ids that a model was never trained to write, such as ``<unused32>``.
+
+        Parameters
+        ----------
+        ids:
+            The ids to leave out.
+
+        Raises
+        ------
+        VocabularyError
+            For an id outside the vocabulary, and where no token with bytes is left.
         """
         lengths = np.diff(self.offsets.astype(np.int64))
         left_out = _ids(ids, "a token id")
@@ -443,13 +573,26 @@ class Vocabulary:
         return self
 
     def to_bytes(self) -> bytes:
-        """Serialise in structgen's container format."""
+        """Serialise the vocabulary in structgen's container format, without ``encode``."""
         meta = {"kind": "vocabulary", "eos_ids": list(self.eos_ids), "special_tokens": self.special_tokens}
         return pack(meta, {"token_offsets": self.offsets, "token_bytes": self.blob})
 
     @classmethod
     def from_buffer(cls, buffer: Buffer, where: str = "vocabulary") -> Vocabulary:
-        """Read what `to_bytes` wrote, validated; raises `FormatError`."""
+        """Read and validate the output of `to_bytes`.
+
+        Parameters
+        ----------
+        buffer:
+            The bytes, or any object with a buffer.
+        where:
+            A name of the source, for errors.
+
+        Raises
+        ------
+        FormatError
+            For a buffer that is not a valid vocabulary.
+        """
         meta, sections = unpack(buffer, where)
         return cls.from_sections(meta, sections, where)
 

@@ -13,31 +13,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WarmOptions:
-    """What `structgen.warm` does beyond its defaults.
+    """Options of `structgen.warm`.
 
     Parameters
     ----------
     eager, budget, threads:
         As in `structgen.compile`.
     shard:
-        ``(3, 16)``: the third of 16 parts of the work, which are each other's rest for the same definitions.
+        ``(3, 16)`` selects the third of 16 parts of the work. Machines with the same definitions and different
+        shards divide it among them.
     retries:
-        Times that a definition is tried again whose worker died, or broke off with an error that is none of
-        structgen's.
+        Number of times that a definition is tried again after its worker died or failed with an unexpected error.
     patience:
-        Wall-clock seconds after which a worker's process ends itself, with the stacks of its threads on its standard
-        error, if a definition is not done: one that hangs, for those that only take long end by their budget, and the
-        default is thirty times its. None: never. Threads of this process are waited for.
+        Wall-clock seconds after which a worker process that has not finished a definition ends itself, with a stack
+        trace of its threads on standard error. It is for workers that hang; slow compiles end by their budget.
+        None: never. Threads of this process are waited for. Default: 600.
     in_flight:
-        Batches of definitions that the executor has at a time: two for each worker, by which their sizes go.
+        Number of batches of definitions that the executor holds at a time. Their sizes are chosen for two batches
+        per worker.
     hand_back:
-        Workers send the values back and the caller writes them, for workers that reach neither the cache's folder
-        nor an object store behind it.
+        Workers return the values and the caller writes them, for workers that reach neither the cache's folder nor
+        its object store.
 
     Raises
     ------
     ArgumentError
-        For a shard that is none, negative retries, no patience, or fewer than one in flight.
+        For an invalid shard, negative ``retries``, no ``patience``, or ``in_flight`` below 1.
     """
 
     eager: bool = True

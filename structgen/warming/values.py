@@ -21,32 +21,31 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One definition for one vocabulary.
+    """The outcome of one definition for one vocabulary.
 
     Parameters
     ----------
     position:
-        Of the definition among those that were given, from 0; -1 of a file that could not be read.
+        The position of the definition among the given ones, from 0; -1 for a file that could not be read.
     name:
-        That of a `NamedDefinition`; otherwise how the definition begins.
+        The name of a `NamedDefinition`; otherwise the beginning of the definition.
     vocabulary:
-        Its fingerprint.
+        The vocabulary's fingerprint.
     status:
-        ``"present"``: the cache had it. ``"compiled"``: it has it now. ``"failed"``: it does not compile, or the
-        cache does not keep it. ``"lost"``: whoever compiled it died, or broke off with an error that is none of
-        structgen's.
+        ``"present"``: it was in the cache. ``"compiled"``: it is now in the cache. ``"failed"``: it does not
+        compile, or the cache does not keep it. ``"lost"``: the worker died or failed with an unexpected error.
     key:
-        Of the index in the cache; empty where the definition has none.
+        The key of the index in the cache; empty where the definition has none.
     kind, states, rows:
-        Of the index.
+        Properties of the index: its kind, the number of automaton states and of distinct masks.
     nbytes:
-        What it takes in the cache, less rows that it shares with others.
+        Bytes in the cache, without rows shared with other indexes.
     seconds:
-        Wall-clock time of compiling it or of opening it.
+        Wall-clock seconds of compiling or opening it.
     attempts:
-        Times that it was begun and that counted against it.
+        Number of attempts that counted against it.
     what, where, remedy:
-        Where it failed or was lost: as in `StructgenError`.
+        The parts of the error, as in `StructgenError`.
     """
 
     position: int
@@ -66,7 +65,7 @@ class Outcome:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the cache has it."""
+        """Whether the cache has the index."""
         return self.status in ("present", "compiled")
 
     def __str__(self) -> str:
@@ -77,15 +76,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """What `structgen.warm` did.
+    """The result of `structgen.warm`.
 
     Parameters
     ----------
     outcomes:
-        One for each vocabulary and definition: vocabularies in the order in which they were given, and definitions
-        within each. With ``shard``, those of that part alone.
+        One `Outcome` for each vocabulary and definition, in the given order; with ``shard``, those of that part
+        only.
     seconds:
-        Wall-clock time of all.
+        Wall-clock seconds in all.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -93,22 +92,22 @@ class Report:
 
     @property
     def kept(self) -> list[Outcome]:
-        """Those that the cache has."""
+        """The outcomes of definitions that the cache now has."""
         return [each for each in self.outcomes if each.is_kept]
 
     @property
     def failed(self) -> list[Outcome]:
-        """Those that it does not have."""
+        """The outcomes of definitions that the cache does not have."""
         return [each for each in self.outcomes if not each.is_kept]
 
     def to_json(self) -> JsonMap:
-        """All of it, for `json.dumps`."""
+        """Return the report as a dict for `json.dumps`."""
         return dataclasses.asdict(self)
 
     def to_junit(self) -> str:
-        """An XML document in the format of JUnit's reports: a suite for each vocabulary, a case for each definition.
+        """Return the report as a JUnit XML document: a suite for each vocabulary, a case for each definition.
 
-        What failed is a ``failure``; what was lost, an ``error``.
+        A failed definition is a ``failure``, a lost one an ``error``.
         """
         from xml.etree import ElementTree as XML
 

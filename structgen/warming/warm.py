@@ -59,30 +59,37 @@ def warm(
     progress: Progress | None = None,
     options: WarmOptions | None = None,
 ) -> Report:
-    """Compile what a cache lacks of many definitions, for one vocabulary or several. See docs/guide/fleet.md.
+    """Compile all definitions that a cache lacks, for one vocabulary or several. See docs/guide/fleet.md.
 
-    What is there, in the folder or in the object store behind it, is not compiled again. An interrupt keeps what is
-    done, for each index is kept when it is finished.
+    Definitions that are in the folder, or in the object store behind it, are not compiled again. Each index is
+    stored when it is finished, so an interrupt loses no finished work.
 
     Parameters
     ----------
     definitions:
-        What `structgen.compile` takes, or what `structgen.load_definitions` returns: a `NamedDefinition`.
+        Definitions as `structgen.compile` takes them, or `NamedDefinition` values from `load_definitions`.
     vocabularies:
-        Each definition is compiled for each of them.
+        The vocabularies; each definition is compiled for each of them.
     cache:
-        Where the indexes go.
+        The cache to fill.
     executor:
-        A `concurrent.futures.Executor`: threads, processes, a cluster's; or a function that makes one, which is
-        called again where workers died and took it with them, and whose executors are closed. None: this thread, one
-        definition after another. Threads share the cache and the vocabularies that are given; of all others it is
-        assumed that their workers are other processes.
+        A `concurrent.futures.Executor` (threads, processes, a cluster), or a function that makes one. The function
+        is called again when workers died; its executors are closed at the end. None: compile in this thread, one
+        definition after another. Workers of executors other than threads are assumed to be other processes.
     progress:
-        Called in this thread as ``progress(text, done, total)`` after each definition, with what became of it.
+        Called in this thread as ``progress(text, done, total)`` after each definition, with its outcome.
     options:
-        How definitions are compiled, which part of them, and what is asked of workers; None: the defaults.
+        Options of the compiles and the workers. None: the defaults of `WarmOptions`.
 
-    Raises `ArgumentError` for something else in the place of vocabularies or a cache, and for one definition alone.
+    Returns
+    -------
+    Report
+        The outcome of each definition for each vocabulary.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong type of vocabularies or cache, and for one definition instead of several.
     """
     if isinstance(definitions, str | Definition):
         raise ArgumentError(f"definitions are several, got {type(definitions).__name__}", remedy="Pass a list.")

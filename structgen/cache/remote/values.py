@@ -17,30 +17,29 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """An object store for ``Cache(store=...)``. A plain value: nothing is opened, and no thread begins.
+    """An object store for ``Cache(store=...)``. It is a plain value: making one opens nothing and starts no thread.
 
     Parameters
     ----------
     url:
-        ``s3://bucket/prefix``, ``gs://bucket/prefix``, ``file:///folder``, or another one that obstore reads.
-        Credentials are not part of it: they come from the environment, the machine's role, or ``options``.
+        ``s3://bucket/prefix``, ``gs://bucket/prefix``, ``file:///folder``, or another URL that obstore reads.
+        Credentials come from the environment, the machine's role or ``options``, never from the URL.
     write:
-        When what is put goes there: ``"behind"`` by a thread, from a bounded queue that `Cache.close` waits for;
-        ``"now"`` before `Cache.put` returns, for builders; ``"never"``, for servers that only read. None:
-        ``"behind"``, and ``"never"`` where there are ``verify_keys`` and no ``sign_key``, for nobody would take what
-        was written.
+        When new values are written. ``"behind"``: by a thread, from a bounded queue that `Cache.close` waits for.
+        ``"now"``: before `Cache.put` returns, for builders. ``"never"``: for servers that only read. None:
+        ``"behind"``, or ``"never"`` where there are ``verify_keys`` and no ``sign_key``.
     wait:
         Seconds that a look-up waits for the store at most, before it is a miss.
     timeout:
-        Seconds for each request of a write, a `Cache.prefetch` or the command line, retries included.
+        Seconds for each request of a write, of `Cache.prefetch` or of the command line, retries included.
     sign_key:
-        An Ed25519 private key in PEM, as ``openssl genpkey -algorithm ed25519`` writes it: each object that is
-        written is signed.
+        An Ed25519 private key in PEM, as ``openssl genpkey -algorithm ed25519`` writes it. Each written object is
+        signed.
     verify_keys:
-        Ed25519 public keys in PEM. Where there are any, or a ``sign_key``, whose public half counts as one, an object
-        is taken only if one of them signed it.
+        Ed25519 public keys in PEM. Where there are any, or a ``sign_key``, whose public half counts as one, an
+        object is used only if one of them signed it.
     options:
-        What obstore takes for this kind of store, such as ``endpoint``, ``region`` or ``skip_signature``.
+        Options of obstore for this kind of store, such as ``endpoint``, ``region`` or ``skip_signature``.
 
     Raises
     ------

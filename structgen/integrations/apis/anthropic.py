@@ -9,21 +9,21 @@ from .openai import GO_ON, streamed
 
 
 class MessagesModel:
-    """A model behind ``/v1/messages``, whose requests say nothing of how tokens are drawn.
+    """A model behind Anthropic's ``/v1/messages``, for `structgen.correct`.
 
     Parameters
     ----------
     client:
         An ``anthropic.Anthropic``, or an ``anthropic.AsyncAnthropic`` for `structgen.acorrect`.
     model:
-        Its name there.
+        The name of the model.
     max_tokens:
-        Of each reply; the API asks for it.
+        The most tokens of each reply, which the API requires.
     prefill:
-        Whether the model goes on with an answer that the last message begins; some refuse that, and are asked to.
-        What it begins with must not end in blanks, which are left out.
+        Whether the model continues an answer that the last message begins. Models that refuse this are asked to
+        continue instead. Trailing whitespace of the answer is left out.
     request:
-        What else each request has: ``system``, ``stop_sequences``, ``extra_body``.
+        Other fields of each request: ``system``, ``stop_sequences``, ``extra_body``.
     """
 
     def __init__(

@@ -26,22 +26,22 @@ GO_ON = (
 
 
 class ChatModel:
-    """A model behind ``/v1/chat/completions``.
+    """A model behind OpenAI's ``/v1/chat/completions``, for `structgen.correct`.
 
     Parameters
     ----------
     client:
         An ``openai.OpenAI``, or an ``openai.AsyncOpenAI`` for `structgen.acorrect`.
     model:
-        Its name there.
+        The name of the model.
     system:
         A system message.
     prefill:
-        Whether the server goes on with an answer that the last message begins, as llama.cpp's does, and vLLM's and
-        SGLang's with ``extra_body={"continue_final_message": True, "add_generation_prompt": False}``. Else it is
-        asked to, as `GO_ON` says: ``transformers serve`` and llama-cpp-python's begin another answer.
+        Whether the server continues an answer that the last message begins. llama.cpp's server does; vLLM's and
+        SGLang's do with ``extra_body={"continue_final_message": True, "add_generation_prompt": False}``. Otherwise
+        the model is asked to continue: ``transformers serve`` and llama-cpp-python begin another answer.
     request:
-        What else each request has: ``temperature``, ``max_tokens``, ``seed``, ``extra_body``.
+        Other fields of each request: ``temperature``, ``max_tokens``, ``seed``, ``extra_body``.
     """
 
     takes = frozenset({"temperature", "seed"})
@@ -69,7 +69,17 @@ class ChatModel:
 
 
 class CompletionModel:
-    """A model behind ``/v1/completions``, which goes on with any text; see `ChatModel`."""
+    """A model behind OpenAI's ``/v1/completions``, which continues any text, for `structgen.correct`.
+
+    Parameters
+    ----------
+    client:
+        As in `ChatModel`.
+    model:
+        The name of the model.
+    request:
+        Other fields of each request, as in `ChatModel`.
+    """
 
     takes = frozenset({"temperature", "seed"})
 

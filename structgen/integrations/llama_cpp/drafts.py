@@ -11,17 +11,17 @@ from .tokens import vocabulary
 
 
 class LlamaDraft(LocalDraft):
-    """A ``llama_cpp.Llama``; see `LocalDraft`.
+    """A ``llama_cpp.Llama`` as the draft of `structgen.correct`. See `LocalDraft`.
 
     Parameters
     ----------
     llama:
-        The model. Its key-value cache of the last text is kept, so that another mistake has little to read.
+        The model. Its key-value cache of the last text is kept.
     template:
-        What the model is shown for a prompt, where it is a chat model; None for the prompt itself. Special tokens in
-        it count as such.
+        A function that renders a prompt for a chat model. Special tokens in its result count as such. None: the
+        prompt itself.
     max_tokens:
-        Of each continuation.
+        The most tokens of each continuation.
     """
 
     def __init__(

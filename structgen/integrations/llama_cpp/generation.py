@@ -29,36 +29,38 @@ def generate(
     seed: int | None = None,
     ahead: int = 1,
 ) -> Iterator[int]:
-    """Tokens inside a definition, as they are checked; the last is an EOS id, or the ``max_tokens``-th.
+    """Generate the tokens of a text inside a definition. The last is an EOS id, or number ``max_tokens``.
 
-    ``"optimistic"`` chooses among all tokens, and has the definition look at them: what comes out is what masks at
-    each step give for the same seed, token for token; see `structgen.integrations.local.decoding`. There is one
-    distribution, that of the temperature: other samplers of llama.cpp are for its own loop, with a `LogitsProcessor`.
+    ``"optimistic"`` samples from all tokens and checks them afterwards. The result equals masking at each step with
+    the same seed, token for token. The distribution is that of the temperature; for llama.cpp's other samplers, use
+    its own loop with a `LogitsProcessor`.
 
     Parameters
     ----------
     llama:
-        A ``llama_cpp.Llama``. What it has read of the same prompt before is not read again.
+        A ``llama_cpp.Llama``. The part of the prompt that it has already read is not read again.
     prompt:
-        A text, which becomes ids as llama.cpp does it, special tokens included; or ids.
+        A text, tokenized by llama.cpp with special tokens; or ids.
     index:
         The definition, compiled for the model's vocabulary.
+    mode:
+        ``"optimistic"``, or ``"masked"``, which masks the scores at each step.
     max_tokens:
-        Tokens at most.
+        The most tokens.
     temperature, seed:
-        0 takes the likeliest token. Without a seed the random numbers are others each time.
+        0 takes the likeliest token. Without a seed, the random numbers differ each time.
     ahead:
-        Tokens between two checks at most. At the first that is not allowed the key-value cache is cut to the longest
-        valid prefix. Looking at a token costs microseconds, one behind a mistake a pass of the model.
+        The most tokens between two checks. At the first token that is not allowed, the key-value cache is cut to
+        the longest valid prefix.
 
     Raises
     ------
     VocabularyMismatchError
-        Where the index was compiled for tokens other than this model's.
+        For an index compiled for other tokens than this model's.
     ArgumentError
-        For an empty prompt, and for numbers that mean nothing.
+        For an empty prompt, and for numbers out of range.
     UnsupportedError
-        For a version of llama-cpp-python that lacks what is relied on.
+        For an unsupported version of llama-cpp-python.
     """
     remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
     index = index_of_model(index, vocabulary(llama), remedy=remedy)

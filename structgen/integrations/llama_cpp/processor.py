@@ -37,11 +37,10 @@ if TYPE_CHECKING:
 
 
 class LogitsProcessor:
-    """Keeps ``Llama(...)`` inside one definition: ``logits_processor=LogitsProcessorList([processor])``.
+    """A logits processor for ``Llama(...)``: ``logits_processor=LogitsProcessorList([processor])``.
 
-    Works with ``draft_model=``, streaming, and one generation after another. Where a generation begins is found out
-    from the ids, as `structgen.runtime.guide.tracker` says. Use one processor for one generation at a time, and
-    call `check` after each.
+    It works with ``draft_model=``, streaming, and one generation after another. It finds the beginning of a
+    generation from the ids. Use one processor for one generation at a time, and call `check` after each.
 
     Parameters
     ----------
@@ -50,19 +49,20 @@ class LogitsProcessor:
     llama:
         The ``llama_cpp.Llama`` that generates.
     prompt_length:
-        How many leading ids are no part of the text; ``None`` finds it out.
+        The number of leading ids that are not part of the text. None: found from the ids.
     temperature:
-        That of the call, 0.8 where it says none. Where a grammar's rule has one, ``name[temperature=0.7]: ...``,
-        scores are changed so that the rule's is sampled at; with 0 in the call the likeliest token is taken anyway.
+        The temperature of the call, 0.8 by default as in llama-cpp-python. Where a grammar's rule has one,
+        ``name[temperature=0.7]: ...``, scores are changed so that sampling uses the rule's. With 0 in the call the
+        likeliest token is taken.
 
     Raises
     ------
     VocabularyMismatchError
-        Where the index was compiled for tokens other than this model's; names the first one.
+        For an index compiled for other tokens than this model's; names the first one.
     VocabularyError
-        For a kind of tokenizer that is not known, and for EOS ids at which llama.cpp would not end a text.
+        For an unknown kind of tokenizer, and for EOS ids at which llama.cpp would not end a text.
     UnsupportedError
-        For a version of llama-cpp-python that lacks what is relied on.
+        For an unsupported version of llama-cpp-python.
     """
 
     def __init__(
@@ -92,18 +92,19 @@ class LogitsProcessor:
         return twin
 
     def reset(self) -> None:
-        """Forget the generation in progress, and its error: the next call is the first of a new one."""
+        """Forget the generation in progress and its error. The next call begins a new one."""
         self._tracker.reset()
         self._sampler = None
         self.error = None
 
     def check(self) -> None:
-        """To be called after each generation: raises what went wrong in it, which C code could not pass on.
+        """Raise the error of the last generation, if any. Call it after each, because C code cannot pass on
+        exceptions.
 
         Raises
         ------
         StructgenError
-            What a call raised, once; or that there was no call since the last check, so that nothing was masked.
+            The error, once; or an error because there was no call since the last check, so that nothing was masked.
         """
         error, self.error = self.error, None
         called, self._called = self._called, False

@@ -22,19 +22,19 @@ _vocabularies: weakref.WeakKeyDictionary[Foreign, Vocabulary] = weakref.WeakKeyD
 
 
 def vocabulary(llama: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
-    """The vocabulary of a loaded model: each token's bytes are those that llama.cpp prints for it.
+    """Return the vocabulary of a loaded model, with the bytes that llama.cpp prints for each token.
 
     Parameters
     ----------
     llama:
-        A ``llama_cpp.Llama``; one with ``vocab_only=True`` suffices.
+        A ``llama_cpp.Llama``; ``vocab_only=True`` is enough.
     eos_ids:
-        The ids that end a text; by default all at which llama.cpp ends one.
+        The ids that end a text. Default: all ids at which llama.cpp ends one.
 
     Raises
     ------
     VocabularyError
-        For a kind of tokenizer other than SentencePiece and byte-level BPE.
+        For a tokenizer other than SentencePiece and byte-level BPE.
     """
     if eos_ids is None and llama in _vocabularies:
         return _vocabularies[llama]

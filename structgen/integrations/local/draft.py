@@ -22,22 +22,22 @@ MOST_TOKENS = 256
 
 
 class LocalDraft:
-    """A model that continues texts under a guide; `structgen.correct` takes it as ``draft=``.
+    """A model on this machine that continues texts inside a definition, as the draft of `structgen.correct`.
 
-    Where the text breaks, the last tokens of prompt and text are spelled anew together with what comes behind them
-    (token healing), so that the model can write a token that crosses the break. What must follow is appended without
-    asking it. `structgen.correct` stops it at the next choice of the definition.
+    At the break, the last tokens of prompt and text are spelled again together with the continuation (token
+    healing). Forced text is appended without asking the model. `structgen.correct` stops it at the next choice of
+    the definition.
 
     Parameters
     ----------
     reader:
         The model.
     vocabulary:
-        Its tokens; the definition is compiled for them.
+        The model's tokens. The definition is compiled for them.
     encode:
-        From what is asked, and the text so far, to the ids that the model continues.
+        A function from the prompt and the text so far to the ids that the model continues.
     max_tokens:
-        Of each continuation.
+        The most tokens of each continuation.
     """
 
     def __init__(
@@ -56,14 +56,16 @@ class LocalDraft:
         self, prompt: str, text: str, index: Index, config: Config, *, temperature: float = 0.0,
         seed: int | None = None,
     ) -> Iterator[bytes]:  # fmt: skip
-        """What comes behind ``text`` in the answer to ``prompt``, token by token.
+        """Generate the continuation of ``text`` in the answer to ``prompt``, token by token.
 
         Parameters
         ----------
+        prompt, text:
+            The prompt, and the text so far.
         index, config:
             The definition for this vocabulary, and its machine's configuration behind ``text``.
         temperature, seed:
-            As for `structgen.correct`.
+            As in `structgen.correct`.
         """
         ids = list(self._encode(prompt, text)) or list(self.vocabulary.eos_ids[:1])  # a model begins with something
         if self._reader.window is not None:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 
 class Reader(Protocol):
-    """A model, with what it keeps of the ids that it read last."""
+    """A model whose scores are read one sequence at a time, with a cache of the ids that it read last."""
 
     #: Ids that it can read at most; None for any number.
     window: int | None
 
     def read(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """The scores of the token behind some ids, ``float32[width]``, the caller's own.
+        """Return the scores of the token after ``ids``, ``float32[width]``, which the caller may change.
 
-        Only ids that follow those it has in common with the last call are read; what was read of others is forgotten.
+        Only ids after the common prefix with the last call are read.
         """
         ...
 

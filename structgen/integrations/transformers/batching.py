@@ -42,7 +42,7 @@ _FEW = 64
 
 
 class ContinuousBatchingLogitsProcessor:
-    """Keeps each request of a ``ContinuousBatchingManager`` inside the definition that it names.
+    """A logits processor for a ``ContinuousBatchingManager``: each request names its definition.
 
     ::
 
@@ -52,9 +52,8 @@ class ContinuousBatchingLogitsProcessor:
         manager.start()
         manager.add_request(input_ids, definition="person")
 
-    A request that names no definition, where there is no default, may use every id of the vocabulary. One that names
-    an unknown definition fails, and no other with it. So does one whose definition runs out of its budget, or to
-    which a token was appended that its mask had refused: it ends with an EOS token, and its
+    A request without a name, where there is no default, is unconstrained. A request with an unknown name fails alone.
+    So does one that runs out of its budget, or gets a token that its mask forbids: it ends with an EOS token, and its
     ``GenerationOutput.error`` says why.
 
     Parameters
@@ -92,29 +91,39 @@ class ContinuousBatchingLogitsProcessor:
         self._by_name: dict[str, _Request] = {}
 
     def register(self, name: str, index: Index) -> None:
-        """Add a definition, or have its name stand for another one from the next request on.
+        """Add a definition, or replace the one of that name from the next request on.
 
-        Raises `VocabularyMismatchError` for an index of another vocabulary.
+        Parameters
+        ----------
+        name:
+            The name for requests.
+        index:
+            The definition.
+
+        Raises
+        ------
+        VocabularyMismatchError
+            For an index of another vocabulary.
         """
         first = next(iter(self._definitions.values()))
         vocabulary_of([first, index])
         self._definitions[name] = index
 
     def attach(self, manager: Foreign) -> None:
-        """Become part of a manager, which was not started yet.
+        """Attach the processor to a manager that was not started yet.
 
         Parameters
         ----------
         manager:
-            What ``model.init_continuous_batching(...)`` returns.
+            The result of ``model.init_continuous_batching(...)``.
 
         Raises
         ------
         BatchError
-            For a manager that was started, or that batches asynchronously: then a step begins before the token of the
-            step before it is known. Also where the processor has a manager already.
+            For a manager that was started or that batches asynchronously, and for a processor that has a manager
+            already.
         BitmaskError
-            For a model whose logits are too narrow for the vocabulary.
+            For a model whose logits are narrower than the vocabulary.
         """
         check_engine("transformers.batching")
         if self._rows is not None:

@@ -60,43 +60,47 @@ def generate(
     parts: Parts | None = None,
     **model_kwargs: Foreign,
 ) -> Foreign:
-    """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
+    """Run greedy search or sampling inside a definition, as ``custom_generate=`` of ``model.generate``.
 
-    Those described below are the loop's own; all others come from ``model.generate`` itself, as does ``streamer=``.
-    Where scores, logits, attentions or hidden states of every step are asked for, and for models that keep a state
-    instead of a cache, every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say
-    in tokens that must follow.
+    Forced text is appended without asking the model. Every token is the model's, as with a `LogitsProcessor`, where
+    scores, logits, attentions or hidden states of every step are asked for, and for models with a recurrent state
+    instead of a cache. Other logits processors do not apply to forced tokens.
 
     Parameters
     ----------
+    model, input_ids, logits_processor, stopping_criteria, generation_config, model_kwargs:
+        Passed by ``model.generate``.
     index:
-        One index for all rows, or one, or None, for each prompt of the batch; see `LogitsProcessor`.
+        One index for all rows, or one (or None) for each prompt of the batch; see `LogitsProcessor`.
     encode:
-        How the model's tokenizer splits a text, without special tokens; None for the vocabulary's tokenizer.
+        A function that splits a text into token ids, without special tokens. None: the vocabulary's own.
     mode:
-        ``"masked"``, or ``"optimistic"``, for one sequence: no token is appended without the model.
+        ``"masked"``; or ``"optimistic"``, for one sequence: tokens are sampled without a mask and checked
+        afterwards.
     distribution:
-        Of optimistic decoding: ``"exact"`` is that of masks at each step, ``"lenient"`` nearly that of the model.
+        The distribution of optimistic decoding. ``"exact"``: that of masking at each step. ``"lenient"``: close to
+        the model's own.
     ahead:
-        In optimistic decoding, tokens between two checks at most; None for 16 on a device, and 1 on the processor.
+        In optimistic decoding, the most tokens between two checks. None: 16 on a device, 1 on the CPU.
     parts:
-        What the loop is made of, where it records; see `structgen.integrations.transformers.traced_generate`.
+        Internal parts of the loop, which `TracedGenerate` replaces.
 
     Returns
     -------
-    What ``model.generate`` returns in these modes: ``int64[rows, length]``, or a ``ModelOutput`` with
-    ``return_dict_in_generate``, whose cache lacks the tokens after the last that the model was asked for.
+    int64[rows, length]
+        The ids; or a ``ModelOutput`` with ``return_dict_in_generate``. Its cache lacks tokens after the last one
+        that the model was asked for.
 
     Raises
     ------
     ValueError
-        For another mode than greedy search and sampling; for several sequences in optimistic decoding.
+        For another mode than greedy search and sampling, and for several sequences in optimistic decoding.
     UnsupportedError
-        For a cache that can't go back, in optimistic decoding.
+        For a cache that cannot be cropped, in optimistic decoding.
     VocabularyError
         Where there is no tokenizer: pass ``encode``.
     TokenIdError
-        For a token that was not allowed, as other processors can force it; names the row.
+        For a token that is not allowed, as other processors can force one; names the row.
     """
     parts = parts or PLAIN
     check_engine("transformers.generate")

@@ -24,23 +24,22 @@ from . import caches
 
 
 class TransformersDraft(LocalDraft):
-    """A causal language model of transformers; see `LocalDraft`.
+    """A causal language model of transformers as the draft of `structgen.correct`. See `LocalDraft`.
 
     Parameters
     ----------
     model:
-        An ``AutoModelForCausalLM``, on any device. It is asked for one sequence at a time, and its key-value cache of
-        the last one is kept, so that another mistake of the same text has little to read.
+        An ``AutoModelForCausalLM``, on any device. Its key-value cache of the last text is kept.
     tokenizer:
-        Its tokenizer.
+        The model's tokenizer.
     vocabulary:
-        The tokenizer's tokens, where they were read before.
+        The tokenizer's vocabulary, if it was read before.
     template:
-        What the model is shown for a prompt; None for the prompt itself, behind the tokenizer's special tokens. For a
-        chat model ``lambda prompt: tokenizer.apply_chat_template([{"role": "user", "content": prompt}],
-        tokenize=False, add_generation_prompt=True)``.
+        A function that renders a prompt for a chat model, such as ``lambda prompt:
+        tokenizer.apply_chat_template([{"role": "user", "content": prompt}], tokenize=False,
+        add_generation_prompt=True)``. None: the prompt itself, after the tokenizer's special tokens.
     max_tokens:
-        Of each continuation.
+        The most tokens of each continuation.
     """
 
     def __init__(

@@ -46,53 +46,51 @@ def _signed(method: F) -> F:
 
 
 class LogitsProcessor:
-    """Keeps ``generate(logits_processor=[...])`` inside one definition, or one for each prompt.
+    """A logits processor for ``generate(logits_processor=[...])``, with one definition or one for each prompt.
 
-    Disallowed tokens get the score ``-inf``; the scores passed in are not modified. A row that has ended (an
-    EOS id was generated; what follows is padding) is allowed the EOS ids only, so that no row is ever all
-    ``-inf``.
+    Scores of disallowed tokens become ``-inf`` in a copy. A row that has ended allows the EOS ids only, so no row
+    is ever all ``-inf``.
 
-    **Where the generated text begins.** The first call sees the prompt, left padding included. A later call
-    goes on with the same generation if it has as many rows and each of them is the same prompt, then a text
-    known from the last call (a row of it, or the beginning of one), then at most one more token, which is
-    allowed there if the row went back. Any other call starts a new generation, and all of its ids are the
-    prompt. So one processor serves one ``generate()`` after another. What the ids cannot tell apart is taken
-    for the same generation: a new prompt that is the old one plus the beginning of its answer, or plus a
-    single token. Call `reset` before such a prompt, or give ``prompt_length``.
+    **Where the generated text begins.** The first call sees the prompt, with left padding. A later call belongs to
+    the same generation if it has as many rows and each row is the same prompt, a text known from the last call (or
+    the beginning of one), and at most one more token. Any other call begins a new generation whose ids are the
+    prompt. So one processor serves one ``generate()`` after another. A new prompt that equals the old one plus the
+    beginning of its answer, or plus a single token, cannot be told apart: call `reset` before it, or pass
+    ``prompt_length``.
 
     Use one processor for one ``generate()`` at a time.
 
     Parameters
     ----------
     indexes:
-        One index for all rows, or a sequence with one for each prompt of the batch, where ``None`` leaves the
-        rows of a prompt alone. With ``num_beams`` or ``num_return_sequences``, row ``r`` of the scores
-        belongs to prompt ``r // (rows // len(indexes))``. All indexes belong to one vocabulary.
+        One index for all rows, or a sequence with one for each prompt of the batch; None leaves a prompt
+        unconstrained. With ``num_beams`` or ``num_return_sequences``, row ``r`` of the scores belongs to prompt ``r
+        // (rows // len(indexes))``. All indexes belong to one vocabulary.
     prompt_length:
-        Number of leading ids of every row, padding included, that are no part of the text. ``None`` finds it
-        out as described above. With a number, a row's text is what follows, whatever was seen before.
+        The number of leading ids of every row, padding included, that are not part of the text. None: found from
+        the ids, as above.
     strict:
-        What to do about a token that was not allowed. None: end its row where transformers' own loop is going to
-        drop the row or the token: a beam, while another beam of the prompt is inside the definition, or a draft's
-        token that was not accepted yet; raise `TokenIdError` anywhere else. True: raise everywhere. False: end the
-        row, as an EOS id would, everywhere; its text is outside the definition.
+        The reaction to a token that was not allowed. None: end its row where transformers itself drops the row or
+        the token (a beam while another beam is valid, an unaccepted draft token), and raise `TokenIdError`
+        elsewhere. True: always raise. False: always end the row, as an EOS id does; its text is outside the
+        definition.
     max_tokens:
-        Keep each text so short that it is complete within so many tokens, as for `structgen.Guide`: with
-        ``max_new_tokens`` of ``generate()``, a text that is never cut off.
+        The most tokens of each text, as in `structgen.Guide`. Set it to ``max_new_tokens`` of ``generate()``, and
+        no text is cut off.
     temperature:
-        That of ``generate()``. Where a grammar's rule has one, ``name[temperature=0.7]: ...``, scores are changed so
-        that the rule's is sampled at.
+        The temperature of ``generate()``. Where a grammar's rule has one, ``name[temperature=0.7]: ...``, scores
+        are changed so that sampling uses the rule's.
 
     Raises
     ------
     TokenBudgetError
-        Where ``max_tokens`` is too few for any text of a definition.
+        For ``max_tokens`` that is too small for any text of a definition.
     VocabularyMismatchError
-        Where two indexes belong to different vocabularies.
+        For indexes of different vocabularies.
     VocabularyError
-        For a vocabulary without EOS ids: ``generate()`` could not end a text.
+        For a vocabulary without EOS ids: no text could end.
     UnsupportedError
-        Where a version of transformers is loaded whose loops have other names.
+        For an unsupported version of transformers.
     """
 
     #: Read by transformers: its continuous batching flattens the rows, which could not be told apart here.
@@ -118,7 +116,7 @@ class LogitsProcessor:
         self._temperature = checked_temperature(temperature)
 
     def reset(self) -> None:
-        """Forget the generation in progress: the next call is the first of a new one."""
+        """Forget the generation in progress. The next call begins a new one."""
         self._rows.reset()
 
     @_signed

@@ -28,7 +28,7 @@ _MOST_OVER = 1024
 
 
 class TracedBatchingProcessor(ContinuousBatchingLogitsProcessor):
-    """Masks as a `ContinuousBatchingLogitsProcessor` does, and records each request.
+    """A `ContinuousBatchingLogitsProcessor` that records each request.
 
     ::
 
@@ -38,15 +38,15 @@ class TracedBatchingProcessor(ContinuousBatchingLogitsProcessor):
         manager.stop()
         trace = processor.trace(result)  # what manager.get_result() returned
 
-    Of a request that was put back into the queue, or forked, the tokens that it had before are recorded without
-    scores. Recording waits for the device at each step, so no step can be captured in a graph.
+    For a request that was queued again or forked, earlier tokens are recorded without scores. Recording waits for the
+    device at each step, so no step can be captured in a graph.
 
     Parameters
     ----------
     definitions, default:
-        As for a `ContinuousBatchingLogitsProcessor`.
+        As in `ContinuousBatchingLogitsProcessor`.
     max_steps, candidates:
-        Of each request, as for a `structgen.TracedGuide`.
+        For each request, as in `structgen.TracedGuide`.
     """
 
     def __init__(
@@ -65,9 +65,17 @@ class TracedBatchingProcessor(ContinuousBatchingLogitsProcessor):
         self._over: Memo[str, tuple[int, TracedBatch]] = Memo(_MOST_OVER)
 
     def attach(self, manager: Foreign) -> None:
-        """As of a `ContinuousBatchingLogitsProcessor`.
+        """Attach the processor to a manager, as a `ContinuousBatchingLogitsProcessor` does.
 
-        Raises `UnsupportedError` where steps may be captured in a graph: on a device, unless that is switched off.
+        Parameters
+        ----------
+        manager:
+            The result of ``model.init_continuous_batching(...)``.
+
+        Raises
+        ------
+        UnsupportedError
+            Where steps may be captured in a graph: on a device, unless that is switched off.
         """
         graphs = manager.continuous_batching_config.use_cuda_graph
         if manager.model.device.type != "cpu" and graphs not in (False, (False, False)):
@@ -78,15 +86,17 @@ class TracedBatchingProcessor(ContinuousBatchingLogitsProcessor):
         super().attach(manager)
 
     def trace(self, result: Foreign) -> Trace:
-        """What was recorded of a request.
+        """Return the record of a request.
 
         Parameters
         ----------
         result:
-            A ``GenerationOutput`` of the manager, which has stopped, or runs no request any more.
+            A ``GenerationOutput`` of the manager, which has stopped or has no running requests.
 
-        Raises `BatchError` for a request that isn't known, or not any more: of those that are over, the last
-        thousand are.
+        Raises
+        ------
+        BatchError
+            For an unknown request. Of finished requests, the last thousand are known.
         """
         batch: TracedBatch
         request = self._by_name.get(result.request_id)

@@ -26,16 +26,15 @@ __all__ = ["TracedGenerate"]
 
 
 class TracedGenerate:
-    """Decodes as `generate` does, and records each row: ``model.generate(custom_generate=traced, index=index)``, with
-    all arguments that `generate` takes, then ``traced.traces()``.
+    """A recording `generate`: ``model.generate(custom_generate=traced, index=index)``, then ``traced.traces()``.
 
-    Tokens that were appended without the model are in a trace as forced ones. In optimistic decoding, tokens that
-    were chosen and not allowed are there as refused; those that were chosen behind such a one are not.
+    Tokens that were appended without the model are recorded as forced. In optimistic decoding, the first token that
+    is not allowed is recorded as refused; later tokens of the same draft are not recorded.
 
     Parameters
     ----------
     max_steps, candidates:
-        Of each row, as for a `structgen.TracedGuide`.
+        For each row, as in `structgen.TracedGuide`.
     """
 
     def __init__(self, *, max_steps: int = MAX_STEPS, candidates: int = CANDIDATES) -> None:
@@ -54,14 +53,17 @@ class TracedGenerate:
         return self._answer
 
     def traces(self, *, prompts: Sequence[str] = ()) -> list[Trace]:
-        """What was recorded of each row of the last generation that has an index.
+        """Return the record of each row of the last generation that has an index.
 
         Parameters
         ----------
         prompts:
-            What the prompts of these rows say, for people to read.
+            The prompts of these rows, for readers.
 
-        Raises `BatchError` where nothing was generated.
+        Raises
+        ------
+        BatchError
+            Where nothing was generated.
         """
         if self._processor is not None:
             sequences: Foreign = getattr(self._answer, "sequences", self._answer)

@@ -36,25 +36,24 @@ _MOST_LEFT = 256
 
 
 class TracingProcessor(LogitsProcessor):
-    """Masks as a `LogitsProcessor` does, and records each row: ``generate(logits_processor=[processor])``, then
-    ``processor.traces(output)``.
+    """A recording `LogitsProcessor`: ``generate(logits_processor=[processor])``, then ``processor.traces(output)``.
 
-    Its scores are those that it is handed: processors before it in the list have had their say. Drafts of assisted
-    decoding, and what beams leave behind, are in a trace as tokens that were taken back.
+    It records the scores that it receives, after processors before it in the list. Drafts of assisted decoding and
+    abandoned beams are recorded as tokens that were taken back.
 
     Parameters
     ----------
     indexes, prompt_length, strict, max_tokens:
-        As for a `LogitsProcessor`. With None for an index the row is recorded as it is, to be shown beside another.
+        As in `LogitsProcessor`. A row with None is recorded as it is, for comparison.
     vocabulary:
         The tokens, where no row has an index.
     max_steps, candidates:
-        Of each row, as for a `structgen.TracedGuide`.
+        For each row, as in `structgen.TracedGuide`.
 
     Raises
     ------
     VocabularyError
-        Where no row has an index, and there is no ``vocabulary``; else as a `LogitsProcessor`.
+        Where no row has an index and there is no ``vocabulary``. Also the errors of `LogitsProcessor`.
     """
 
     def __init__(
@@ -111,16 +110,19 @@ class TracingProcessor(LogitsProcessor):
         return masked
 
     def traces(self, sequences: torch.Tensor, *, prompts: Sequence[str] = ()) -> list[Trace]:
-        """What was recorded of each row.
+        """Return the record of each row.
 
         Parameters
         ----------
         sequences:
-            ``int64[rows, length]``: what ``generate()`` returned, prompts and all.
+            ``int64[rows, length]``: the result of ``generate()``, prompts included.
         prompts:
-            What the prompts say, one for each row, for people to read.
+            The prompts, one for each row, for readers.
 
-        Raises `BitmaskError` where the ids are none of the last generation's.
+        Raises
+        ------
+        BitmaskError
+            For ids that are not of the last generation.
         """
         if sequences.ndim != 2:
             raise BitmaskError(f"sequences are [rows, length], got {describe(sequences)}")

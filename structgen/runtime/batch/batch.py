@@ -33,22 +33,27 @@ _LONGEST = (1 << 31) - 1
 
 
 class GuideBatch:
-    """Sequences by number, 0 to ``len(batch) - 1``: the rows of the batch.
+    """Many sequences followed together, as rows 0 to ``len(batch) - 1``.
 
-    Each row follows its own index, or none: then every id of the vocabulary is allowed. The state after an EOS token
-    is that of `Guide`: the mask holds the EOS ids alone, and further EOS ids change nothing.
+    Each row follows its own index, or none: then every id of the vocabulary is allowed. The state after an EOS
+    token is that of `Guide`.
 
-    A row that goes wrong takes no other down: the others move on, and `errors` says what was wrong. A batch is not
-    meant for several threads at once, while the indexes behind it are.
+    A row that fails does not affect others: they advance, and `errors` holds the error by row. A batch is for one
+    thread at a time; indexes may be shared.
 
     Parameters
     ----------
     vocabulary:
-        The tokens, those of all indexes, with the EOS ids and the width of the batch; see `Index.over`.
+        The tokens of all indexes, with the EOS ids and the width of the batch; see `Index.over`.
     indexes:
         The first rows; see `add`.
     max_rollback:
-        So many tokens of each row, at least, can be taken back; None remembers all, 12 bytes each, else 4.
+        The number of tokens of each row that can be rolled back. None: all, at 12 bytes each, otherwise 4.
+
+    Raises
+    ------
+    VocabularyMismatchError
+        For an index of another vocabulary; names the row.
     """
 
     def __init__(
@@ -88,21 +93,26 @@ class GuideBatch:
     # -- rows ------------------------------------------------------------------------------------------
 
     def add(self, index: Index | Guide | None, *, max_tokens: int | None = None) -> int:
-        """Append a row, and return its number.
+        """Append a row and return its number.
 
         Parameters
         ----------
         index:
-            Begin at the beginning of an index, go on where a guide is, or without a definition.
+            An index, to begin at its beginning; a guide, to continue where it is; None, for a row without a
+            definition.
         max_tokens:
-            As for a `Guide`; one that is added brings its own, and a row without a definition has none.
+            As in `Guide`. A guide has its own, and a row without a definition has none.
 
         Raises
         ------
-        ArgumentError, TokenBudgetError, UnsupportedError
-            As a `Guide` does.
+        ArgumentError
+            As in `Guide`.
+        TokenBudgetError
+            As in `Guide`.
+        UnsupportedError
+            As in `Guide`.
         VocabularyMismatchError
-            For an index of another vocabulary; names the row. The batch stays as it is.
+            For an index of another vocabulary; names the row. The batch is unchanged.
         """
         guide, index = (index, index.index) if isinstance(index, Guide) else (None, index)
         if index is not None:
@@ -132,16 +142,35 @@ class GuideBatch:
         return len(self) - 1
 
     def remove(self, rows: Integers) -> None:
-        """Remove rows, named by number; those behind them move up. Raises `BatchError` for one that isn't there."""
+        """Remove rows. Later rows move up.
+
+        Parameters
+        ----------
+        rows:
+            ``int[n]``: the numbers of the rows.
+
+        Raises
+        ------
+        BatchError
+            For a row that does not exist.
+        """
         gone = set(self._which(rows).tolist())
         self.reorder([row for row in range(len(self)) if row not in gone])
 
     def reorder(self, rows: Integers) -> None:
-        """Have row ``i`` be what row ``rows[i]`` was, with its history; a row may be named often, or never.
+        """Replace row ``i`` by row ``rows[i]``, with its history. A row may be named several times, or never.
 
-        So beams change places and sequences are forked, each in constant time.
+        Use it to reorder beams and to fork sequences. Each row takes constant time.
 
-        Raises `BatchError` for a row that isn't there.
+        Parameters
+        ----------
+        rows:
+            ``int[n]``: the numbers of the rows.
+
+        Raises
+        ------
+        BatchError
+            For a row that does not exist.
         """
         chosen = self._which(rows, distinct=False)
         self._indexes = [self._indexes[row] for row in chosen.tolist()]
@@ -150,7 +179,13 @@ class GuideBatch:
         self._rearranged(self._row_ids[chosen])
 
     def reset(self, rows: Integers = None) -> None:
-        """Take rows, by default all, back to the beginning, and forget what could be rolled back."""
+        """Return rows to the beginning, and forget the tokens that could be rolled back.
+
+        Parameters
+        ----------
+        rows:
+            ``int[n]``: the numbers of the rows. None: all.
+        """
         which = self._which(rows)
         for row in which.tolist():
             self._histories.at[row] = self._histories.begin(self._start(self._indexes[row]))
@@ -159,15 +194,17 @@ class GuideBatch:
         self._look(which)
 
     def sweep(self) -> None:
-        """Forget the history that no row can come back to, as happens by itself from time to time."""
+        """Forget history that no row can return to. The batch does this by itself from time to time."""
         self._histories.sweep()
 
     def index(self, row: int) -> Index | None:
-        """The index of a row."""
+        """Return the index of ``row``, or None."""
         return self._indexes[int(self._which([row])[0])]
 
     def guide(self, row: int) -> Guide | None:
-        """A guide where a row is, with its history, which goes its own way from there; None without an index."""
+        """Return an independent guide at the place of ``row``, with its history, or None for a row without an
+        index.
+        """
         index = self.index(row)
         if index is None:
             return None
@@ -204,18 +241,17 @@ class GuideBatch:
     # -- masks -----------------------------------------------------------------------------------------
 
     def row_ids(self) -> NDArray[np.int32]:
-        """The id of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those.
+        """Return the id of each row's mask in `rows`, ``int32[batch]``, for a device that holds the masks.
 
-        They are for the step that asks for them: past the bound of `rows` masks are forgotten, and their ids refused.
+        The ids are valid for the current step only: `rows` is bounded and forgets masks.
         """
         self._find_rows()
         return self.rows.ids_of(self._row_ids)
 
     def bitmask(self) -> NDArray[np.int32]:
-        """The allowed tokens, as a read-only ``int32[batch, words]`` that the batch keeps and changes.
+        """Return the allowed tokens as a read-only ``int32[batch, words]`` that the batch owns.
 
-        Only what differs from the last call is written, which for most steps is a few words. It holds until the next
-        call of a method that moves rows.
+        Only words that differ from the last call are written. The array is valid until a method moves rows.
         """
         self._find_rows()
         if len(self._masks) != len(self):
@@ -232,13 +268,13 @@ class GuideBatch:
         Parameters
         ----------
         bitmask:
-            A writable ``int32[batch, words]``: a NumPy array, or a torch tensor on the CPU, as wide as for
+            A writable ``int32[batch, words]``: a NumPy array, or a torch tensor on the CPU, as wide as in
             `Guide.fill_bitmask`.
 
         Raises
         ------
         BitmaskError
-            For another dtype, shape or device, or fewer words than the vocabulary needs.
+            For another dtype, shape or device, and for too few words.
         """
         self._find_rows()
         self.rows.copy(self._row_ids, bitmask)
@@ -257,27 +293,28 @@ class GuideBatch:
     # -- moves -----------------------------------------------------------------------------------------
 
     def advance(self, token_ids: Integers, rows: Integers = None) -> NDArray[np.bool_]:
-        """Append one token to each row, or to some.
+        """Append one token to each row, or to some rows.
 
-        A row whose token is refused stays as it is, and `errors` says why.
+        A row whose token is not allowed stays unchanged, and `errors` holds the reason.
 
         Parameters
         ----------
         token_ids:
             ``int[n]``: one for each row of ``rows``.
         rows:
-            ``int[n]``: the numbers of rows, each once; None for all.
+            ``int[n]``: the numbers of the rows, each once. None: all.
 
         Returns
         -------
-        ``bool[n]``: which were accepted.
+        bool[n]
+            Which tokens were accepted.
 
         Raises
         ------
         BatchError
-            For another number of tokens than rows, or a row that isn't there; nothing has changed.
+            For a wrong number of tokens, or a row that does not exist; nothing has changed.
         TokenIdError
-            For an id outside the vocabulary, or what is no integer; nothing has changed.
+            For an id outside the vocabulary, or anything but an integer; nothing has changed.
         """
         which = self._which(rows)
         wanted = checked_tokens(token_ids, self.vocabulary.size)
@@ -313,19 +350,26 @@ class GuideBatch:
         return accepted
 
     def advance_many(self, token_ids: Integers, counts: Integers = None) -> NDArray[np.int64]:
-        """Append several tokens to each row, as far as they are allowed, and return how many were: ``int64[batch]``.
+        """Append several tokens to each row, up to the first that is not allowed.
 
         Parameters
         ----------
         token_ids:
             ``int[batch, k]``.
         counts:
-            ``int[batch]``: how many of them each row gets, whatever stands behind these; None for all.
+            ``int[batch]``: how many of the ``k`` tokens each row gets. None: all.
+
+        Returns
+        -------
+        int64[batch]
+            How many tokens of each row were accepted.
 
         Raises
         ------
-        BatchError, TokenIdError
-            As `advance` does.
+        BatchError
+            As in `advance`.
+        TokenIdError
+            As in `advance`.
         """
         tokens = integers(token_ids, "token_ids", TokenIdError, dimensions=2)
         if len(tokens) != len(self):
@@ -344,23 +388,31 @@ class GuideBatch:
         return taken
 
     def draft(self, token_ids: Integers, above: Integers, rows: Integers) -> Drafts:
-        """Follow tokens that are proposed for rows, without moving these.
+        """Follow proposed tokens of rows without moving the rows, for speculative decoding.
 
-        For each row there may be a chain, or a tree: tokens that come before others are named first.
+        The tokens of a row form a chain or a tree. A token comes after the token it follows.
 
         Parameters
         ----------
-        token_ids, above, rows:
-            ``int[n]``: the tokens; the index of the token before each, -1 where it is a row's next; the row that each
-            belongs to.
+        token_ids:
+            ``int[n]``: the proposed tokens.
+        above:
+            ``int[n]``: the position in ``token_ids`` of the token before each; -1 for the next token of the row.
+        rows:
+            ``int[n]``: the row of each token.
+
+        Returns
+        -------
+        Drafts
+            The masks of the rows and behind each token.
 
         Raises
         ------
         BatchError
-            For arrays of different lengths, a row that isn't there, or a token that follows a later one, or one of
-            another row.
+            For arrays of different lengths, a row that does not exist, or a token that follows a later one or one
+            of another row.
         TokenIdError
-            As `advance`.
+            As in `advance`.
         """
         tokens, before = checked_tokens(token_ids, self.vocabulary.size), integers(above, "above")
         which = self._which(rows, distinct=False)
@@ -377,19 +429,19 @@ class GuideBatch:
         return Drafts(self.automaton, self.rows, tokens.astype(np.int32), before.astype(np.int32), begins)
 
     def rollback(self, counts: Integers, rows: Integers = None) -> None:
-        """Take back the last tokens that rows have accepted.
+        """Take back the last accepted tokens of rows.
 
         Parameters
         ----------
         counts:
-            One number for all, or ``int[n]``, one for each.
+            One number for all, or ``int[n]``, one for each row.
         rows:
-            ``int[n]``: the numbers of rows, each once; None for all.
+            ``int[n]``: the numbers of the rows, each once. None: all.
 
         Raises
         ------
         RollbackError
-            Past the beginning, or past what ``max_rollback`` remembers; names the row. Nothing has changed.
+            For more tokens than there are, or than ``max_rollback`` remembers; names the row. Nothing has changed.
         """
         which = self._which(rows)
         back = integers(counts, "counts", RollbackError, few=True)
@@ -413,9 +465,9 @@ class GuideBatch:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_accepting(self) -> NDArray[np.bool_]:
-        """Which rows are complete, so that an EOS id is allowed; ``bool[batch]``.
+        """Return which rows are complete, so that an EOS id is allowed: ``bool[batch]``.
 
-        Not one of which that takes too much work to tell; `errors` says so.
+        A row that takes too much work to tell is False, and `errors` holds the reason.
         """
         found = np.zeros(len(self), np.bool_)
         for row, config in enumerate(self._histories.here().tolist()):
@@ -426,7 +478,7 @@ class GuideBatch:
         return found
 
     def is_finished(self) -> NDArray[np.bool_]:
-        """Which rows have accepted an EOS id; ``bool[batch]``. A row without an index never has."""
+        """Return which rows have accepted an EOS id: ``bool[batch]``. A row without an index never has."""
         finished: NDArray[np.bool_] = self._histories.here() == ENDED
         return finished
 

@@ -23,31 +23,31 @@ _Past: TypeAlias = "tuple[_Past | None, State]"
 
 
 class JsonEvents:
-    """An incremental reader of one JSON text (RFC 8259): feed it tokens, and it gives what they complete.
+    """An incremental reader of one JSON text (RFC 8259). Feed it tokens; it returns the values that they complete.
 
-    Values come in the order in which they are completed: members and items before what they are in. A number is
-    complete when it can't go on: with the byte behind it, or at the end.
+    Values come in the order in which they are completed: properties and items before the object or array that
+    contains them. A number is complete at the byte behind it, or at the end.
 
-    A reader is a few references. It is not meant for several threads at once.
+    A reader is small. It is for one thread at a time.
 
     Parameters
     ----------
     vocabulary:
-        The tokens; not needed for a reader that is fed bytes alone.
+        The tokens. Not needed for a reader of bytes.
     starts:
-        Whether to say that a string, an array or an object begins, too.
+        Whether to report the start of strings, arrays and objects.
     deltas:
-        Whether to give the parts of strings as they come, too. What a token leaves inside a character, an escape or a
-        surrogate pair comes with the next one.
+        Whether to report parts of strings as they arrive. A part never ends within a character, an escape or a
+        surrogate pair.
     skip:
-        Bytes of other text before the JSON. Spans count them.
+        Bytes of other text before the JSON. Spans include them.
     trailing:
-        Whether other text may follow the JSON; it is not looked at. (Otherwise only white space may.)
+        Whether other text may follow the JSON; it is not read. Otherwise only whitespace may follow.
     keep_text:
-        Whether to keep the text, for the values of arrays and objects. Without it memory grows with nesting, the
-        longest string and what can be rolled back.
+        Whether to keep the text, for the values of arrays and objects. Without it, memory grows only with nesting,
+        the longest string and the rollback history.
     max_rollback:
-        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all.
+        The number of tokens that can be rolled back. None: all.
     """
 
     __slots__ = (
@@ -77,21 +77,20 @@ class JsonEvents:
     # -- moves -----------------------------------------------------------------------------------------
 
     def feed(self, text: int | Iterable[int] | bytes) -> list[JsonEvent]:
-        """Append to the text, and return what that completes, in order.
+        """Append to the text and return the events that it completes, in order.
 
         Parameters
         ----------
         text:
-            A token id (an integer, of NumPy's or a tensor as well), several, or bytes. Bytes are one piece, which
-            counts as one token in `JsonEvent.tokens` and for `rollback`. An EOS id ends the text, as `close` does;
-            more of them change nothing.
+            A token id (also of NumPy or a tensor), several ids, or bytes. Bytes count as one token for `rollback`
+            and `JsonEvent.tokens`. An EOS id ends the text, as `close` does; further ones change nothing.
 
         Raises
         ------
         JsonTextError
-            Where the text can't be the beginning of JSON, or has ended before; nothing has changed.
+            For a text that does not begin valid JSON, or has ended before; nothing has changed.
         TokenIdError
-            For an id outside the vocabulary, or a special token that is no EOS id; nothing has changed.
+            For an id outside the vocabulary, or a special token that is not an EOS id; nothing has changed.
         """
         if type(text) is int:
             return self._append((self._bytes(text),))
@@ -136,17 +135,23 @@ class JsonEvents:
         return data
 
     def close(self) -> list[JsonEvent]:
-        """Say that the text has ended: a number that nothing follows is complete with that. Again, it does nothing.
+        """End the text, which completes a number at its end. Closing again does nothing.
 
-        Raises `JsonTextError` where the JSON is not complete.
+        Raises
+        ------
+        JsonTextError
+            For incomplete JSON.
         """
         self._state, events = finish(self._state)
         return events
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens, and a `close` after them. Events that were given stay as they are.
+        """Take back the last ``n`` tokens, and a `close` after them. Events that were returned are not changed.
 
-        Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
+        Raises
+        ------
+        RollbackError
+            For more tokens than there are, or than ``max_rollback`` remembers.
         """
         past, state = self._past, self._state
         n = integer(n, "a number of tokens", RollbackError)
@@ -176,7 +181,7 @@ class JsonEvents:
         self._room = most + 1
 
     def fork(self) -> JsonEvents:
-        """An independent reader at the same place, in constant time."""
+        """Return an independent reader at the same place, in constant time."""
         twin = JsonEvents.__new__(JsonEvents)
         for name in JsonEvents.__slots__:
             setattr(twin, name, getattr(self, name))
@@ -194,21 +199,23 @@ class JsonEvents:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_complete(self) -> bool:
-        """Whether the text so far is JSON: it could end here."""
+        """Return whether the text so far is complete JSON."""
         return may_end(self._state)
 
     def is_closed(self) -> bool:
-        """Whether the text has ended: by `close`, or an EOS id."""
+        """Return whether the text has ended, by `close` or an EOS id."""
         return self._state[0] == CLOSED
 
     @property
     def pointer(self) -> str:
-        """The value that is being written, or comes next, as a JSON pointer; a container between two parts of it."""
+        """The JSON pointer of the value that is being written or comes next; between two parts of a container, its
+        own.
+        """
         return standing(self._state)
 
     @property
     def offset(self) -> int:
-        """Bytes of text so far."""
+        """Bytes of the text so far."""
         return self._state[8]
 
     def __repr__(self) -> str:

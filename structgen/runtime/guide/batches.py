@@ -15,10 +15,10 @@ def fill_batch(guides: Sequence[Guide | None], bitmask: object) -> None:
     Parameters
     ----------
     guides:
-        One for each row, of any indexes over one vocabulary. ``None`` is a row without a definition: every
-        id of the guides' vocabulary is allowed (every bit of the row, where no row has a guide).
+        One for each row, of any indexes over one vocabulary. None: a row without a definition, in which every id of
+        the vocabulary is allowed.
     bitmask:
-        ``int32[batch, words]``, writable: a NumPy array, or a torch tensor on the CPU, as wide as for
+        A writable ``int32[batch, words]``: a NumPy array, or a torch tensor on the CPU, as wide as in
         `Guide.fill_bitmask`.
 
     Raises
@@ -26,7 +26,7 @@ def fill_batch(guides: Sequence[Guide | None], bitmask: object) -> None:
     BitmaskError
         For another dtype, shape or device, a read-only array, or too few words.
     VocabularyMismatchError
-        Where two guides belong to different vocabularies; names both rows.
+        For guides of different vocabularies; names both rows.
     """
     vocabulary = common_vocabulary([None if guide is None else guide.index.vocabulary for guide in guides])
     masks = checked_masks(bitmask, len(guides), 0 if vocabulary is None else vocabulary.least_words)

@@ -49,41 +49,41 @@ Forgotten: TypeAlias = "tuple[Forgotten | None, bytes]"
 
 
 class Guide:
-    """Follows one sequence through an `Index`: which tokens may come next, and where each leads.
+    """A cursor of one sequence over an `Index`: which tokens may come next, and the state after each.
 
-    The state after an EOS token is defined: the guide is finished and accepting, its mask holds the EOS ids
-    alone, advancing by an EOS id changes nothing and returns True, any other token returns False. (So a row
-    of a batch that ended early can go on being masked and advanced with its neighbours.)
+    After an EOS token the guide is finished and accepting. Its mask then holds the EOS ids only; advancing by an
+    EOS id changes nothing and returns True, any other token returns False. So a batch can go on masking and
+    advancing rows that ended early.
 
-    A guide is a few references; make one for each sequence. It is not meant for several threads at once, while the
-    index behind it is. It can be pickled, with its index, and goes on where it was; a copy of one is a fork.
+    Guides are small: make one for each sequence. A guide is for one thread at a time; the index may be shared. A
+    guide can be pickled with its index. A copy is a fork.
 
-    A mask, a move or a question that takes more work than a step may (`structgen.budget.StepMeter`) raises
-    `BudgetExceededError`, and nothing changes.
+    A method that needs more work than one step may take raises `BudgetExceededError` and changes nothing.
 
     Parameters
     ----------
     index:
-        What to move over.
+        The compiled definition.
     max_rollback:
-        So many tokens, at least, can be taken back, and up to twice as many, or 64 more, are remembered; None
-        remembers all, 64 bytes each. Of others only the ids are kept, four bytes each.
+        The number of tokens that can be rolled back. At least these are remembered, at 64 bytes each; for older
+        ones only the ids are kept, four bytes each. None: all.
     max_tokens:
-        So many tokens are accepted at most, the EOS token included, and the text is complete within them: tokens
-        from which it could no longer be finished are not allowed. None: any number.
+        The most tokens of the text, EOS token included. Tokens after which the text could no longer be completed in
+        time are not allowed. None: unbounded.
     eos_ids:
-        The ids that end this text, in place of those of the index's vocabulary; see `Index.over`.
+        The ids that end this text, in place of those of the vocabulary; see `Index.over`.
 
     Raises
     ------
     ArgumentError
-        Something else in the place of an index.
+        For anything but an `Index`.
     TokenBudgetError
-        Where ``max_tokens`` is less than `Index.shortest`.
+        For ``max_tokens`` smaller than `Index.shortest`.
     VocabularyError
-        For an EOS id outside the vocabulary, or one with bytes of its own.
+        For an EOS id outside the vocabulary, or one with bytes.
     UnsupportedError
-        For ``max_tokens`` with a grammar of which no bound on the tokens needed is known (docs/guide/budgets.md).
+        For ``max_tokens`` with a grammar for which no bound on the needed tokens is known; see
+        docs/guide/budgets.md.
     """
 
     __slots__ = ("_config", "_given", "_index", "_machine", "_most", "_past", "_room", "_size", "_text", "_words")
@@ -112,7 +112,7 @@ class Guide:
 
     @property
     def index(self) -> Index:
-        """The index this guide moves over."""
+        """The index that the guide follows."""
         return self._index
 
     @property
@@ -134,27 +134,28 @@ class Guide:
     # -- masks -----------------------------------------------------------------------------------------
 
     def bitmask(self) -> NDArray[np.int32]:
-        """The allowed tokens, as a read-only ``int32[ceil(size / 32)]``; bit ``t % 32`` of word ``t // 32``.
+        """Return the allowed tokens as a read-only ``int32[ceil(size / 32)]``; token ``t`` is bit ``t % 32`` of word
+        ``t // 32``.
 
-        A view of the row that the index holds: no copy is made, and it stays valid after `advance`.
+        It is a view of a row that the index holds: no copy is made, and it stays valid after `advance`.
         """
         config = self._config
         return self._index.eos_row if config is _END else self._machine.row(config)
 
     def fill_bitmask(self, bitmask: object) -> None:
-        """Write the allowed tokens into ``bitmask`` in place.
+        """Write the allowed tokens into ``bitmask``, in place.
 
         Parameters
         ----------
         bitmask:
-            A writable ``int32[*]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be wider
-            than the vocabulary (padded logits), and the tail is set to zero; or narrower, where only ids without
-            bytes or a name are left out (`Vocabulary.least_words`).
+            A writable ``int32[words]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be
+            wider than the vocabulary (padded logits); the rest is set to zero. It may be narrower where only ids
+            without bytes or names are left out.
 
         Raises
         ------
         BitmaskError
-            For another dtype, shape or device, fewer words than the vocabulary needs, or words that share memory.
+            For another dtype, shape or device, for too few words, and for words that share memory.
         """
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
@@ -171,9 +172,17 @@ class Guide:
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
     def allows(self, token_id: int) -> bool:
-        """Whether `advance` would accept this token; no mask is worked out for the answer.
+        """Return whether `advance` would accept a token. No mask is computed.
 
-        Raises `TokenIdError` as `advance` does.
+        Parameters
+        ----------
+        token_id:
+            ``0 <= token_id < size``.
+
+        Raises
+        ------
+        TokenIdError
+            For an id outside the vocabulary, or anything but an integer.
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = checked_token(token_id, self._size)
@@ -182,9 +191,17 @@ class Guide:
     # -- moves -----------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> bool:
-        """Append one token. False, and nothing changes, where the mask does not allow it.
+        """Append one token and return True, or return False and change nothing if the mask does not allow it.
 
-        Raises `TokenIdError` for an id outside the vocabulary, or what is no integer.
+        Parameters
+        ----------
+        token_id:
+            ``0 <= token_id < size``.
+
+        Raises
+        ------
+        TokenIdError
+            For an id outside the vocabulary, or anything but an integer.
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = checked_token(token_id, self._size)
@@ -233,9 +250,12 @@ class Guide:
         return target
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens that `advance` accepted.
+        """Take back the last ``n`` accepted tokens.
 
-        Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
+        Raises
+        ------
+        RollbackError
+            For more tokens than there are, or than ``max_rollback`` remembers.
         """
         if type(n) is not int:
             n = integer(n, "a number of tokens", RollbackError)
@@ -254,7 +274,7 @@ class Guide:
             self._room += n
 
     def fork(self) -> Guide:
-        """An independent guide at the same place, in constant time."""
+        """Return an independent guide at the same place, in constant time."""
         twin = Guide.__new__(Guide)
         twin._index, twin._machine, twin._size = self._index, self._machine, self._size
         twin._words, twin._config, twin._past = self._words, self._config, self._past
@@ -316,29 +336,38 @@ class Guide:
         return guide
 
     def over(self, vocabulary: Vocabulary) -> Guide:
-        """This guide for the same tokens with other EOS ids or another width; see `Index.over`."""
+        """Return this guide for the same tokens with the EOS ids and width of ``vocabulary``; see `Index.over`."""
         index = self._index.over(vocabulary)
         return self if index is self._index else _replayed(index, self._most, self._given, self._all_tokens())
 
     def reset(self) -> None:
-        """Go back to the beginning, and forget what could be rolled back."""
+        """Return to the beginning, and forget the tokens that could be rolled back."""
         self._config, self._past, self._text = self._machine.start, None, None
         self._room = _room(self._most)
 
     # -- what must follow ------------------------------------------------------------------------------
 
     def forced_bytes(self) -> bytes:
-        """The bytes with which every text goes on; see `structgen.runtime.guide.forced`."""
+        """Return the bytes with which every valid text continues, at most 1,024. They may end within a character."""
         from .forced import forced_bytes
 
         return forced_bytes(self._machine, self.config)
 
     def forced_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
-        """The tokens that must follow, as the tokenizer would split their text, whatever comes after them.
+        """Return the tokens that must follow, split as the tokenizer splits their text, whatever comes after them.
 
-        They can be appended without asking the model. There are none where nothing is forced, or the split is not
-        sure; see `structgen.runtime.guide.forced_tokens`, also for the parameters. Raises `VocabularyError` where no
-        tokenizer is known.
+        Append them without asking the model (jump-forward decoding). The list is empty where nothing is forced or
+        the split depends on later text.
+
+        Parameters
+        ----------
+        encode:
+            The function that splits a text into token ids, without special tokens. None: the vocabulary's own.
+
+        Raises
+        ------
+        VocabularyError
+            Where no tokenizer is known.
         """
         from .forced_tokens import forced_tokens
 
@@ -347,12 +376,15 @@ class Guide:
     # -- what a grammar says of its rules --------------------------------------------------------------
 
     def captures(self) -> tuple[Capture, ...]:
-        """The parts of the text that rules of a grammar capture, ``name[capture]: ...``; inner ones come first.
+        """Return the parts of the text that rules of a grammar capture, ``name[capture]: ...``, inner ones first.
 
-        Of a text that is complete they are those that it has as it is; of others those that it has however it goes
-        on. The text is parsed once more for that, some microseconds a byte: guides remember nothing of it.
+        For a finished text: all captures. For an unfinished one: those that no continuation can change. The text is
+        parsed again, at some microseconds a byte.
 
-        Raises `UnsupportedError` for a guide that began in the middle of a text.
+        Raises
+        ------
+        UnsupportedError
+            For a guide that began in the middle of a text.
         """
         from .captures import captures
 
@@ -360,9 +392,9 @@ class Guide:
 
     @property
     def temperature(self) -> float | None:
-        """The temperature at which the next token is to be sampled, ``name[temperature=0.7]: ...``; None for any.
+        """The temperature at which to sample the next token, ``name[temperature=0.7]: ...``, or None.
 
-        Where lexemes with several temperatures may come, it is the highest.
+        Where several lexemes with temperatures may come next, it is the highest.
         """
         config = self._config
         return None if config is _END else self._machine.temperature(config)
@@ -370,12 +402,12 @@ class Guide:
     # -- questions -------------------------------------------------------------------------------------
 
     def is_accepting(self) -> bool:
-        """Whether the text so far is complete, so that an EOS id is allowed."""
+        """Return whether the text is complete, so that an EOS id is allowed."""
         config = self._config
         return config is _END or self._machine.is_accepting(config)
 
     def is_finished(self) -> bool:
-        """Whether an EOS id has been accepted."""
+        """Return whether an EOS id was accepted."""
         return self._config is _END
 
     def __repr__(self) -> str:

@@ -58,34 +58,39 @@ def heal(
     max_tokens: int = MAX_TOKENS,
     behind: Config | None = None,
 ) -> Healed:
-    """Take back the last tokens of a prompt where the model may rather write others.
+    """Take back the last tokens of a prompt where the model may prefer others (token healing).
 
-    These are the longest run of tokens at the prompt's end whose bytes some longer token begins with, the rest of
-    which the definition allows. Special tokens, which have no bytes, are never taken back, nor what is before them,
-    nor the first token of the prompt: a model has to begin with something. With a vocabulary that is not bytewise,
-    none are taken back whose spelling anew could end in the middle of a token, where no other goes on.
+    These are the longest run of tokens at the end of the prompt whose bytes begin some longer token, the rest of
+    which the definition allows. Special tokens, tokens before them and the first token of the prompt are never
+    taken back. With a vocabulary that lacks single bytes, a token is taken back only where its text can always be
+    written in whole tokens again.
 
     Parameters
     ----------
     prompt_ids:
-        The prompt, as ids of the vocabulary. (Not as text: the same text can be other tokens, and a tokenizer of the
-        SentencePiece family may hide a space at its beginning. The bytes of a vocabulary's tokens have it.)
+        The prompt, as ids of the vocabulary. (Not a text: the same text can be other tokens.)
     vocabulary:
         The tokens.
     index:
-        What the text behind the prompt has to be; None for anything.
+        The definition of the text behind the prompt. None: any text.
     max_tokens:
-        Tokens to take back at most.
+        The most tokens to take back.
     behind:
-        The configuration of the index's machine behind the prompt, where a part of the text is in the prompt already;
-        None for the start.
+        The configuration of the index's machine behind the prompt, where part of the text is in the prompt already.
+        None: the start.
+
+    Returns
+    -------
+    Healed
+        The remaining ``prompt_ids``, the ``prefix`` of bytes that were taken back, and an ``index`` of texts that
+        begin with the prefix.
 
     Raises
     ------
     VocabularyMismatchError
         For an index of another vocabulary.
     TokenIdError
-        For an id outside the vocabulary, among those that were looked at.
+        For an id outside the vocabulary, among those that were read.
     """
     if index is not None and index.vocabulary.fingerprint != vocabulary.fingerprint:
         raise VocabularyMismatchError(

@@ -72,13 +72,13 @@ _TITLE = 100
 
 
 class Index:
-    """A compiled definition, bound to one vocabulary; shared by any number of guides and threads.
+    """A definition compiled for one vocabulary, shared by any number of guides and threads.
 
-    Made by `structgen.compile` or `Index.load`. An index that was not compiled eagerly works out missing rows on
-    first touch and keeps them.
+    `structgen.compile` and `Index.load` make indexes. An index that was not compiled eagerly computes each missing
+    mask on first use and keeps it.
 
-    It can be pickled, with its vocabulary, which indexes and guides of one pickle share; nothing that was remembered
-    for speed goes along, nor the cache. A copy is the index itself.
+    An index can be pickled, together with its vocabulary; indexes and guides of one pickle share both. Cached
+    results and the cache are not pickled. A copy is the index itself.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ class Index:
     definition:
         The definition's canonical text.
     machine:
-        The tables.
+        The compiled tables.
     origin:
         ``"compiled"``, ``"cache"`` or ``"file"``.
     compile_seconds:
-        What compiling took, when it was compiled.
+        Wall-clock seconds that compiling took, if it was compiled now.
     relaxations:
-        What a lenient compile approximated, a line for each thing; none for a regex.
+        Approximations of a lenient compile, one line each. Empty for a regex.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Index:
 
     @property
     def vocabulary_fingerprint(self) -> str:
-        """The fingerprint of the vocabulary the index is bound to."""
+        """The fingerprint of the vocabulary that the index belongs to."""
         return self.vocabulary.fingerprint
 
     @property
@@ -157,25 +157,27 @@ class Index:
 
     @property
     def row_count(self) -> int:
-        """Number of distinct bitmask rows worked out so far."""
+        """Number of distinct masks computed so far."""
         return len(self.machine.pool)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the index keeps in memory now, with all that it remembers for speed, without the vocabulary.
+        """Bytes in memory now, with all cached results, without the vocabulary.
 
-        Counted object by object, so it takes a millisecond or two, and seconds for a large grammar.
+        Counting takes a millisecond or two, and seconds for a large grammar.
         """
         return held_bytes(self, shared=self.vocabulary, without=self.vocabulary.encode)
 
     @property
     def complete(self) -> bool:
-        """Whether every row is there, so that no step will ever walk the vocabulary."""
+        """Whether every mask is computed, so that no step will ever walk the vocabulary."""
         return self.machine.is_complete()
 
     @property
     def slow_steps(self) -> int:
-        """How often rows took so long to work out that others, who waited for the index, had their turn meanwhile."""
+        """Number of times that computing a mask took so long that other waiting threads were let through
+        meanwhile.
+        """
         return self.machine.slow_steps
 
     def match(self, data: bytes) -> Match:
@@ -183,18 +185,20 @@ class Index:
         return self.machine.match(data)
 
     def graph(self, *, limit: int = 60) -> Graph:
-        """The automaton as a picture: `structgen.runtime.graphs.graph.Graph`, which notebooks and terminals draw.
+        """Return the automaton as a picture, which notebooks and terminals can draw.
 
-        Moves one after the other that are one text are one, and the states nearest to the start are shown. Of a
-        grammar it is the parser.
+        Consecutive moves that spell one text are joined. The states nearest to the start are shown. For a grammar,
+        the picture shows the parser.
 
         Parameters
         ----------
         limit:
-            So many states, from 1 to 2,000; `ArgumentError` for another number.
+            Number of states to show, from 1 to 2,000.
 
         Raises
         ------
+        ArgumentError
+            For a limit out of range.
         UnsupportedError
             For an index behind a prefix.
         """
@@ -206,10 +210,20 @@ class Index:
         return graph_of(self.kind, self.machine.tables, self.vocabulary, title, limit=limit)
 
     def over(self, vocabulary: Vocabulary) -> Index:
-        """This index for the same tokens with other EOS ids, special tokens or width; itself where masks are alike.
+        """Return this index for the same tokens with other EOS ids, special tokens or width.
 
-        Another index has rows of its own, so rather load it over the vocabulary that is served. The last few are
-        remembered. Raises `VocabularyMismatchError` for other tokens.
+        The result is the index itself where the masks are equal. Otherwise it has masks of its own, so it is better
+        to load an index over the vocabulary that is served. The last few results are remembered.
+
+        Parameters
+        ----------
+        vocabulary:
+            A vocabulary with the same tokens.
+
+        Raises
+        ------
+        VocabularyMismatchError
+            For other tokens.
         """
         if vocabulary.masks_alike(self.vocabulary):
             return self
@@ -242,9 +256,11 @@ class Index:
             return error
 
     def shortest(self) -> int:
-        """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.
+        """Return the number of tokens of the shortest text, EOS token included: the smallest ``max_tokens`` of a
+        guide.
 
-        Exact for regexes and automata; for what has a stack so many suffice, and fewer might.
+        It is exact for regexes and automata. For definitions with a stack (JSON Schemas, grammars) it is an upper
+        bound.
         """
         return self.distances.distance(self.machine.start)
 
@@ -255,8 +271,13 @@ class Index:
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
-        """Serialise in the format of docs/internals/format.md; without the vocabulary, a reader must have it
-        already."""
+        """Serialise the index in the format of docs/internals/format.md.
+
+        Parameters
+        ----------
+        with_vocabulary:
+            Whether to include the vocabulary. Without it, a reader must have it already.
+        """
         return self._packed(with_vocabulary=with_vocabulary, self_contained=with_vocabulary)
 
     def __reduce__(self) -> tuple[Callable[..., Index], tuple[Foreign, ...]]:
@@ -286,7 +307,7 @@ class Index:
         return pack(meta, sections)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained file, vocabulary included, replacing ``path`` atomically."""
+        """Write the index and its vocabulary into one file, replacing ``path`` atomically."""
         import tempfile  # which takes longer than all that a cached index needs of the standard library
 
         folder, name = os.path.split(os.path.abspath(path))
@@ -306,16 +327,17 @@ class Index:
 
         Parameters
         ----------
+        path:
+            The file that `save` wrote.
         vocabulary:
-            The vocabulary to use it with: the same tokens, whatever its EOS ids and the width of its logits; None
-            takes the one in the file.
+            The vocabulary to use it with: the same tokens, with any EOS ids and width. None: the one in the file.
 
         Raises
         ------
         FormatError
-            Where the file is not a sound index of this format version; nothing in it is used unchecked.
+            For a file that is not a valid index of this format version. Nothing in the file is used unchecked.
         VocabularyMismatchError
-            Where the index was compiled for other tokens than those of the vocabulary given.
+            For an index that was compiled for other tokens.
         """
         try:
             with open(os.fspath(path), "rb") as file:  # no number, which would be an open file of somebody else's
@@ -330,7 +352,26 @@ class Index:
     def from_buffer(
         cls, buffer: Buffer, vocabulary: Vocabulary | None = None, *, origin: str = "file", where: str = "index"
     ) -> Index:
-        """Read what `to_bytes` wrote, in place; see `load`."""
+        """Read the output of `to_bytes` in place, without a copy. See `load`.
+
+        Parameters
+        ----------
+        buffer:
+            The bytes. They must not change while the index is in use.
+        vocabulary:
+            As in `load`.
+        origin:
+            The value of `Index.origin`.
+        where:
+            A name of the source, for errors.
+
+        Raises
+        ------
+        FormatError
+            For a buffer that is not a valid index.
+        VocabularyMismatchError
+            For an index that was compiled for other tokens.
+        """
         meta, sections = unpack(buffer, where)
         found = columns.read_meta(meta, FIELDS, {}, where)
         reader = reader_of(found["kind"])

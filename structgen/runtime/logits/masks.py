@@ -75,14 +75,10 @@ def apply_bitmask(
     backend:
         None, or the name of an implementation. All give the same result, bit for bit.
 
-        ============  ===========================================================  ================================
-        name          logits                                                       default for
-        ============  ===========================================================  ================================
-        ``"kernel"``  NumPy arrays; torch tensors on the CPU, not compiled         both
-        ``"torch"``   torch tensors                                                CUDA, MPS, under `torch.compile`
-        ``"triton"``  torch tensors on CUDA with rows of stride 1, not compiled    -
-        ``"mlx"``     MLX arrays                                                   MLX arrays
-        ============  ===========================================================  ================================
+        - ``"kernel"``: NumPy arrays, and torch tensors on the CPU outside of `torch.compile`. The default for both.
+        - ``"torch"``: torch tensors. The default on CUDA and MPS, and under `torch.compile`.
+        - ``"triton"``: torch tensors on CUDA with rows of stride 1, outside of `torch.compile`.
+        - ``"mlx"``: MLX arrays. The default for them.
 
         ``"triton"`` needs Triton. It does not read the logits, and allocates no mask of the logits' size.
 

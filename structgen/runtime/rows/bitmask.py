@@ -82,9 +82,12 @@ def allocate_bitmask(batch: int, width: int) -> NDArray[np.int32]:
 
 
 def ids_of(bitmask: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The token ids whose bits are set, ascending, as ``int64[count]``.
+    """Return the token ids whose bits are set in ``bitmask``, ascending, as ``int64[count]``.
 
-    Raises `BitmaskError` unless ``bitmask`` is ``int32[words]``.
+    Raises
+    ------
+    BitmaskError
+        Unless ``bitmask`` is ``int32[words]``.
     """
     check_bitmask(bitmask, ndims=(1,))
     return np.flatnonzero(_bits(bitmask)).astype(np.int64, copy=False)
