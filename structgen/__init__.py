@@ -70,11 +70,23 @@ _HOMES = {
     "cache_key": "index_store",
     "Error": "errors",
     "errors": "errors",
+    "grammars": "grammars",
+    "integrations": "integrations",
+    "migrate": "migrate",
+    "runtime": "runtime",
 }
 
-__all__ = [name for name in _HOMES if name != "errors"]
+#: Modules have the names of their homes.
+_MODULES = [name for name, home in _HOMES.items() if name == home]
+
+__all__ = [name for name in _HOMES if name not in _MODULES]
 
 if TYPE_CHECKING:
+    from . import errors as errors
+    from . import grammars as grammars
+    from . import integrations as integrations
+    from . import migrate as migrate
+    from . import runtime as runtime
     from .api import compile as compile
     from .api import compile_base_rows as compile_base_rows
     from .budget import Budget as Budget
@@ -135,10 +147,10 @@ def __getattr__(name: str) -> Foreign:
     if home is None:
         raise AttributeError(f"module 'structgen' has no attribute {name!r}")
     module = import_module(f".{home}", __name__)
-    value = module if name == "errors" else getattr(module, name)
+    value = module if name == home else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "errors"])
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -12,7 +12,7 @@ into the room is a status, and the caller comes again with more. Scalars are ret
 Python less than to read them from an array. Where a kernel could run for long on a hostile definition it counts its
 work and stops at a limit. No divisor is 0: a division would not say so.
 
-Why no write passes the end of an array, whatever tables say, if their numbers are in bounds (`structgen.storage.columns`):
+Why no write passes the end of an array, whatever tables say, if their numbers are in bounds (`storage.columns`):
 
 - Arrays by depth have more rows than a token has bytes. The trie and the token ids are the vocabulary's own.
 - Outputs of tokens or nodes are as long as there are of these, and a walk comes to each node once: it goes on, and

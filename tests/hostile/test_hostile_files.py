@@ -183,7 +183,7 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     assert walked == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
-            *walk._trie, walk._upper, *walk._subtrees, walk._kinds, walk.agreeing, walk._arena, one, other, 1000,
+            *walk._trie, walk._upper, *walk._subtrees, walk._kinds, walk._arena, one, other, 1000,
             *scratch, np.empty((2, kernels.NOTES), np.int64), np.empty(kernels.REMEMBERED, np.uint64), ids, below,
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR
