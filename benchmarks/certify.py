@@ -43,9 +43,10 @@ PLANTED: dict[str, tuple[dict[str, Any], str]] = {
     "items": ({"type": "array", "maxItems": 1, "anyOf": [{"minItems": 1}, {"minItems": 2}]}, "/anyOf/1"),
     "pattern": ({"oneOf": [{"type": "string"}, {"type": "string", "pattern": "^a$"}]}, "/oneOf/1"),
     "members": (
-        {"type": "object", "properties": {"x": {}, "y": {}}, "required": ["x"], "maxProperties": 1}, "/properties/y",
+        {"type": "object", "properties": {"x": {}, "y": {}}, "required": ["x"], "maxProperties": 1},
+        "/properties/y",
     ),
-}  # fmt: skip
+}
 
 
 def compiled(schema: Any, vocabulary: sg.Vocabulary) -> sg.Index | None:
@@ -98,9 +99,7 @@ def table_of(rows: list[dict[str, Any]], names: list[str]) -> Table:
     return table
 
 
-def count_found(
-    shown: Console, lines: list[dict[str, Any]], vocabulary: sg.Vocabulary, seed: int
-) -> dict[str, Any]:
+def count_found(shown: Console, lines: list[dict[str, Any]], vocabulary: sg.Vocabulary, seed: int) -> dict[str, Any]:
     """Plant a defect in each schema, and count those that are found."""
     draw, counts, missed = random.Random(seed), dict[str, list[int]](), list[str]()
     for line in lines:

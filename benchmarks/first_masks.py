@@ -139,10 +139,11 @@ def _row(times: list[Times]) -> dict[str, float]:
     whole = [taken for taken, _, _ in times]
     beside = [taken - requests for taken, requests, _ in times]
     return {
-        "median": statistics.median(whole), "beside": statistics.median(beside),
+        "median": statistics.median(whole),
+        "beside": statistics.median(beside),
         "beside_p90": statistics.quantiles(beside, n=10)[-1],
         "processor": statistics.median(worked for _, _, worked in times),
-    }  # fmt: skip
+    }
 
 
 def _show(rows: dict[str, dict[str, float]], title: str) -> None:

@@ -83,9 +83,7 @@ def main() -> None:
         for kind, text in DEFINITIONS.items():
             if options.only in (None, kind):
                 _measure(times, Path(name), options.tokenizer, kind, text, options.repeats)
-    rows = [
-        [kind, engine, f"{np.median(found):.3f}", f"{max(found):.3f}"] for (kind, engine), found in times.items()
-    ]
+    rows = [[kind, engine, f"{np.median(found):.3f}", f"{max(found):.3f}"] for (kind, engine), found in times.items()]
     console = run.console()
     report.show_rows(console, "Process start to first mask: s", ["definition", "engine", "median", "slowest"], rows)
 

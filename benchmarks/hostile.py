@@ -69,9 +69,7 @@ def measured(
     return Outcome(**json.loads(found)) if found else Outcome(name, "the process was killed", False, 0.0, 0)
 
 
-def _compiled(
-    name: str, make: Callable[[], Any], vocabulary: sg.Vocabulary, budget: sg.Budget, eager: bool
-) -> Outcome:
+def _compiled(name: str, make: Callable[[], Any], vocabulary: sg.Vocabulary, budget: sg.Budget, eager: bool) -> Outcome:
     resource.setrlimit(resource.RLIMIT_CPU, (int(10 * budget.seconds) + 30,) * 2)
     what, typed, began, before = "compiled", True, time.process_time(), 0
     try:

@@ -35,9 +35,11 @@ def begin(shown: Console, options: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept of a run: when, on what and with what; `end` adds the rest."""
     kept = {
         "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine.describe(), "versions": machine.versions(), "load at the beginning": machine.load(),
+        "machine": machine.describe(),
+        "versions": machine.versions(),
+        "load at the beginning": machine.load(),
         "options": {name: value.name if isinstance(value, Path) else value for name, value in options.items()},
-    }  # fmt: skip
+    }
     shown.print(kept["machine"], kept["versions"], f"load {kept['load at the beginning']:.1f}")
     return kept
 

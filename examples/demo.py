@@ -75,9 +75,7 @@ def generate_all(named: list[NamedDefinition], cache: str) -> bool:
             + f"  ({verdict})" * (verdict != "matches")
         )
     matching = results.count("matches")
-    print(
-        f"\n{matching} of {len(results)} texts match under Python's re and jsonschema, generated in {seconds:.1f} s"
-    )
+    print(f"\n{matching} of {len(results)} texts match under Python's re and jsonschema, generated in {seconds:.1f} s")
     return matching == len(results)
 
 

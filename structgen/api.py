@@ -159,9 +159,7 @@ def check_cache(cache: object) -> None:
         raise ArgumentError(f"a Cache was expected, got {type(cache).__name__}", remedy="Pass sg.Cache(folder).")
 
 
-def compile_base_rows(
-    vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None
-) -> float:
+def compile_base_rows(vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None) -> float:
     """Compute the masks that all JSON Schemas of one vocabulary share. It takes two or three seconds.
 
     They are the masks inside strings: of any string, of a string with a format, of a string with bounded length.

@@ -96,9 +96,7 @@ class Meter:
         The event that ends the compile; None where nothing does.
     """
 
-    def __init__(
-        self, budget: Budget, clock: Callable[[], float] = _seconds, *, cancel: Cancel | None = None
-    ) -> None:
+    def __init__(self, budget: Budget, clock: Callable[[], float] = _seconds, *, cancel: Cancel | None = None) -> None:
         self.budget = budget
         #: The most states of an automaton: the budget's, and those that `grant` added.
         self.states = budget.states
@@ -180,8 +178,7 @@ class Meter:
     ) -> BudgetExceededError:
         """The error for an automaton of more states than granted."""
         return BudgetExceededError(
-            f"the definition needs at least {_written(states)} automaton states, "
-            f"the budget is {self.states:,}",
+            f"the definition needs at least {_written(states)} automaton states, the budget is {self.states:,}",
             where=doing,
             remedy=f"{remedy}, or pass a larger budget=Budget(states=...).",
         )
@@ -226,9 +223,7 @@ class StepMeter(threading.local):
 
     _left = 1 << 62
 
-    def measured(
-        self, find: Callable[_Arguments, _Item], *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Item:
+    def measured(self, find: Callable[_Arguments, _Item], *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Item:
         """What ``find`` finds: one step, be it over a token, a byte or a piece of a text, or for a mask.
 
         Raises `BudgetExceededError`. Within another step it has as much work as one by itself.

@@ -32,9 +32,11 @@ if find_spec("hypothesis"):
     # long as the sources are the same: it looks for constants in these, so with any line sizes change, too.
     settings.register_profile(
         "structgen",
-        parent=settings.get_profile("ci" if os.environ.get("CI") else "default"), max_examples=draws(100),
-        deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )  # fmt: skip
+        parent=settings.get_profile("ci" if os.environ.get("CI") else "default"),
+        max_examples=draws(100),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
     settings.load_profile("structgen")
 
 #: Reasons of skips, by how many tests gave them; of tests in this process, or of all workers'.

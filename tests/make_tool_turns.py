@@ -82,11 +82,7 @@ def turn(template: str, begin: str, end: str, said: tuple[str | None, str | None
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if calls:
             message["tool_calls"] = [
-                {
-                    "id": f"abcdefgh{i}",
-                    "type": "function",
-                    "function": {"name": name, "arguments": written(arguments)},
-                }
+                {"id": f"abcdefgh{i}", "type": "function", "function": {"name": name, "arguments": written(arguments)}}
                 for i, (name, arguments) in enumerate(calls)
             ]
         if reasoning is not None:

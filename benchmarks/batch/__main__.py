@@ -122,8 +122,9 @@ def _batch(console: Console, task: trial.Task, names: list[str]) -> dict[str, An
         for name in ours:
             ratios = [
                 theirs[i][clock]["mean"] / found["engines"][name][i][clock]["mean"]
-                for i in (0, 1) for clock in ("wall", "processor")
-            ]  # fmt: skip
+                for i in (0, 1)
+                for clock in ("wall", "processor")
+            ]
             console.print(
                 f"{name} against {peer}: new texts {ratios[0]:.1f} times faster (processor {ratios[1]:.1f}), "
                 f"read before {ratios[2]:.1f} ({ratios[3]:.1f})"
@@ -179,12 +180,14 @@ def _moves(console: Console, tokenizer: Path, batch: int) -> dict[str, float]:
         guides.draft(tokens, above, rows).fill_bitmask(drafted)
 
     found = {
-        "row ids": _median(guides.row_ids), "fill_bitmask": _median(lambda: guides.fill_bitmask(masks)),
-        "advance and rollback": _median(there_and_back), "reorder": _median(lambda: guides.reorder(order)),
+        "row ids": _median(guides.row_ids),
+        "fill_bitmask": _median(lambda: guides.fill_bitmask(masks)),
+        "advance and rollback": _median(there_and_back),
+        "reorder": _median(lambda: guides.reorder(order)),
         "draft of 4 tokens a row, followed": _median(lambda: guides.draft(tokens, above, rows)),
         "draft of 4 tokens a row, with masks": _median(drafts),
         "a guide's fork": _median(sg.Guide(index).fork),
-    }  # fmt: skip
+    }
     console.print(f"moves of {batch} sequences, microseconds:", found)
     return found
 

@@ -187,9 +187,7 @@ def figures(results: list[Result]) -> dict[str, float]:
         "masked / free, median of texts": statistics.median(r.median("free") / r.median("masked") for r in results),
         "forced / masked": total["masked"] / total["forced"],
         "optimistic / masked": total["masked"] / total["optimistic"],
-        "forced / masked, median of texts": statistics.median(
-            r.median("masked") / r.median("forced") for r in results
-        ),
+        "forced / masked, median of texts": statistics.median(r.median("masked") / r.median("forced") for r in results),
     }
 
 

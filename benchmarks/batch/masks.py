@@ -196,8 +196,9 @@ class Bench:
             import xgrammar
 
             yield "xgrammar", lambda logits: xgrammar.apply_token_bitmask_inplace(logits, there)
-            yield "xgrammar, masks sent", lambda logits: xgrammar.apply_token_bitmask_inplace(
-                logits, host.to(self._device, non_blocking=True)
+            yield (
+                "xgrammar, masks sent",
+                lambda logits: xgrammar.apply_token_bitmask_inplace(logits, host.to(self._device, non_blocking=True)),
             )
         except ImportError:
             self.found.left_out["xgrammar"] = "not installed"
@@ -205,8 +206,9 @@ class Bench:
             from llguidance.torch import apply_token_bitmask_inplace
 
             yield "llguidance", lambda logits: apply_token_bitmask_inplace(logits, there)
-            yield "llguidance, masks sent", lambda logits: apply_token_bitmask_inplace(
-                logits, host.to(self._device, non_blocking=True)
+            yield (
+                "llguidance, masks sent",
+                lambda logits: apply_token_bitmask_inplace(logits, host.to(self._device, non_blocking=True)),
             )
         except ImportError:
             self.found.left_out["llguidance"] = "not installed"

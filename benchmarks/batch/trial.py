@@ -113,6 +113,8 @@ def summary(seconds: Sequence[float]) -> dict[str, float]:
     """Microseconds: the mean, median, 99th percentile and maximum."""
     times = np.array(seconds) * 1e6
     return {
-        "mean": float(times.mean()), "p50": float(np.median(times)), "p99": float(np.quantile(times, 0.99)),
+        "mean": float(times.mean()),
+        "p50": float(np.median(times)),
+        "p99": float(np.quantile(times, 0.99)),
         "max": float(times.max()),
-    }  # fmt: skip
+    }

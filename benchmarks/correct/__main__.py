@@ -51,11 +51,12 @@ _ROWS = {"people": [{"name": f"Person {i}", "age": 7 * i, "tags": ["alpha", "bet
 _PERSON = {
     "type": "object",
     "properties": {
-        "name": {"type": "string"}, "age": {"type": "integer"},
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
         "tags": {"type": "array", "items": {"type": "string"}},
     },
     "required": ["name", "age", "tags"],
-}  # fmt: skip
+}
 _SQL = (
     "SELECT a.x, b.y + 12 AS total, count(*) FROM table_one AS a JOIN other b ON a.id = b.id WHERE a.x > 10 AND "
     "b.name LIKE 'abc%' GROUP BY a.x ORDER BY total DESC LIMIT 10;\n"

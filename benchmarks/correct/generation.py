@@ -150,9 +150,9 @@ class Bench:
         """Seconds of writing the text, how many tokens that were, and how many passes of the model."""
         import torch
 
-        wanted = [] if mistakes is None else [Script(
-            self.text.tokens, self.prompt.shape[1], self.text.mistakes(mistakes)
-        )]  # fmt: skip
+        wanted = (
+            [] if mistakes is None else [Script(self.text.tokens, self.prompt.shape[1], self.text.mistakes(mistakes))]
+        )
         options, around = self._peer(variant) if variant in PEERS else self._ours(variant)
         processors = [*wanted, *options.pop("logits_processor", [])]
         passes: list[object] = []
@@ -190,7 +190,7 @@ class Bench:
             constraint = IncrementalGrammarConstraint(GRAMMAR, "root", self.tokenizer)
         processor = GrammarConstrainedLogitsProcessor(
             constraint, valid_token_start_idx=self.prompt.shape[1], execution_mode=PEERS[variant]
-        )  # fmt: skip
+        )
         return {"logits_processor": [processor]}, nullcontext()
 
 
@@ -239,9 +239,7 @@ def figures(case: Case) -> list[report.Figure]:
         target = OVER_REREAD if case.model == "mid-size" else None
         asked.append(("cropped / reread", case.ratio("cropped", "reread"), target))
     repeats = len(case.seconds["masks"])
-    found = [
-        report.Figure(f"{case.name}: {name}", value, target, True, "x", repeats) for name, value, target in asked
-    ]
+    found = [report.Figure(f"{case.name}: {name}", value, target, True, "x", repeats) for name, value, target in asked]
     for variant in ("exact", "lenient"):
         passes = case.passes[variant] / case.tokens[variant]
         name = f"{case.name}: passes per token, {variant}"

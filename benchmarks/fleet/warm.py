@@ -81,9 +81,7 @@ def _warm(setup: Setup, cache: sg.Cache, into: Measured, many: Sequence[sg.Vocab
     definitions = [sg.JsonSchema(schema) for schema in setup.schemas]
     report = sg.warm(definitions, many, cache, executor=executor, options=options)
     into.kept, into.failed = len(report.kept), len(report.failed)
-    into.compiled = [
-        (weight(definitions[each.position]), each.seconds) for each in report if each.status == "compiled"
-    ]
+    into.compiled = [(weight(definitions[each.position]), each.seconds) for each in report if each.status == "compiled"]
     into.bytes_kept = sum(each.nbytes for each in report)
     into.refused = sorted({each.position for each in report.failed})
     into.requests = cache.metrics().store_requests

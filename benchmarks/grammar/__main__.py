@@ -106,8 +106,10 @@ def main(
         _some("modes", modes, (*MODES, *COSTS)),
         corpora.Sources(tuple(files or ()), limit, seed, comments),
         [e for e in _some("engines", engines, (OURS, PEER)) if e in available()],
-        peer_tokens, cpu_time, repeats,
-    )  # fmt: skip
+        peer_tokens,
+        cpu_time,
+        repeats,
+    )
     console = run.console()
     kept = run.begin(console, {
         "modes": options.modes, "limit": limit, "seed": seed, "comments": comments, "peer tokens": peer_tokens,
@@ -187,9 +189,7 @@ def read_corpus(sources: corpora.Sources, name: str, vocabulary: vocabularies.Na
     return Corpus(name, grammar, kept, tokens, vocabulary, left)
 
 
-def _readable(
-    texts: Sequence[corpora.Text], grammar: sg.Grammar, left: dict[str, str]
-) -> list[corpora.Text]:
+def _readable(texts: Sequence[corpora.Text], grammar: sg.Grammar, left: dict[str, str]) -> list[corpora.Text]:
     """The texts that structgen reads, byte by byte; of the others it is noted where they stop."""
     alphabet = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
     index = sg.compile(grammar, alphabet, eager=False, budget=sg.Budget(seconds=600))
@@ -288,11 +288,7 @@ def sample(corpus: Corpus, peer_tokens: int, seed: int) -> list[int]:
 
 
 def _one_mode(
-    status: Any,
-    corpus: Corpus,
-    mode: Mode,
-    workers: Mapping[str, worker.Process],
-    chosen: Mapping[str, Sequence[int]],
+    status: Any, corpus: Corpus, mode: Mode, workers: Mapping[str, worker.Process], chosen: Mapping[str, Sequence[int]]
 ) -> dict[str, dict[int, Replay]]:
     """Text by text, engine by engine."""
     found: dict[str, dict[int, Replay]] = {engine: {} for engine in workers}

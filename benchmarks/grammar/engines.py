@@ -108,8 +108,9 @@ ENGINES: dict[str, tuple[str, _Maker]] = {
     "structgen": ("structgen", lambda vocabulary, _, grammar: Structgen(vocabulary, grammar)),
     "llguidance": ("llguidance", LLGuidance),
     "llguidance, its limits": (
-        "llguidance", lambda vocabulary, tokenizer, grammar: LLGuidance(vocabulary, tokenizer, grammar, limited=True),
+        "llguidance",
+        lambda vocabulary, tokenizer, grammar: LLGuidance(vocabulary, tokenizer, grammar, limited=True),
     ),
-}  # fmt: skip
+}
 
 available = partial(peers.available, ENGINES)

@@ -119,6 +119,8 @@ def _reserved(terminal: Terminal, terminals: Iterable[Terminal]) -> list[str]:
     return [
         _rust(other.pattern, other.name)
         for other in terminals
-        if other.text is not None and other.pattern is not None and other.priority >= terminal.priority
+        if other.text is not None
+        and other.pattern is not None
+        and other.priority >= terminal.priority
         and whole.fullmatch(other.text)
-    ]  # fmt: skip
+    ]

@@ -43,9 +43,7 @@ def show_steps(console: Console, title: str, modes: Mapping[str, Replays]) -> No
 def in_words(replays: Replays) -> str:
     """Steps and their means, for those who wait."""
     means = ((engine, steps(found)) for engine, found in replays.items())
-    return ", ".join(
-        f"{engine} {times.mean() / 1e3:,.2f} µs ({len(times):,})" for engine, times in means if len(times)
-    )
+    return ", ".join(f"{engine} {times.mean() / 1e3:,.2f} µs ({len(times):,})" for engine, times in means if len(times))
 
 
 def show_ratios(console: Console, title: str, modes: Mapping[str, Replays]) -> None:

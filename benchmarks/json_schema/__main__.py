@@ -61,7 +61,12 @@ def _measure(
         processes = {
             engine: stack.enter_context(
                 worker.Process(
-                    Bench, engine, vocabulary, setting, options.cpu_time, memory=options.memory << 30,
+                    Bench,
+                    engine,
+                    vocabulary,
+                    setting,
+                    options.cpu_time,
+                    memory=options.memory << 30,
                     collector=engine not in engines.UNCOLLECTED,
                 )
             )

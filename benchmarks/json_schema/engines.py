@@ -88,7 +88,7 @@ class Structgen:
         try:
             index = sg.compile(
                 self._definition(schema), self._vocabulary, eager=self._eager, threads=1, cache=self._cache
-            )  # fmt: skip
+            )
         except sg.Error as error:
             raise peers.RefusedError(f"{type(error).__name__}: {error}") from error
         if self._cache is not None and index.origin != "cache":
@@ -162,15 +162,17 @@ ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Setting], SchemaEngine]]]
     "structgen, cached": ("structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, cached=True)),
     # The collector is a matter of the process: see `UNCOLLECTED`.
     "structgen, lazy, collector off": (
-        "structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False),
+        "structgen",
+        lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False),
     ),
     "structgen, lazy, base rows first": (
-        "structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False, base_rows=True),
+        "structgen",
+        lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False, base_rows=True),
     ),
     "llguidance": ("llguidance", lambda vocabulary, setting: LLGuidance(vocabulary, setting.tokenizer_json)),
     "xgrammar": ("xgrammar", lambda vocabulary, _: XGrammar(vocabulary)),
     "outlines-core": ("outlines_core", lambda vocabulary, _: OutlinesCore(vocabulary)),
-}  # fmt: skip
+}
 
 #: Engines in whose processes garbage is collected between calls only (`benchmarks.worker.Process`).
 UNCOLLECTED = frozenset({"structgen, lazy, collector off"})

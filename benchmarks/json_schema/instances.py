@@ -74,9 +74,7 @@ class Encoder:
 
     def case(self, line: dict[str, Any]) -> Case:
         """A line of the file with its instances encoded."""
-        instances = [
-            Instance(self.tokens(line["schema"], test["data"]), bool(test["valid"])) for test in line["tests"]
-        ]
+        instances = [Instance(self.tokens(line["schema"], test["data"]), bool(test["valid"])) for test in line["tests"]]
         return Case(line["id"], line["schema"], instances)
 
     def tokens(self, schema: Any, data: Any) -> list[int]:

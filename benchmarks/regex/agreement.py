@@ -183,9 +183,7 @@ def _finish(party: Party, vocabulary: sg.Vocabulary, tokens: walks.Walk, rng: np
     return None
 
 
-def _example(
-    vocabulary: sg.Vocabulary, prefix: walks.Walk, token: int, allowing: Party, loser: str, more: int
-) -> str:
+def _example(vocabulary: sg.Vocabulary, prefix: walks.Walk, token: int, allowing: Party, loser: str, more: int) -> str:
     text = b"".join(vocabulary.token(i) or b"" for i in prefix)
     shown = repr(text if len(text) <= 60 else b"..." + text[-57:])
     spelled = vocabulary.token(token)

@@ -55,9 +55,7 @@ OUTLINES_CORE: dict[str, str] = {
 def _words(count: int) -> list[str]:
     """Made-up words of two to four syllables, always the same ones."""
     rng = random.Random(count)
-    syllables = [
-        onset + vowel for onset in ("b", "ch", "d", "k", "l", "m", "pr", "s", "st", "v") for vowel in "aeiou"
-    ]
+    syllables = [onset + vowel for onset in ("b", "ch", "d", "k", "l", "m", "pr", "s", "st", "v") for vowel in "aeiou"]
     words: set[str] = set()
     while len(words) < count:
         words.add("".join(rng.choices(syllables, k=rng.randint(2, 4))))

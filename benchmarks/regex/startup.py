@@ -35,8 +35,5 @@ def import_seconds(names: list[str], repeats: int) -> dict[str, list[float]]:
 def _seconds(code: str) -> float:
     """Seconds that some code takes in a new process that has NumPy."""
     script = f"import time, numpy\nbegan = time.perf_counter()\n{code}\nprint(time.perf_counter() - began)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT,
-        stdout=subprocess.PIPE, text=True, check=True,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return float(done.stdout.split()[-1])

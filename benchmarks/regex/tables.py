@@ -51,9 +51,10 @@ def common_steps(by_engine: dict[str, Result], peer: str, which: str) -> tuple[l
     if ours is None or theirs is None or not getattr(ours, which) or not getattr(theirs, which):
         return [], []
     pairs = [
-        (a, b) for a, b in zip(getattr(ours, which), getattr(theirs, which), strict=True)
+        (a, b)
+        for a, b in zip(getattr(ours, which), getattr(theirs, which), strict=True)
         if a is not None and b is not None
-    ]  # fmt: skip
+    ]
     return [t for a, _ in pairs for t in a], [t for _, b in pairs for t in b]
 
 

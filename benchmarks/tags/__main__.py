@@ -60,15 +60,17 @@ def measure(
     kept: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
         processes = {
-            engine: stack.enter_context(worker.Process(
-                Bench,
-                Setup(
-                    "tags", engine, vocabulary.path, vocabulary.tokenizer_json, folder / "cache", None, options.hold
-                ),
-                memory=options.memory << 30,
-            ))
+            engine: stack.enter_context(
+                worker.Process(
+                    Bench,
+                    Setup(
+                        "tags", engine, vocabulary.path, vocabulary.tokenizer_json, folder / "cache", None, options.hold
+                    ),
+                    memory=options.memory << 30,
+                )
+            )
             for engine in options.engines
-        }  # fmt: skip
+        }
         for name, section in sections.items():
             for engine, process in processes.items():
                 section.readings[engine] = {}
@@ -111,9 +113,7 @@ def _cases(
     yield (
         "first masks",
         [
-            requests.Request(
-                style, kind, tools, parameters, f"{style[0]}{kind[0]}{tools}x{parameters}r{repeat}"
-            ).case()
+            requests.Request(style, kind, tools, parameters, f"{style[0]}{kind[0]}{tools}x{parameters}r{repeat}").case()
             for repeat in range(options.repeats)
             for style, kind in both
             for tools in options.tools
@@ -134,10 +134,7 @@ def _cases(
         ],
     )
     texts = [(name, encode(requests.prose(_WORDS))) for name in ("new", "read before")]
-    yield (
-        "free text",
-        [_large(style, kind, "f").case(texts) for style, kind in both],
-    )
+    yield ("free text", [_large(style, kind, "f").case(texts) for style, kind in both])
     yield (
         "replies",
         [

@@ -87,9 +87,7 @@ class Request:
         """What the arguments of a tool are to be."""
         kinds = KINDS[self.kind]
         members = {f"{name[5:]}_p{j}": kinds[j % len(kinds)] for j in range(self.parameters)}
-        return {
-            "type": "object", "properties": members, "required": list(members)[:1], "additionalProperties": False,
-        }  # fmt: skip
+        return {"type": "object", "properties": members, "required": list(members)[:1], "additionalProperties": False}
 
     def reply(self) -> Reply:
         """What a reply may be, for the engines."""

@@ -87,9 +87,7 @@ def worst_steps(readings: dict[int, Reading], clock: str, count: int) -> list[Wo
 
 def worst_first(readings: dict[int, Reading], clock: str, count: int) -> list[Worst]:
     """The slowest compiles with first masks, the slowest first."""
-    found = [
-        _worst(reading.first, case, None, 1) for case, reading in readings.items() if reading.first is not None
-    ]
+    found = [_worst(reading.first, case, None, 1) for case, reading in readings.items() if reading.first is not None]
     return sorted(found, key=lambda worst: -int(getattr(worst, clock)))[:count]
 
 
@@ -188,17 +186,22 @@ _STEPS: dict[tuple[str, str], dict[str, float]] = {
 
 #: First masks, at most, in times of the peer's cold one; and in milliseconds.
 _FIRST_RATIOS: dict[tuple[str, str], dict[str, float]] = {
-    ("json", LAZY): {"p50": 1, "p99": 2}, ("json", CACHED): {"p50": 0.3, "p99": 1},
-}  # fmt: skip
+    ("json", LAZY): {"p50": 1, "p99": 2},
+    ("json", CACHED): {"p50": 0.3, "p99": 1},
+}
 _FIRST: dict[tuple[str, str], dict[str, float]] = {
-    ("c", LAZY): {"max": 300}, ("sql", LAZY): {"max": 400}, ("python", LAZY): {"max": 1_000},
-}  # fmt: skip
+    ("c", LAZY): {"max": 300},
+    ("sql", LAZY): {"max": 400},
+    ("python", LAZY): {"max": 1_000},
+}
 
 #: Complete compiles, at most, in milliseconds.
 _COMPILES: dict[str, dict[str, float]] = {
     "json": {"p50": 10, "p95": 120, "max": 5_000},
-    "c": {"max": 2_000}, "sql": {"max": 2_000}, "python": {"max": 15_000},
-}  # fmt: skip
+    "c": {"max": 2_000},
+    "sql": {"max": 2_000},
+    "python": {"max": 15_000},
+}
 
 PEER = "llguidance"
 

@@ -295,9 +295,11 @@ def _counts(compiled: Any) -> dict[str, int]:
     if not isinstance(compiled, sg.Index):
         return {}
     return {
-        "partial masks": compiled.machine.known_rows, "rows": compiled.row_count, "states": compiled.states,
+        "partial masks": compiled.machine.known_rows,
+        "rows": compiled.row_count,
+        "states": compiled.states,
         "gave way": compiled.slow_steps,
-    }  # fmt: skip
+    }
 
 
 @contextmanager
@@ -328,7 +330,7 @@ def _functions(profile: cProfile.Profile) -> dict[str, Any]:
     return {
         "cause": name and f"{name}, called {named[name]['calls']} times, {100 * named[name]['share']:.0f} %",
         "functions": dict(by_own),
-    }  # fmt: skip
+    }
 
 
 def _function(path: str, line: int, name: str) -> str:

@@ -106,15 +106,12 @@ def _regexes(vocabulary: vocabularies.NamedVocabulary, choice: Choice, engines: 
     return Workload("regex", vocabulary, cases, frozenset(range(len(cases))), engines)
 
 
-def _grammar(
-    name: str, vocabulary: vocabularies.NamedVocabulary, choice: Choice, engines: Sequence[str]
-) -> Workload:
+def _grammar(name: str, vocabulary: vocabularies.NamedVocabulary, choice: Choice, engines: Sequence[str]) -> Workload:
     sources = corpora.Sources(limit=choice.limit, seed=choice.seed)
     corpus = grammars.read_corpus(sources, name, vocabulary)
     cases = [
-        Case(text.name, None, [(text.name, tokens)])
-        for text, tokens in zip(corpus.texts, corpus.tokens, strict=True)
-    ]  # fmt: skip
+        Case(text.name, None, [(text.name, tokens)]) for text, tokens in zip(corpus.texts, corpus.tokens, strict=True)
+    ]
     read = frozenset(grammars.sample(corpus, choice.peer_tokens, choice.seed))
     known = [engine for engine in engines if engine in (LAZY, COMPLETE, "llguidance")]
     return Workload(name, vocabulary, cases, read, known, corpus.grammar)

@@ -176,9 +176,7 @@ class Recorder:
     def slow(self, kind: str, name: str, position: int, began: int, wall: int, thread: int, gave_way: int,
              seen: tuple[str, ...]) -> Slow:  # fmt: skip
         """A moment by name, with the collections that fell into it, whichever thread they ran in."""
-        collected = sum(
-            max(0, min(end, began + wall) - max(start, began)) for start, end in tuple(self._collections)
-        )  # fmt: skip
+        collected = sum(max(0, min(end, began + wall) - max(start, began)) for start, end in tuple(self._collections))
         at = (began - self._began) / 1e9
         return Slow(kind, name, position, at, wall / 1e6, thread / 1e6, collected / 1e6, gave_way, seen)
 

@@ -108,7 +108,7 @@ class Traffic:
             threads = [
                 threading.Thread(target=lambda each, n: each(recorder.lane(), random.Random(n), ends), args=(each, n))
                 for n, each in enumerate([*work, self._batch], setup.seed)
-            ]  # fmt: skip
+            ]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -185,9 +185,10 @@ class Traffic:
                 for row in rows:
                     row.at += 1
                 gone = [
-                    number for number, row in enumerate(rows)
+                    number
+                    for number, row in enumerate(rows)
                     if not taken[number] or row.at == len(row.tokens) or chance.random() < _CANCELLED
-                ]  # fmt: skip
+                ]
                 batch.remove(gone)
                 rows = [row for number, row in enumerate(rows) if number not in gone]
             time.sleep(self._setup.pause)

@@ -25,10 +25,7 @@ def main(name: str) -> None:
     vocabulary = sg.Vocabulary.from_transformers(tokenizer)
     index = sg.compile(sg.JsonSchema(SCHEMA), vocabulary, eager=False)
     prompt = tokenizer("Tell me about Rome, as JSON:\n", return_tensors="pt")
-    for options in (
-        {"logits_processor": [LogitsProcessor(index)]},
-        {"custom_generate": generate, "index": index},
-    ):
+    for options in ({"logits_processor": [LogitsProcessor(index)]}, {"custom_generate": generate, "index": index}):
         output = model.generate(**prompt, **options, max_new_tokens=100)
         print(tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True))
 

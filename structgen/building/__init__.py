@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def build(
-    definition: Definition,
-    vocabulary: Vocabulary,
-    meter: Meter,
-    cache: Cache | None = None,
-    *,
-    on_demand: bool = False,
+    definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None, *, on_demand: bool = False
 ) -> tuple[CompiledMachine, tuple[str, ...]]:
     """The machine of a definition, and what was relaxed in it.
 

@@ -40,7 +40,8 @@ def grammar_machine(
     machine = GrammarMachine(tables, vocabulary, embedded=embedded, completions=completions)
     if machine.is_empty(meter):
         raise EmptyLanguageError(
-            "the lexer can read no text that the grammar describes", where=f"rule {definition.start}",
+            "the lexer can read no text that the grammar describes",
+            where=f"rule {definition.start}",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine, meter)

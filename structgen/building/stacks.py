@@ -169,9 +169,7 @@ def program_of(
     return regex_program(definition, meter), ()
 
 
-def within(
-    definition: Grammar, used: Container[str] | None = None
-) -> dict[str, JsonSchema | Gbnf | Regex | Grammar]:
+def within(definition: Grammar, used: Container[str] | None = None) -> dict[str, JsonSchema | Gbnf | Regex | Grammar]:
     """The definitions within a grammar, by the names of terminals; of those in its text the ``used`` ones."""
     marked = definition.marked
     inner: dict[str, JsonSchema | Gbnf | Regex | Grammar] = {}

@@ -533,8 +533,6 @@ class Cache:
             self._front.warn(failed, 5)
 
 
-def _reopened(
-    kind: type[Cache], directory: str, size_limit: int, timeout: float, store: ObjectStore | None
-) -> Cache:
+def _reopened(kind: type[Cache], directory: str, size_limit: int, timeout: float, store: ObjectStore | None) -> Cache:
     """The same folder, in a copy or another process: with counters, connections and threads of its own."""
     return kind(directory, size_limit=size_limit, timeout=timeout, store=store)

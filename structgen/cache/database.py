@@ -127,9 +127,7 @@ def connect(address: str, deadline: Deadline, *, patience: float = 0.0) -> sqlit
     patience:
         Seconds that SQLite itself waits for locks.
     """
-    connection = sqlite3.connect(
-        address, timeout=patience, isolation_level=None, check_same_thread=False, uri=True
-    )
+    connection = sqlite3.connect(address, timeout=patience, isolation_level=None, check_same_thread=False, uri=True)
     connection.set_progress_handler(deadline.passed, _STRIDE)
     if sys.version_info >= (3, 11):
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)

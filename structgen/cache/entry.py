@@ -90,8 +90,7 @@ def check_key(key: object) -> str:
     """The key, if it is 1 to 200 of ``A-Z a-z 0-9 . _ -``. Raises `CacheError`."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise CacheError(
-            f"{reprlib.repr(key)} is not a cache key",
-            remedy="A key is 1 to 200 of the characters A-Z a-z 0-9 . _ -",
+            f"{reprlib.repr(key)} is not a cache key", remedy="A key is 1 to 200 of the characters A-Z a-z 0-9 . _ -"
         )
     return key
 

@@ -30,9 +30,7 @@ _LOOK_UP_SECONDS = 1.0
 #: Seconds to read a whole database through.
 _INTEGRITY_SECONDS = 60.0
 
-_FIND = (
-    f"SELECT key, {bounded('mode')}, {bounded('filename')}, {bounded('size')} FROM Cache WHERE key = ? AND raw = 1"
-)
+_FIND = f"SELECT key, {bounded('mode')}, {bounded('filename')}, {bounded('size')} FROM Cache WHERE key = ? AND raw = 1"
 
 T = TypeVar("T")
 
@@ -146,10 +144,7 @@ class Reader:
             orphans.add(self._connection)  # at the end of the interpreter globals are gone
 
     def _with(
-        self,
-        work: Callable[[sqlite3.Connection], T],
-        nothing: T,
-        seconds: float = database.STATEMENT_SECONDS,
+        self, work: Callable[[sqlite3.Connection], T], nothing: T, seconds: float = database.STATEMENT_SECONDS
     ) -> T:
         """What statements of so many seconds find, or ``nothing`` where there is no database, or no table, yet."""
         with fork.READING:

@@ -35,11 +35,7 @@ _SHARE = 0.5
 
 
 def certify(
-    index: Index,
-    *,
-    budget: Budget | None = None,
-    items: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    index: Index, *, budget: Budget | None = None, items: Iterable[str] | None = None, progress: Progress | None = None
 ) -> Certificate:
     """Prove properties of an index: no text gets stuck, the number of texts, parts that are never used.
 

@@ -85,8 +85,10 @@ class Difference:
         if "undecided" in verdicts:
             return "undecided"
         relations: dict[tuple[Verdict, Verdict], Relation] = {
-            ("proved", "proved"): "equal", ("proved", "refuted"): "narrower", ("refuted", "proved"): "wider",
-        }  # fmt: skip
+            ("proved", "proved"): "equal",
+            ("proved", "refuted"): "narrower",
+            ("refuted", "proved"): "wider",
+        }
         return relations.get(verdicts, "different")
 
     def to_json(self) -> JsonMap:

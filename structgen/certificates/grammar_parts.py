@@ -24,9 +24,7 @@ _DOING = "looking through the rules"
 # -- Lark's syntax -------------------------------------------------------------------------------------------
 
 
-def never_lexed(
-    definition: Grammar, tables: GrammarTables, meter: Meter
-) -> tuple[list[str], int, tuple[str, ...]]:
+def never_lexed(definition: Grammar, tables: GrammarTables, meter: Meter) -> tuple[list[str], int, tuple[str, ...]]:
     """The terminals with a pattern that no lexeme ever is, how many there are, and notes of the compiler."""
     grammar = without_budgeted(read_rules(definition, meter))
     read = {tables.name(terminal) for terminal in set(tables.ends[:, 1].tolist())}

@@ -124,9 +124,7 @@ class GreibachLanguage(Generic[S]):
         self._explore(productions, others)
         self._find_costs()
 
-    def _explore(
-        self, productions: Callable[..., tuple[S, AnyProductions[S]]], others: Sequence[S]
-    ) -> None:
+    def _explore(self, productions: Callable[..., tuple[S, AnyProductions[S]]], others: Sequence[S]) -> None:
         start, first = productions()
         number: dict[S, int] = {start: 0}
         best_of: dict[bytes | None, int] = {b"": _TOKEN, None: _NOTHING}

@@ -19,13 +19,17 @@ _MOST_TOLD = 100
 Finder: TypeAlias = Callable[..., tuple[list[Finding], int]]
 
 _UNUSED: dict[type, Finder] = {
-    JsonSchema: schema_parts.unused, Regex: pattern_parts.unused, Gbnf: grammar_parts.unused_in_gbnf,
+    JsonSchema: schema_parts.unused,
+    Regex: pattern_parts.unused,
+    Gbnf: grammar_parts.unused_in_gbnf,
     Grammar: grammar_parts.unused,
-}  # fmt: skip
+}
 _UNBOUNDED: dict[type, Finder] = {
-    JsonSchema: schema_parts.unbounded, Regex: pattern_parts.unbounded, Gbnf: grammar_parts.unbounded_in_gbnf,
+    JsonSchema: schema_parts.unbounded,
+    Regex: pattern_parts.unbounded,
+    Gbnf: grammar_parts.unbounded_in_gbnf,
     Grammar: grammar_parts.unbounded,
-}  # fmt: skip
+}
 
 
 def unused_parts(texts: Texts, meter: Meter) -> CertificateItem:

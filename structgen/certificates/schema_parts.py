@@ -100,10 +100,7 @@ class _Endless:
     def _is_endless(self, strings: StringSet) -> bool:
         known = self._strings.get(strings)
         if known is None:
-            if strings.lengths is not None:
-                known = False
-            else:
-                known = is_endless(strings.body("raw", self._meter), self._meter)
+            known = False if strings.lengths is not None else is_endless(strings.body("raw", self._meter), self._meter)
             self._strings[strings] = known
         return known
 

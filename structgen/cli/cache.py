@@ -120,8 +120,7 @@ def prune(
 
 @app.command()
 def clear(
-    cache: options.CacheFolder = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    cache: options.CacheFolder = None, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False
 ) -> None:
     """Remove every entry."""
     store = options.open_cache(cache)
@@ -197,21 +196,17 @@ def collect(
         ),
     ] = None,
     tokenizer: Annotated[
-        list[str] | None,
-        typer.Option("--tokenizer", "-t", metavar="T", help="Of the manifest's indexes; or several."),
+        list[str] | None, typer.Option("--tokenizer", "-t", metavar="T", help="Of the manifest's indexes; or several.")
     ] = None,
     engines: options.Engines = None,
     settings: options.SettingsFile = None,
     dialect: options.Dialect = "",
     older_than: Annotated[
-        float | None,
-        typer.Option(parser=options.parse_span, metavar="TIME", help="Only what is older goes: 12h, 30d."),
+        float | None, typer.Option(parser=options.parse_span, metavar="TIME", help="Only what is older goes: 12h, 30d.")
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(
-            parser=options.parse_size, metavar="SIZE", help="The oldest goes until this much is left: 20GB."
-        ),
+        typer.Option(parser=options.parse_size, metavar="SIZE", help="The oldest goes until this much is left: 20GB."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go.")] = False,
 ) -> None:

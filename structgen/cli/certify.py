@@ -27,9 +27,7 @@ def certify(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATHS",
-            show_default=False,
-            help=f"{options.DEFINITION_FILES}, indexes (.sgx), or MODULE:NAME.",
+            metavar="PATHS", show_default=False, help=f"{options.DEFINITION_FILES}, indexes (.sgx), or MODULE:NAME."
         ),
     ],
     tokenizer: Annotated[
@@ -48,8 +46,7 @@ def certify(
         typer.Option("--item", metavar="NAME", help="Look at this item; may be repeated.", show_default="all items"),
     ] = None,
     fail_on: Annotated[
-        str,
-        typer.Option(metavar="SEVERITY", help=f"Exit code 1 from which severity on: {', '.join(SEVERITIES)}."),
+        str, typer.Option(metavar="SEVERITY", help=f"Exit code 1 from which severity on: {', '.join(SEVERITIES)}.")
     ] = "error",
     sarif_file: Annotated[
         Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings in SARIF 2.1.0.")

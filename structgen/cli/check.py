@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 def check(
     index_file: Annotated[Path, typer.Argument(metavar="INDEX", show_default=False, help="An index file.")],
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="The text, or - for standard input.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The text, or - for standard input.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Check a text against an index; where it leaves the language, say what could follow.

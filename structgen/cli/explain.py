@@ -14,9 +14,7 @@ from . import options
 
 def explain(
     index_file: Annotated[Path, typer.Argument(metavar="INDEX", show_default=False, help="An index file.")],
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="The text, or - for standard input.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The text, or - for standard input.")],
     token: Annotated[
         int | None, typer.Option(metavar="ID", help="Ask about this token behind the text, in place of the text.")
     ] = None,

@@ -158,9 +158,7 @@ def _diagnoses(cache: Path | None, store_url: str | None, tokenizers: Sequence[s
             yield Diagnosis(f"tokenizer {name}", "fine", says)
 
 
-def _lookups(
-    wanted: Sequence[Wanted | StructgenError], cache: Cache, tokenizers: Sequence[str]
-) -> Iterator[Diagnosis]:
+def _lookups(wanted: Sequence[Wanted | StructgenError], cache: Cache, tokenizers: Sequence[str]) -> Iterator[Diagnosis]:
     """Whether the cache has definitions, as engines ask for them, for each tokenizer."""
     from ..api import compile
     from ..doctor import Diagnosis

@@ -133,8 +133,9 @@ def lint(
     if sarif_file is not None:
         results = [
             Certified(Path(each.path).stem, each.path, problem.line, None, _error(problem))
-            for each in found for problem in each.problems
-        ]  # fmt: skip
+            for each in found
+            for problem in each.problems
+        ]
         sarif_file.write_text(json.dumps(sarif(results), indent=2) + "\n", encoding="utf-8")
     if as_json:
         options.print_json([asdict(each) for each in found])

@@ -60,19 +60,18 @@ Tokenizers = Annotated[list[str], _TOKENIZER]
 CacheFolder = Annotated[
     Path | None,
     typer.Option(
-        "--cache",
-        metavar="DIR",
-        help="The cache's folder.",
-        show_default="structgen's folder in the user's cache",
+        "--cache", metavar="DIR", help="The cache's folder.", show_default="structgen's folder in the user's cache"
     ),
 ]
 Store = Annotated[
     str,
     typer.Option(
-        "--store", metavar="URL", show_default=False,
+        "--store",
+        metavar="URL",
+        show_default=False,
         help="An object store: s3://bucket/prefix, gs://bucket/prefix, file:///folder.",
     ),
-]  # fmt: skip
+]
 SignKey = Annotated[
     Path | None, typer.Option("--sign-key", metavar="FILE", help="Sign with this Ed25519 private key, in PEM.")
 ]
@@ -92,11 +91,13 @@ Dialect = Annotated[
 Engines = Annotated[
     list[str] | None,
     typer.Option(
-        "--for", metavar="ENGINE", show_default="what the definitions say themselves",
+        "--for",
+        metavar="ENGINE",
+        show_default="what the definitions say themselves",
         help="The engine that asks for them: vllm, sglang, tensorrt-llm, transformers, llama-cpp, mlx, "
         "onnxruntime-genai, outlines; or several.",
     ),
-]  # fmt: skip
+]
 SettingsFile = Annotated[
     Path | None,
     typer.Option(

@@ -28,20 +28,16 @@ def view(
         Path, typer.Argument(metavar="TRACE|INDEX", show_default=False, help="A trace as JSON, or an index file.")
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="HTML", help="Write the page there, and open no browser."),
+        Path | None, typer.Option("--output", "-o", metavar="HTML", help="Write the page there, and open no browser.")
     ] = None,
     beside: Annotated[
         Path | None,
         typer.Option(metavar="TRACE", help="Another trace to be shown beside it, of the same prompt without a mask."),
     ] = None,
     form: Annotated[
-        GraphForm,
-        typer.Option("--format", help="Of an index: a page, or a text on standard output."),
+        GraphForm, typer.Option("--format", help="Of an index: a page, or a text on standard output.")
     ] = GraphForm.html,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, max=2000, help="Of an index: states that are shown.")
-    ] = 60,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=2000, help="Of an index: states that are shown.")] = 60,
 ) -> None:
     """Show what a mask did to a text, token by token; or the automaton of an index.
 
@@ -100,10 +96,12 @@ def _index_page(index: Index, graph: Graph) -> str:
     from ..traces.display import shown_definition
 
     facts = (
-        ("kind", index.kind), ("states", f"{index.states:,}"), ("masks", f"{index.row_count:,}"),
+        ("kind", index.kind),
+        ("states", f"{index.states:,}"),
+        ("masks", f"{index.row_count:,}"),
         ("vocabulary", f"{index.vocabulary.size:,} ids"),
         ("definition", shown_definition(as_written(index.kind, index.definition))),
-    )  # fmt: skip
+    )
     svg, text = graph.to_svg(), graph.to_text()
     picture = None if svg is None else Picture(svg, "The automaton; the text below says the same.")
     return render(Page("An index", facts, picture=picture, text=text))

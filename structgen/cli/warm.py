@@ -104,9 +104,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 def warm(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATHS", show_default=False, help=f"{options.DEFINITION_FILES}, or MODULE:NAME."
-        ),
+        typer.Argument(metavar="PATHS", show_default=False, help=f"{options.DEFINITION_FILES}, or MODULE:NAME."),
     ],
     tokenizer: options.Tokenizers,
     engines: options.Engines = None,
@@ -121,8 +119,7 @@ def warm(
     sign_key: options.SignKey = None,
     dialect: options.Dialect = "",
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core"),
+        int | None, typer.Option("--jobs", "-j", min=1, help="Definitions compiled at once.", show_default="one a core")
     ] = None,
     executor: Annotated[
         str,
@@ -131,12 +128,10 @@ def warm(
         ),
     ] = "threads",
     shard: Annotated[
-        str | None,
-        typer.Option(metavar="K/N", help="The K-th of N parts of the work, for N machines."),
+        str | None, typer.Option(metavar="K/N", help="The K-th of N parts of the work, for N machines.")
     ] = None,
     lazy: Annotated[
-        bool,
-        typer.Option("--lazy", help="Store the automata only; each mask is worked out when first needed."),
+        bool, typer.Option("--lazy", help="Store the automata only; each mask is worked out when first needed.")
     ] = False,
     base: Annotated[
         bool,
@@ -182,12 +177,14 @@ def warm(
                 display.compile_base_rows(vocabulary, store)
             with workers.open(jobs) as (made, many), display.count("all definitions") as progress:
                 terms = WarmOptions(
-                    eager=not lazy, budget=options.make_budget(max_states, max_memory, max_seconds),
-                    threads=max(1, core_count() // jobs) if workers.is_here else 1, shard=part,
+                    eager=not lazy,
+                    budget=options.make_budget(max_states, max_memory, max_seconds),
+                    threads=max(1, core_count() // jobs) if workers.is_here else 1,
+                    shard=part,
                     in_flight=2 * max(many, jobs),
                     # Other machines have folders of their own.
                     hand_back=not workers.is_here and store_url is None,
-                )  # fmt: skip
+                )
                 try:
                     report = warming.warm(
                         reading.definitions, vocabularies, store, executor=made, progress=progress, options=terms
@@ -220,9 +217,7 @@ def bundle(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="PATHS",
-            show_default="all that is in the cache",
-            help="Definitions, as [bold]warm[/] takes them.",
+            metavar="PATHS", show_default="all that is in the cache", help="Definitions, as [bold]warm[/] takes them."
         ),
     ] = None,
     tokenizer: Annotated[
@@ -267,9 +262,10 @@ def _bundled(opened: Cache, reading: LoadedDefinitions, tokenizers: Sequence[str
     vocabularies = [options.load_vocabulary(each) for each in tokenizers]
     failed: list[object] = [*map(_unreadable, reading.failures)]
     with (
-        Display() as display, Workers("threads").open(core_count()) as (made, many),
+        Display() as display,
+        Workers("threads").open(core_count()) as (made, many),
         display.count("all definitions") as progress,
-    ):  # fmt: skip
+    ):
         report = warming.warm(
             reading.definitions, vocabularies, opened, executor=made, progress=progress,
             options=WarmOptions(threads=1, in_flight=2 * many),

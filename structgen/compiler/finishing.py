@@ -15,9 +15,11 @@ from .stuck_lexers import check_lexer_never_stuck
 from .stuck_stacks import check_distinct_never_stuck, check_stack_never_stuck
 
 _CHECKS: dict[type, Callable[..., None]] = {
-    AutomatonMachine: check_never_stuck, PushdownMachine: check_stack_never_stuck,
-    GrammarMachine: check_lexer_never_stuck, DistinctMachine: check_distinct_never_stuck,
-}  # fmt: skip
+    AutomatonMachine: check_never_stuck,
+    PushdownMachine: check_stack_never_stuck,
+    GrammarMachine: check_lexer_never_stuck,
+    DistinctMachine: check_distinct_never_stuck,
+}
 
 
 def check_finishes(machine: CompiledMachine, meter: Meter, *, completes: bool) -> str:

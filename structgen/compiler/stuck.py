@@ -54,8 +54,7 @@ def check_configurations(
 def _unfinished_text(
     machine: Machine, moves: Callable[[Config], Iterable[tuple[Config, bytes]]], meter: Meter
 ) -> bytes | None:
-    """A text behind which no tokens complete one: of few tokens, where nothing at all can follow; else of few bytes.
-    """
+    """A text behind which no tokens complete one: of few tokens, where nothing at all can follow; else of few bytes."""
     texts: dict[Config, bytes] = {machine.start: b""}
     into: dict[Config, set[Config]] = {}
     for config in (queue := [machine.start]):

@@ -30,9 +30,7 @@ def check_lexer_never_stuck(machine: GrammarMachine, meter: Meter) -> None:
         if possible != left:
             lost = possible & ~left
             byte = int(
-                np.flatnonzero(~spelled[tables.class_of] & (tables.table[state, tables.class_of] >= 0)).min(
-                    initial=255
-                )
+                np.flatnonzero(~spelled[tables.class_of] & (tables.table[state, tables.class_of] >= 0)).min(initial=255)
             )
             raise VocabularyError(
                 "the vocabulary cannot complete every text of this grammar",

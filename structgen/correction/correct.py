@@ -168,9 +168,7 @@ def correct(generate: Generate, definition: object, prompt: str = "", **options:
     return corrector.result()
 
 
-async def acorrect(
-    generate: Generate, definition: object, prompt: str = "", **options: Unpack[Options]
-) -> Correction:
+async def acorrect(generate: Generate, definition: object, prompt: str = "", **options: Unpack[Options]) -> Correction:
     """Run `correct` with a ``generate`` and a ``draft`` that may be awaited or iterated asynchronously.
 
     Finding mistakes takes microseconds a piece and runs in the event loop; a draft on this machine writes in a

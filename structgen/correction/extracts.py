@@ -37,9 +37,7 @@ class Until:
 
     def __init__(self, stops: Iterable[str]) -> None:
         stops = sorted(stops, key=len, reverse=True)
-        begins = "|".join(
-            "(?:".join(map(re.escape, stop)) + ")?" * (len(stop) - 1) for stop in stops
-        )
+        begins = "|".join("(?:".join(map(re.escape, stop)) + ")?" * (len(stop) - 1) for stop in stops)
         self._stop = re.compile("|".join(map(re.escape, stops))) if stops else None
         self._begun = re.compile(rf"(?:{begins})\Z")
         self._held = ""

@@ -60,8 +60,8 @@ class Manuscript:
                 continue
             end -= len(data)
             kept = data[: max(0, length - end)]
-            self._pieces[last : last + 1] = [(source, kept), ("dropped", data[len(kept) :])] if kept else [
-                ("dropped", data)
-            ]
+            self._pieces[last : last + 1] = (
+                [(source, kept), ("dropped", data[len(kept) :])] if kept else [("dropped", data)]
+            )
         self.path.cut(length)
         self._signed = len(self.path)

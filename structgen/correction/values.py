@@ -175,9 +175,11 @@ class Correction:
         there = {each.source for each in self.pieces}
         kinds = tuple(BoxKind(source, meaning) for source, meaning in _KINDS.items() if source in there)
         facts = (
-            ("mistakes", f"{len(self.events):,}"), ("calls of the model", f"{self.calls:,}"),
-            ("complete", "yes" if self.complete else "no"), ("ended by", _ENDS[self.ended_by]),
-        )  # fmt: skip
+            ("mistakes", f"{len(self.events):,}"),
+            ("calls of the model", f"{self.calls:,}"),
+            ("complete", "yes" if self.complete else "no"),
+            ("ended by", _ENDS[self.ended_by]),
+        )
         log = "\n".join("; ".join(f"{name}: {value}" for name, value in _facts(event)) for event in self.events)
         return Page("A corrected text", (), kinds, (Pane("The text", facts, tuple(self._boxes())),), text=log)
 

@@ -141,9 +141,11 @@ class _Schemas:
         if most == 0:
             return _const("[]")
         more: Format = {
-            "type": "repeat", "min": max(least - 1, 0), "max": most - 1 if most > 0 else -1,
+            "type": "repeat",
+            "min": max(least - 1, 0),
+            "max": most - 1 if most > 0 else -1,
             "content": _after(",", item),
-        }  # fmt: skip
+        }
         items = _sequence([item, more])
         return _sequence([*([_after("[", items)] if least else [_const("["), _optional(items)]), _const("]")])
 

@@ -20,8 +20,10 @@ LETTERS = '"\\bfnrtu'
 
 #: Options that come to nothing here, with the values by which they do: ``oneOf`` is honoured as it is.
 _NOTHING: dict[str, tuple[object, ...]] = {
-    "coerce_one_of": (True, False), _ESCAPES: (None,), _GENERAL: (True, False, None),
-}  # fmt: skip
+    "coerce_one_of": (True, False),
+    _ESCAPES: (None,),
+    _GENERAL: (True, False, None),
+}
 
 #: What ``\\s`` is in JSON.
 _SPACE = r"[ \t\n\r]"
@@ -94,7 +96,7 @@ def _option(name: str, value: object) -> dict[str, Foreign]:
         return {}
     if name in _SEPARATORS and isinstance(value, str):
         return {name: json_spaces(value)} if value != _SEPARATORS[name] else {}
-    if name == _ESCAPES and isinstance(value, str) and set(value) <= set("nrbtf\\\"u"):
+    if name == _ESCAPES and isinstance(value, str) and set(value) <= set('nrbtf\\"u'):
         return {"escapes": value}
     raise UnsupportedError(
         f"llguidance's option {name!r} with {dumps(value)[:40]} is not honoured",

@@ -181,8 +181,11 @@ def _walk(folder: Path, failures: list[StructgenError]) -> Iterator[Path]:
     """The files below a folder, sorted, without hidden ones and without following linked folders."""
 
     def cannot_list(error: OSError) -> None:
-        failures.append(DefinitionError(f"cannot list the folder: {error.strerror}", where=str(error.filename),
-                                        remedy="Check its permissions."))
+        failures.append(
+            DefinitionError(
+                f"cannot list the folder: {error.strerror}", where=str(error.filename), remedy="Check its permissions."
+            )
+        )
 
     for parent, folders, files in os.walk(folder, onerror=cannot_list):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -236,9 +239,7 @@ def _decode(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DefinitionError(
-            f"byte {data[error.start]:#04x} is not UTF-8",
-            where=f"{path}:{line}",
-            remedy="Save the file as UTF-8.",
+            f"byte {data[error.start]:#04x} is not UTF-8", where=f"{path}:{line}", remedy="Save the file as UTF-8."
         ) from error
 
 

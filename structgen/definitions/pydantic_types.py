@@ -128,8 +128,9 @@ class _Generator(GenerateJsonSchema):
     # -- dates and times
 
     def date_schema(self, schema: core_schema.DateSchema) -> Json:
-        bounds = {name: each.isoformat() for name in ("ge", "gt", "le", "lt")
-                  if isinstance(each := schema.get(name), date)}  # fmt: skip
+        bounds = {
+            name: each.isoformat() for name in ("ge", "gt", "le", "lt") if isinstance(each := schema.get(name), date)
+        }
         found = {**super().date_schema(schema), "pattern": patterns.dates(bounds) if bounds else _YEAR}
         return self._now(found, schema)
 
@@ -506,8 +507,10 @@ def _names(keys: Json, definition: _Definition) -> Json:
         return {"enum": texts} if texts else _NEVER
     unchecked = {name: value for name, value in keys.items() if name == UNCHECKED}
     if kind in ("integer", "number"):
-        return {"pattern": _digits(keys), **unchecked} if "multipleOf" not in keys else _note(
-            {"pattern": _digits(keys), **unchecked}, f"it is a multiple of {keys['multipleOf']}"
+        return (
+            {"pattern": _digits(keys), **unchecked}
+            if "multipleOf" not in keys
+            else _note({"pattern": _digits(keys), **unchecked}, f"it is a multiple of {keys['multipleOf']}")
         )
     if kind == "boolean":
         return {"enum": ["true", "false"]}
@@ -521,8 +524,9 @@ def _digits(number: Json) -> str:
     is_finite = _MOST in (number.get("maximum"), -number.get("minimum", 0))
     limits = {
         name: number[keyword]
-        for name, keyword in _LIMITS.items() if keyword in number and abs(number[keyword]) != _MOST
-    }  # fmt: skip
+        for name, keyword in _LIMITS.items()
+        if keyword in number and abs(number[keyword]) != _MOST
+    }
     bounds = Bounds(limits)
     if number["type"] == "integer":
         return patterns.number(bounds, patterns.INTEGER)

@@ -99,10 +99,11 @@ class _Writer:
         if not levels or type(value) is not dict or not set(map(type, value)) <= {str}:
             return value, self._counted(*dumps_plain([value]))
         members = {
-            name: self._tags(inner) if name == "tags" and type(inner) is list
+            name: self._tags(inner)
+            if name == "tags" and type(inner) is list
             else self.write(inner, levels - 1 if name in _NESTED else 0)
             for name, inner in value.items()
-        }  # fmt: skip
+        }
         texts = [f"{quote(name)}:{text}" for name, (_, text) in members.items()]
         return {name: packed for name, (packed, _) in members.items()}, f"{{{','.join(texts)}}}"
 

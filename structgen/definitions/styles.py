@@ -109,9 +109,7 @@ _KIMI_TYPES = {
     STRINGS: "string", NUMBERS: "number", BOOLEANS: "boolean", NULL: "null", ARRAYS: "array", OBJECTS: "object",
 }  # fmt: skip
 
-_COHERE_TYPES = {
-    "raw": {STRINGS}, "json": {NUMBERS, BOOLEANS, NULL}, "dict": {OBJECTS}, "list": {ARRAYS},
-}  # fmt: skip
+_COHERE_TYPES = {"raw": {STRINGS}, "json": {NUMBERS, BOOLEANS, NULL}, "dict": {OBJECTS}, "list": {ARRAYS}}
 
 #: By the names that `JsonSchema.style` takes.
 STYLES = {

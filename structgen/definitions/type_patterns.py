@@ -83,8 +83,10 @@ def _compared(bound: Decimal, *, is_open: bool, more: bool) -> str:
     elif more:
         found.append(f"{whole}{rest}")
     else:
-        found += [whole + (rf"(?:\.{fraction[:size]})?" if not size else rf"\.{fraction[:size]}")
-                  for size in range(len(fraction))]  # fmt: skip
+        found += [
+            whole + (rf"(?:\.{fraction[:size]})?" if not size else rf"\.{fraction[:size]}")
+            for size in range(len(fraction))
+        ]
         found += [] if is_open else [whole + (rf"\.{fraction}0*" if fraction else r"(?:\.0*)?")]
     return f"0*(?:{'|'.join(found)})"
 
@@ -124,8 +126,10 @@ def scientific(most: int | None, places: int | None, *, is_small: bool) -> str:
     largest = 40 if whole is None else min(whole, 40)
     found += [rf"[0-9](?:\.[0-9]{{1,{size}}})?E\+{size}" for size in range(1, largest)]
     below = places if places is not None else most or 0
-    found += [rf"[0-9](?:\.[0-9]{{1,{below - size}}})?E-{size}" if size < below else f"[0-9]E-{size}"
-              for size in range(7, min(below, 40) + 1)]  # fmt: skip
+    found += [
+        rf"[0-9](?:\.[0-9]{{1,{below - size}}})?E-{size}" if size < below else f"[0-9]E-{size}"
+        for size in range(7, min(below, 40) + 1)
+    ]
     return "|".join(found)
 
 

@@ -113,8 +113,7 @@ class Regex(Composable):
         unknown = self.flags & ~int(SUPPORTED_FLAGS)
         if unknown:
             raise DefinitionError(
-                f"unsupported regex flags {re.RegexFlag(unknown)!r}",
-                remedy="Use re.A, re.I, re.M, re.S and re.X only.",
+                f"unsupported regex flags {re.RegexFlag(unknown)!r}", remedy="Use re.A, re.I, re.M, re.S and re.X only."
             )
         _check_choice("dialect", self.dialect, tuple(DIALECT_FLAGS))
         if unknown := self.flags & ~int(DIALECT_FLAGS[self.dialect] | re.UNICODE):
@@ -219,7 +218,7 @@ _GEMMAS = re.compile(r'<\|"\|>|[{}\[\]:,]')
 
 #: Words for how strings are escaped, and the letters that can stand behind a backslash.
 ESCAPES = ("minimal", "ascii", "any")
-_ESCAPED = "\"\\/bfnrtuU"
+_ESCAPED = '"\\/bfnrtuU'
 
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
@@ -941,8 +940,7 @@ def _letters(escapes: object) -> str:
     """The letters of escapes, in an order of their own."""
     if not isinstance(escapes, str) or not set(escapes) <= set(_ESCAPED):
         raise DefinitionError(
-            f"escapes is {escapes!r}",
-            remedy=f"Use one of {', '.join(map(repr, ESCAPES))}, or letters of {_ESCAPED}.",
+            f"escapes is {escapes!r}", remedy=f"Use one of {', '.join(map(repr, ESCAPES))}, or letters of {_ESCAPED}."
         )
     return "".join(letter for letter in _ESCAPED if letter in escapes)
 

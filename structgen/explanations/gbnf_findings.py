@@ -71,8 +71,9 @@ class RuleStacks:
         self.cells: list[tuple[_Frame, int]] = [(_Frame(-1), -1)]
         self._texts = {
             node: each.data.decode("utf-8", "replace")
-            for node, each in enumerate(grammar.nodes) if isinstance(each, QuotedText)
-        }  # fmt: skip
+            for node, each in enumerate(grammar.nodes)
+            if isinstance(each, QuotedText)
+        }
         self.start = self._push(_Frame(grammar.rules[start].root), self._push(_Frame(-1, ends=start), _EMPTY))
         self.steps = 0
 

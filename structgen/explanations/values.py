@@ -195,10 +195,12 @@ def _rich(explanation: Explanation) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    return Group(*(
-        Text.assemble("  " * each.level, (each.name, "bold"), ": " if each.name else "", (each.text, each.style))
-        for each in _lines(explanation)
-    ))  # fmt: skip
+    return Group(
+        *(
+            Text.assemble("  " * each.level, (each.name, "bold"), ": " if each.name else "", (each.text, each.style))
+            for each in _lines(explanation)
+        )
+    )
 
 
 def _html(explanation: Explanation) -> str:
@@ -212,9 +214,7 @@ def _html(explanation: Explanation) -> str:
     return f'<div class="structgen-explanation" style="font-family:monospace">{"".join(rows)}</div>'
 
 
-_COLOURS = {
-    "red": ' style="color:#b00020"', "green": ' style="color:#1b7f3b"', "cyan": ' style="color:#0b6e8a"',
-}  # fmt: skip
+_COLOURS = {"red": ' style="color:#b00020"', "green": ' style="color:#1b7f3b"', "cyan": ' style="color:#0b6e8a"'}
 
 
 def _lines(explanation: Explanation) -> Iterator[_Line]:
@@ -270,9 +270,7 @@ def _what_died(explanation: Explanation) -> str:
     whole = character and explanation.data.startswith(character.encode(), explanation.consumed)
     byte = explanation.data[explanation.consumed]
     found = f"{_shown(repr(character))} does not fit" if whole else f"the byte {byte:#04x} does not fit"
-    of = (
-        "" if explanation.token_id is None else f" in token {explanation.token_id}, at its byte {explanation.died_at}"
-    )
+    of = "" if explanation.token_id is None else f" in token {explanation.token_id}, at its byte {explanation.died_at}"
     return found + of
 
 

@@ -146,8 +146,7 @@ class GuidedGenerator:
         sequence = self._generator.get_sequence(0).copy()
         if not max(1, self._prompt_length) <= length <= len(sequence):
             raise RollbackError(
-                f"cannot rewind to {length} tokens: there are {len(sequence)}, "
-                f"{self._prompt_length} of them the prompt"
+                f"cannot rewind to {length} tokens: there are {len(sequence)}, {self._prompt_length} of them the prompt"
             )
         self._generator.rewind_to(length - 1)
         self._generator.append_tokens(sequence[length - 1 : length])

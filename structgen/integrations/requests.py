@@ -151,9 +151,10 @@ def _reasoned(definition: Definition, reasoning: Foreign, style: str, tokenizer:
     made = behind_reasoning(StructuralTag(whole.text) if whole else definition, found, reasoning)
     if made is None:
         raise UnsupportedError(
-            f"the reasoning of {found.name} is a message of its own", where="reasoning",
+            f"the reasoning of {found.name} is a message of its own",
+            where="reasoning",
             remedy="Describe the whole reply by a structural tag.",
-        )  # fmt: skip
+        )
     options = {name: getattr(whole, name) for name in TAG_OPTIONS} if whole else {}
     return replace(made, format=made.text, **options)
 
@@ -461,9 +462,7 @@ class Indexes:
         with self._lock:
             self._known[key] = index
             self._sizes |= {each: size for each, size in sizes.items() if each in self._known}  # they grow
-            while len(self._known) > 1 and (
-                sum(self._sizes.values()) > MEMORY or len(self._known) > MOST_INDEXES
-            ):
+            while len(self._known) > 1 and (sum(self._sizes.values()) > MEMORY or len(self._known) > MOST_INDEXES):
                 del self._sizes[self._known.popitem(last=False)[0]]
 
     def _find(self, definition: Definition, cancel: Cancel) -> Index:

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from ..cache.remote.values import Write
 
 #: The engines by name; `structgen.integrations.engines` says how each asks for definitions.
-ENGINE_NAMES = (
-    "vllm", "sglang", "tensorrt-llm", "transformers", "llama-cpp", "mlx", "onnxruntime-genai", "outlines",
-)  # fmt: skip
+ENGINE_NAMES = ("vllm", "sglang", "tensorrt-llm", "transformers", "llama-cpp", "mlx", "onnxruntime-genai", "outlines")
 
 #: The environment variable with the path of the operator's file.
 FILE_VARIABLE = "STRUCTGEN_SETTINGS"

@@ -108,9 +108,7 @@ def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGramm
     if not serving.reasoning_parser:
         return backend
     parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
-    wrapper = ReasonerGrammarBackend(
-        backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
-    )  # fmt: skip
+    wrapper = ReasonerGrammarBackend(backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking)
     wrapper.executor = backend.executor
     return wrapper
 

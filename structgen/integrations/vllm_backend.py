@@ -94,10 +94,7 @@ class StructgenBackend(StructuredOutputBackend):
         self._indexes = indexes_with(vocabulary, settings, door("vllm", settings))
 
     def compile_grammar(
-        self,
-        request_type: StructuredOutputOptions,
-        grammar_spec: str,
-        stop_token_ids: Iterable[int] | None = None,
+        self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: Iterable[int] | None = None
     ) -> StructgenGrammar:
         """The matcher of a request. What it raises fails this request alone."""
         definition = read_engine_request(request_type.name, grammar_spec, self._indexes.door)

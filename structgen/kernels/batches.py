@@ -197,9 +197,7 @@ def follow_tree(
             continue
         config = begins[i] if above[i] < 0 else reached[above[i]]
         if config >= 0:
-            config = _token_target(
-                config, tokens[i], offsets, blob, following, spelled_in, keys, values, used_at, now
-            )
+            config = _token_target(config, tokens[i], offsets, blob, following, spelled_in, keys, values, used_at, now)
         reached[i] = config
         if config == UNKNOWN and first < 0:
             first = i
@@ -410,8 +408,8 @@ def change_rows(
 
 @kernel(releases_gil=False)
 def roll_back(
-    counts: int32[::1], which: int32[::1], at: int32[::1], befores: int32[::1], reached: Out[int32[::1]],
-) -> None:  # fmt: skip
+    counts: int32[::1], which: int32[::1], at: int32[::1], befores: int32[::1], reached: Out[int32[::1]]
+) -> None:
     """The histories' nodes that lie ``counts`` tokens back, ``int32[n]``; -1 before the beginning."""
     for i in range(len(counts)):
         node = at[which[i]]

@@ -34,8 +34,9 @@ def _zone(count, low, high):
 
 
 @helper
-def _closure(seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
-             stack, out):  # fmt: skip
+def _closure(
+    seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark, stack, out
+):
     """Epsilon closure of ``seeds`` into ``out``.
 
     ``variant`` is the zone that a count will be in once it was incremented, or -1 to find out whether any is.

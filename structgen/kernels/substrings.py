@@ -32,8 +32,8 @@ def _ends_behind(order, is_end, low, high, length):
 
 @kernel(releases_gil=False)
 def narrowed(
-    text: uint8[::1], order: int32[::1], low: int64, high: int64, length: int64, byte: int64,
-) -> tuple[int64, int64]:  # fmt: skip
+    text: uint8[::1], order: int32[::1], low: int64, high: int64, length: int64, byte: int64
+) -> tuple[int64, int64]:
     """The suffixes, of those from ``low`` on before ``high``, that have this byte behind so many, as two bounds."""
     first = _first_from(text, order, low, high, length, np.int64(byte))
     return first, _first_from(text, order, first, high, length, np.int64(byte) + 1)

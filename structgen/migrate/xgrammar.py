@@ -112,9 +112,7 @@ def _xgrammar_patterns(schema: Foreign) -> tuple[Foreign, tuple[str, ...]]:
 
 
 #: Of a regex: anchors within it, which mean nothing to XGrammar, and dots, which are all but a line feed.
-_XGRAMMAR_REGEX = re.compile(
-    r"\[\^?(?:\\(?s:.)|[^\]\\])*(?:\]|\Z)|\\(?s:.)|(?P<anchor>(?<!\A)\^|\$(?!\Z))|(?P<dot>\.)"
-)
+_XGRAMMAR_REGEX = re.compile(r"\[\^?(?:\\(?s:.)|[^\]\\])*(?:\]|\Z)|\\(?s:.)|(?P<anchor>(?<!\A)\^|\$(?!\Z))|(?P<dot>\.)")
 _SPACE = r"\s is all white space of Unicode, as in JavaScript; before 0.2.9 XGrammar had less."
 _CASE = "Without regard to case letters are equal as in JavaScript; XGrammar knows those of ASCII alone."
 

@@ -180,8 +180,9 @@ def _policy(style: str, script: str) -> str:
     """Nothing but this style, this script, and pictures that are in the page itself."""
     sources = " ".join(
         f"{name} 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}';"
-        for name, text in (("style-src", style), ("script-src", script)) if text
-    )  # fmt: skip
+        for name, text in (("style-src", style), ("script-src", script))
+        if text
+    )
     return f"default-src 'none'; {sources} img-src data:; base-uri 'none'; form-action 'none'"
 
 

@@ -13,14 +13,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from typing import NamedTuple, TypeAlias
 
-from ..definitions.styles import (
-    ARRAYS,
-    GAP,
-    OBJECTS,
-    STRINGS,
-    Kind,
-    Style,
-)
+from ..definitions.styles import ARRAYS, GAP, OBJECTS, STRINGS, Kind, Style
 from ..errors import InternalError
 from ..runtime.core.machine import CompiledMachine, Config
 

@@ -169,9 +169,7 @@ class Spans:
         """What the first reading makes of a text that ends before it is complete."""
         return self._settled(place._replace(readings=place.readings[:1]))[1]
 
-    def _with_marks(
-        self, readings: tuple[tuple[_Taken, Config], ...], at: int
-    ) -> Iterator[tuple[_Taken, Config]]:
+    def _with_marks(self, readings: tuple[tuple[_Taken, Config], ...], at: int) -> Iterator[tuple[_Taken, Config]]:
         """Readings, and those that take marks next."""
         machine = self._machine
         seen = {config for _, config in readings}

@@ -50,9 +50,7 @@ _REBUILD = "Delete the file and compile it again."
 
 #: A column's name and dtypes, its cast and whether it is copied, ``is_words``, ``counted``, ``besides``, ``starts``,
 #: ``below``, ``is_plain`` and ``has_more``. One tuple is nearer at hand than as many attributes.
-_Read: TypeAlias = tuple[
-    str, Container[DType], str, bool, bool, str, int, "Total | None", "Total | None", bool, bool
-]
+_Read: TypeAlias = tuple[str, Container[DType], str, bool, bool, str, int, "Total | None", "Total | None", bool, bool]
 
 
 @dataclass(frozen=True)
@@ -446,9 +444,10 @@ def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
     if isinstance(field.below, list):  # pairs
         bounds = [total(each, sizes) for each in field.below]
         return all(
-            isinstance(pair, list) and len(pair) == len(bounds)
+            isinstance(pair, list)
+            and len(pair) == len(bounds)
             and all(type(n) is int and field.least <= n < below for n, below in zip(pair, bounds, strict=True))
             for pair in values
-        )  # fmt: skip
+        )
     below = total(field.below, sizes)
     return all(type(n) is int and field.least <= n < below for n in values)

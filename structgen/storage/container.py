@@ -78,9 +78,7 @@ def pack(meta: JsonMap, sections: Sections) -> bytes:
         chunks += array.astype(_DTYPES[code], copy=False).tobytes()
         chunks += bytes(-len(chunks) % ALIGNMENT)
     body = bytes(table) + bytes(offset - _HEADER.size - len(table)) + bytes(chunks)
-    header = _HEADER.pack(
-        MAGIC, FORMAT_VERSION, BYTE_ORDER, _HEADER.size + len(body), len(payloads), zlib.crc32(body)
-    )
+    header = _HEADER.pack(MAGIC, FORMAT_VERSION, BYTE_ORDER, _HEADER.size + len(body), len(payloads), zlib.crc32(body))
     return header + body
 
 

@@ -104,12 +104,7 @@ def checked_rollback(max_rollback: object) -> int | None:
 
 
 def integers(
-    values: Integers,
-    name: str,
-    error: type[StructgenError] = BatchError,
-    *,
-    dimensions: int = 1,
-    few: bool = False,
+    values: Integers, name: str, error: type[StructgenError] = BatchError, *, dimensions: int = 1, few: bool = False
 ) -> NDArray[np.int64]:
     """``int64[n]``, or with two ``dimensions`` ``int64[n, k]``; a single number where there may be one (``few``).
 

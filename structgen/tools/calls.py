@@ -218,9 +218,7 @@ class _Reply:
         if mode == "named" or (mode == "required" and style.section):
             return self._required()
         tags = [self._section()] if style.section else list(self._calls())
-        triggered: Format = {
-            "type": "triggered_tags", "triggers": [style.trigger], "tags": tags, "label": CONTENT,
-        }  # fmt: skip
+        triggered: Format = {"type": "triggered_tags", "triggers": [style.trigger], "tags": tags, "label": CONTENT}
         if mode == "required":
             triggered["at_least_one"] = True
         return [_with(triggered, excludes=list(excludes), stop_after_first=not self.parallel)]

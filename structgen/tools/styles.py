@@ -132,11 +132,7 @@ SHIPPED = (
         separator="<|start|>assistant",
         reasoning=None,
         excludes=(),
-        messages=(
-            "<|channel|>analysis<|message|>",
-            "<|channel|>commentary<|message|>",
-            "<|channel|>final<|message|>",
-        ),
+        messages=("<|channel|>analysis<|message|>", "<|channel|>commentary<|message|>", "<|channel|>final<|message|>"),
         message_ends=("<|end|>", "<|return|>"),
         template=("<|channel|>", "<|message|>", "<|call|>"),
         models="gpt-oss",
@@ -246,10 +242,7 @@ SHIPPED = (
     ),
     ToolStyle(
         "mistral",
-        calls=(
-            '{"name": "$name", "arguments": $arguments, "id": "$id"}',
-            '{"name": "$name", "arguments": $arguments}',
-        ),
+        calls=('{"name": "$name", "arguments": $arguments, "id": "$id"}', '{"name": "$name", "arguments": $arguments}'),
         id="[a-zA-Z0-9]{9}",
         section=("[TOOL_CALLS]$( )[", "]"),  # sentencepiece writes the space, tekken does not
         separator=", ",

@@ -178,9 +178,7 @@ def read_choice(tool_choice: object, tools: tuple[Tool, ...]) -> ToolChoice:
 def _required(tools: tuple[Tool, ...]) -> ToolChoice:
     if not tools:
         raise DefinitionError(
-            "a tool must be called, and there is none",
-            where="tool_choice",
-            remedy='Pass tools, or tool_choice="auto".',
+            "a tool must be called, and there is none", where="tool_choice", remedy='Pass tools, or tool_choice="auto".'
         )
     return ToolChoice("required", tools)
 

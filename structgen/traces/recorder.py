@@ -89,9 +89,11 @@ class Recorder:
         """An independent one that has seen the same."""
         twin = Recorder.__new__(Recorder)
         twin.__dict__ = {
-            **self.__dict__, "_steps": self._steps.copy(), "_rollbacks": self._rollbacks.copy(),
+            **self.__dict__,
+            "_steps": self._steps.copy(),
+            "_rollbacks": self._rollbacks.copy(),
             "_reader": self._reader and self._reader.fork(),
-        }  # fmt: skip
+        }
         return twin
 
     # -- what happens ----------------------------------------------------------------------------------

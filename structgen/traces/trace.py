@@ -120,10 +120,7 @@ class Trace:
         FormatError
             For malformed data; names the field.
         """
-        if isinstance(data, str | bytes):
-            trace = records.read_text(cls, data, where)
-        else:
-            trace = records.read(cls, data, where)
+        trace = records.read_text(cls, data, where) if isinstance(data, str | bytes) else records.read(cls, data, where)
         trace._check(where)
         return trace
 

@@ -232,9 +232,7 @@ def _complete(
     eos_ids = [*dict.fromkeys([*own, *model.eos_ids])] if eos_ids is None else list(eos_ids)
     if not eos_ids:
         raise VocabularyError(
-            "the tokenizer has no EOS token",
-            where=where,
-            remedy="Pass the ids that end a text as eos_ids=.",
+            "the tokenizer has no EOS token", where=where, remedy="Pass the ids that end a text as eos_ids=."
         )
     if size is None:
         needed = 1 + max([-1, *table.tokens, *(i for i in eos_ids if type(i) is int)])

@@ -46,9 +46,7 @@ def check_roundtrip(
 
 
 def faithful_texts(
-    encode: Callable[[str], Sequence[int]],
-    decode: Callable[[Sequence[int]], str],
-    texts: Iterable[str] = TEXTS,
+    encode: Callable[[str], Sequence[int]], decode: Callable[[Sequence[int]], str], texts: Iterable[str] = TEXTS
 ) -> list[str]:
     """The texts that the tokenizer itself gives back unchanged, so that they can judge a vocabulary."""
     return [text for text in texts if decode(encode(text)) == text]

@@ -31,10 +31,7 @@ _DEFAULT_SPECIAL_TOKENS = (
 
 
 def read_tekken(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    eos_ids: Iterable[int] | None = None,
-    size: int | None = None,
+    path: str | os.PathLike[str] | None = None, *, eos_ids: Iterable[int] | None = None, size: int | None = None
 ) -> TokenTable:
     """Read a ``tekken.json``, without mistral-common.
 

@@ -34,9 +34,7 @@ def read_tiktoken(encoding: Foreign, *, eos_ids: Iterable[int] | None = None, si
     if eos_ids is None:
         if _EOS not in special_tokens:
             raise VocabularyError(
-                f"the encoding has no {_EOS}",
-                where=encoding.name,
-                remedy="Pass the ids that end a text as eos_ids=.",
+                f"the encoding has no {_EOS}", where=encoding.name, remedy="Pass the ids that end a text as eos_ids=."
             )
         eos_ids = [special_tokens[_EOS]]
     specials = set(special_tokens.values())

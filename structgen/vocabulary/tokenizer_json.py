@@ -19,12 +19,7 @@ from .token_table import MAX_TOKEN_BYTES, SPECIAL_ANYWAY, TokenTable
 _WELL_DEFINED_MODELS = ("BPE", "Unigram", "WordLevel")
 
 
-def read(
-    document: JsonMap,
-    *,
-    special_names: Collection[str] = (),
-    added_tokens: Iterable[JsonMap] = (),
-) -> TokenTable:
+def read(document: JsonMap, *, special_names: Collection[str] = (), added_tokens: Iterable[JsonMap] = ()) -> TokenTable:
     """Read a parsed ``tokenizer.json``.
 
     Parameters

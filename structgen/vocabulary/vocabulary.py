@@ -185,9 +185,7 @@ class Vocabulary:
                 raise VocabularyError(f"token {i} is {type(token).__name__}, expected bytes or None")
         ids = eos.union(by_id, specials.values())
         if ids and (min(ids) < 0 or max(ids) >= MAX_SIZE):
-            raise VocabularyError(
-                f"token ids run from {min(ids)} to {max(ids)}, expected 0 to at most {MAX_SIZE - 1}"
-            )
+            raise VocabularyError(f"token ids run from {min(ids)} to {max(ids)}, expected 0 to at most {MAX_SIZE - 1}")
         needed = max(ids, default=-1) + 1
         if size is None:
             size = needed if isinstance(tokens, Mapping) else max(needed, len(tokens))

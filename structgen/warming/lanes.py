@@ -53,9 +53,7 @@ class Lane:
         How they are compiled, and whether workers send the values instead of writing them.
     """
 
-    def __init__(
-        self, executor: Executor | Callable[[], Executor] | None, cache: Cache, options: WarmOptions
-    ) -> None:
+    def __init__(self, executor: Executor | Callable[[], Executor] | None, cache: Cache, options: WarmOptions) -> None:
         self._make = None if isinstance(executor, Executor) else (executor or Serial)
         self._executor = executor if isinstance(executor, Executor) else (executor or Serial)()
         self._cache, self._options = cache, options
@@ -94,9 +92,11 @@ class Lane:
 
     def _compile(self, batch: Batch) -> Reply:
         return Reply(
-            [compile_into(each.definition, each.key, each.vocabulary, self._cache, self._options, self._abandoned)
-             for each in batch]
-        )  # fmt: skip
+            [
+                compile_into(each.definition, each.key, each.vocabulary, self._cache, self._options, self._abandoned)
+                for each in batch
+            ]
+        )
 
     def _publish(self, vocabulary: Vocabulary) -> bool:
         """Put a vocabulary where workers look for it: one who hands it to hundreds of them keeps them waiting."""

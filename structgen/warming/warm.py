@@ -309,9 +309,7 @@ class _Run:
                 done = [*map(_without_vocabulary, batch)] if done is None else done
                 for task, each in zip(batch, done, strict=False):
                     self._settle(task, each)
-                self._waiting.extend(
-                    self._workload.take_back(batch, len(done), self._lane.at_a_time, time.monotonic())
-                )
+                self._waiting.extend(self._workload.take_back(batch, len(done), self._lane.at_a_time, time.monotonic()))
 
     def _send_vocabulary(self, batch: Batch, process: str) -> None:
         """Have tasks done again whose worker lacked the vocabulary, which goes to each process once.

@@ -410,12 +410,7 @@ def test_verify_finds_and_repairs(cache: Cache) -> None:
     for path in (old, other):
         os.utime(path, (1e9, 1e9))
 
-    expected = {
-        ("damaged", "short"),
-        ("damaged", "flipped"),
-        ("missing", "missing"),
-        ("stray", str(old)),
-    }
+    expected = {("damaged", "short"), ("damaged", "flipped"), ("missing", "missing"), ("stray", str(old))}
     problems = cache.verify()
     assert {(problem.kind, problem.where) for problem in problems} == expected
     assert "checksum" in next(problem.what for problem in problems if problem.where == "flipped")
@@ -991,9 +986,7 @@ def test_an_import_counts_what_is_there_in_the_end(cache: Cache, tmp_path: Path)
     assert "old" not in other
 
 
-def test_an_import_that_stops_says_where_and_why(
-    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_stops_says_where_and_why(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("a", "b", "c"):
         cache.put(key, container(1))
     archive = tmp_path / "archive.tar"

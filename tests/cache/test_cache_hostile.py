@@ -51,7 +51,7 @@ PLANTED = {
         "CREATE TABLE Settings (key TEXT NOT NULL UNIQUE, value CHECK (randomblob(1000000000) IS NOT NULL))",
     ],
     "another table": ["CREATE TABLE other (x)"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("statements", PLANTED.values(), ids=PLANTED.keys())

@@ -620,16 +620,18 @@ def test_metrics_as_instruments(opened: Open) -> None:
         [scope] = reader.get_metrics_data().resource_metrics[0].scope_metrics
         return {
             (metric.name, point.attributes["cache"]): point.value
-            for metric in scope.metrics for point in metric.data.data_points
-        }  # fmt: skip
+            for metric in scope.metrics
+            for point in metric.data.data_points
+        }
 
     for _ in range(2):
         caches[0].put("key", container(1))
         assert caches[1].get("key") is not None
         assert seen() == {
             (f"structgen.cache.{field}", name): value
-            for cache, name in zip(caches, "ab", strict=True) for field, value in asdict(cache.metrics()).items()
-        }  # fmt: skip
+            for cache, name in zip(caches, "ab", strict=True)
+            for field, value in asdict(cache.metrics()).items()
+        }
     assert seen()["structgen.cache.hits_store", "b"] == 1
 
 

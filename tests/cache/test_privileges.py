@@ -225,7 +225,7 @@ def not_made(folder: Path) -> Path:
         (read_by_all, "{own} is root's to write. What is in it is still read; to keep more, name another", True),
         (not_made, "{shared}/a is root's to write. To keep anything, name another folder", False),
     ],
-)  # fmt: skip
+)
 def test_the_remedy_fits_who_may_do_what(
     shared: Path, change: Callable[[Path], Path], remedy: str, reads: bool
 ) -> None:

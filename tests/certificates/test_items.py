@@ -48,9 +48,11 @@ def test_tokens_that_nothing_finishes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [(each.severity, each.witness) for each in item.findings] == ([("error", stuck)] if stuck else [])
 
 
-@pytest.mark.parametrize("definition", [
-    sg.Gbnf('root ::= "[" root "]" | "b" | "ac"'), sg.Grammar('start: "[" start "]" | "b" | "ac"'),
-], ids=lambda each: each.kind)  # fmt: skip
+@pytest.mark.parametrize(
+    "definition",
+    [sg.Gbnf('root ::= "[" root "]" | "b" | "ac"'), sg.Grammar('start: "[" start "]" | "b" | "ac"')],
+    ids=lambda each: each.kind,
+)
 def test_what_nothing_finishes_is_told_as_text(monkeypatch: pytest.MonkeyPatch, definition: sg.Definition) -> None:
     """Also where brackets make more configurations than can be looked at."""
     whole = sg.Vocabulary.from_bytes([b"a", b"b", b"c", b"[", b"]", None], eos_ids=[5])
@@ -202,9 +204,10 @@ def test_definitions_are_read_back(definition: Definition) -> None:
     assert read.canonical() == definition.canonical()
 
 
-@pytest.mark.parametrize(("kind", "canonical"), [
-    ("fsm", "{}"), ("regex", "["), ("regex", '["regex", 3, 0]'), ("json_schema", '["json_schema"]'), ("nothing", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "canonical"),
+    [("fsm", "{}"), ("regex", "["), ("regex", '["regex", 3, 0]'), ("json_schema", '["json_schema"]'), ("nothing", "")],
+)
 def test_what_is_no_source_is_refused(kind: str, canonical: str) -> None:
     with pytest.raises(sg.errors.DefinitionError, match="definition="):
         definition_of(kind, canonical)

@@ -38,8 +38,10 @@ def test_regexes_gbnf_and_grammars() -> None:
     assert [place for place, _ in places(sg.Regex(r"x(?!b)(?:a|b|c)"))] == ["column 12"]
     assert places(sg.Regex("a|ab|(?:c|d)*")) == []
     assert [place.split(",")[0] for place, _ in places(sg.Gbnf('root ::= "a" | b\nb ::= "x" b\nc ::= "y"'))] == [
-        "rule root", "rule b", "rule c",
-    ]  # fmt: skip
+        "rule root",
+        "rule b",
+        "rule c",
+    ]
     beaten = sg.Grammar("start: A | B\nA.2: /[a-z]+/\nB: /[a-y]+/")
     assert [place for place, _ in places(beaten, "terminals")] == ["B"]
     assert places(sg.Grammar('start: A B?\nA: /[a-z]+/\nB: "0"'), "terminals") == []

@@ -157,8 +157,7 @@ class TestWarm:
         assert Path("kept").read_text() == "a file, not a folder"
 
     @pytest.mark.parametrize(
-        ("path", "code", "message"),
-        [("empty", 2, "no definitions found"), ("absent.regex", 1, "No such file")],
+        ("path", "code", "message"), [("empty", 2, "no definitions found"), ("absent.regex", 1, "No such file")]
     )
     def test_nothing_to_warm(self, run: Run, tokenizer: Path, path: str, code: int, message: str) -> None:
         Path("empty").mkdir()
@@ -374,10 +373,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("text", "lines"),
         [
-            (
-                "2024-x5",
-                ["not accepted: 'x' does not fit (byte 5, line 1, column 6)", "    2024-x5", "         ^"],
-            ),
+            ("2024-x5", ["not accepted: 'x' does not fit (byte 5, line 1, column 6)", "    2024-x5", "         ^"]),
             ("20", ["not accepted: the text ends too early (byte 2, line 1, column 3)", "    20", "      ^"]),
             ("", ["not accepted: the text ends too early (byte 0, line 1, column 1)", "    ", "    ^"]),
             ("é", ["not accepted: 'é' does not fit (byte 0, line 1, column 1)", "    é", "    ^"]),
@@ -401,12 +397,7 @@ class TestCheck:
         result = run("check", month, "-", stdin="2024-05\n")
         assert result.exit_code == 1
         assert "hint: only the final line break" in result.stdout
-        result = run(
-            "check",
-            month,
-            "-",
-            stdin=b"2024-\xff",
-        )
+        result = run("check", month, "-", stdin=b"2024-\xff")
         assert "the byte 0xff does not fit" in result.stdout
 
     def test_lines_are_counted(self, run: Run, tokenizer: Path) -> None:
@@ -572,8 +563,7 @@ def test_sizes(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 B"), (999, "999 B"), (1536, "1.5 KiB"), (1_500_000, "1.43 MiB"), (5 << 30, "5 GiB")],
+    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1536, "1.5 KiB"), (1_500_000, "1.43 MiB"), (5 << 30, "5 GiB")]
 )
 def test_bytes_in_words(size: int, text: str) -> None:
     assert format_bytes(size) == text

@@ -107,9 +107,7 @@ def test_clocks_that_are_apart(skew: float, server: ObjectServer, objects: Objec
 
 
 def test_a_store_that_is_only_read(server: ObjectServer, tmp_path: Path) -> None:
-    server.fault = lambda request, serve: (
-        error(403, "AccessDenied") if request.method == "PUT" else serve(request)
-    )
+    server.fault = lambda request, serve: error(403, "AccessDenied") if request.method == "PUT" else serve(request)
     found = found_of(before(server, tmp_path))
     assert found["store"].state in ("fine", "slow")
     assert found["store's credentials"].state == "absent"
@@ -161,6 +159,7 @@ def test_versions_out_of_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     )
     found = {each.subject: each for each in doctor._packages()}
     assert [(subject, each.state) for subject, each in found.items()] == [
-        ("extra old", "refused"), ("extra more", "absent"),
-    ]  # fmt: skip
+        ("extra old", "refused"),
+        ("extra more", "absent"),
+    ]
     assert "structgen[old]" in found["extra old"].remedy

@@ -51,15 +51,17 @@ def found(result: Result) -> dict[str, str]:
 def test_a_server_finds_what_is_warmed_for_it_and_nothing_else(run: Run) -> None:
     both = "person.json", "date.regex", "--cache", "c"
     assert found(run("doctor", *both, "--for", "sglang", "--json", code=1)) == {
-        "person, asked for by SGLang": "miss", "date, asked for by SGLang": "miss",
-    }  # fmt: skip
+        "person, asked for by SGLang": "miss",
+        "date, asked for by SGLang": "miss",
+    }
     remedies = {each["remedy"] for each in json.loads(run("doctor", *both, "--json", code=1).stdout)}
     assert any("structgen warm person.json -t" in remedy for remedy in remedies)
     run("warm", *both)
     # Regexes are asked for as they are written, JSON with other whitespace.
     assert found(run("doctor", *both, "--for", "sglang", "--json", code=1)) == {
-        "person, asked for by SGLang": "miss", "date, asked for by SGLang": "hit",
-    }  # fmt: skip
+        "person, asked for by SGLang": "miss",
+        "date, asked for by SGLang": "hit",
+    }
     why = next(each["says"] for each in json.loads(run("doctor", *both, "--for", "sglang", "--json", code=1).stdout))
     assert "kept with whitespace='single'" in why
     assert found(run("doctor", *both, "--json")) == {"person": "hit", "date": "hit"}
@@ -87,9 +89,10 @@ def test_a_manifest_says_for_whom(run: Run) -> None:
     assert [each["name"] for each in warmed] == ["person", "mine", "mine"]
     assert len({each["states"] for each in warmed[1:]}) == 1
     assert found(run("doctor", "all.toml", "--cache", "c", "--json")) == {
-        "person, asked for by SGLang": "hit", "mine, asked for by a program": "hit",
+        "person, asked for by SGLang": "hit",
+        "mine, asked for by a program": "hit",
         "mine, asked for by vLLM's logits processor": "hit",
-    }  # fmt: skip
+    }
 
 
 def test_what_no_request_asks_for_is_a_failure_and_the_rest_is_warmed(run: Run) -> None:

@@ -18,9 +18,7 @@ from structgen.budget import Budget
 
 @pytest.fixture(scope="module")
 def sql() -> sg.Index:
-    return sg.compile(
-        SHIPPED["sql"].definition(), sg.Vocabulary.bytewise(), eager=False, budget=Budget(seconds=120)
-    )  # fmt: skip
+    return sg.compile(SHIPPED["sql"].definition(), sg.Vocabulary.bytewise(), eager=False, budget=Budget(seconds=120))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,7 @@ def test_a_keyword_that_is_begun_is_named_first(sql: sg.Index) -> None:
     assert (found.prefix, found.dropped, found.literals[0]) == ("SELECT * FROM t ", "WH", "WHERE")
     assert {"GROUP", "ORDER", "LIMIT", "JOIN", ";"} <= {*found.literals}
     assert not {"ABORT", "WITHOUT", "SELECT", "FROM"} & {*found.literals}
-    assert found.open == ('[\\t\\n\\x0c\\r "\'(,-/;A-[_-z], or a character beyond ASCII',)
+    assert found.open == ("[\\t\\n\\x0c\\r \"'(,-/;A-[_-z], or a character beyond ASCII",)
 
 
 def test_a_word_that_begins_no_keyword_is_left(sql: sg.Index) -> None:
@@ -84,7 +82,7 @@ def after(parser: InteractiveParser, name: str) -> set[str]:
 def test_python_keywords() -> None:
     index = sg.compile(
         SHIPPED["python3"].definition(), sg.Vocabulary.bytewise(), eager=False, budget=Budget(seconds=120)
-    )  # fmt: skip
+    )
     found = sg.candidates(index, "def f():\n    ret")
     assert (found.prefix, found.literals[0]) == ("def f():\n    ", "return")
     assert {"while", "pass", "yield", "None", "@", "("} <= {*found.literals}

@@ -17,12 +17,10 @@ from structgen.errors import ArgumentError, BudgetExceededError, FormatError
 
 SCHEMA = {
     "type": "object",
-    "properties": {
-        "name": {"type": "string"}, "age": {"type": "integer"}, "role": {"enum": ["admin", "user"]},
-    },
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "role": {"enum": ["admin", "user"]}},
     "required": ["name", "age", "role"],
     "additionalProperties": False,
-}  # fmt: skip
+}
 GOOD = '{"name": "Ada", "age": 36, "role": "admin"}'
 
 
@@ -89,7 +87,7 @@ def test_a_mistake_is_mended_and_the_rest_used(index: sg.Index) -> None:
         ('{"name": "say "hi"", "age": 36, "role": "user"}', '{"name": "say \'hi\'", "age": 36, "role": "user"}'),
         (GOOD + "\n\nI hope this helps!", GOOD),
     ],
-)  # fmt: skip
+)
 def test_usual_mistakes(index: sg.Index, wrong: str, right: str) -> None:
     assert sg.correct(Scripted(wrong), index).text == right
 

@@ -19,16 +19,19 @@ SCHEMA = sg.JsonSchema(
     {
         "type": "object",
         "properties": {
-            "name": {"type": "string"}, "age": {"type": "integer"}, "role": {"enum": ["admin", "author", "user"]},
+            "name": {"type": "string"},
+            "age": {"type": "integer"},
+            "role": {"enum": ["admin", "author", "user"]},
         },
         "required": ["name", "age", "role"],
         "additionalProperties": False,
     }
-)  # fmt: skip
+)
 GRAMMAR = sg.Grammar(
     'start: "SELECT" (NAME | "*") "FROM" NAME ["WHERE" NAME ("<=" | "<" | "=") NUMBER] ["LIMIT" NUMBER] ";"\n'
-    "NAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore \" \"", lexer="basic"
-)  # fmt: skip
+    'NAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore " "',
+    lexer="basic",
+)
 COMPARED, AGED = "SELECT a FROM b WHERE abc ", '{"name": "", "age": 3, "role": '
 VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, b"ab", b"admin", b'"us', None], eos_ids=[259])
 
@@ -73,7 +76,7 @@ class Scripted:
         (sg.Regex("a{3}(b|c)d{4}-(e|f)"), "aaa", "aaabdddd-e", "aaabdddd-"),
         (sg.Regex("(éé|ü)x?"), "", "ééx", "ééx"),
     ],
-)  # fmt: skip
+)
 def test_a_draft_goes_on_until_a_choice(definition: object, begin: str, right: str, until: str, size: int) -> None:
     path = Path(sg.compile(definition, VOCABULARY, eager=False))
     assert path.extend(right.encode()) == len(right.encode())

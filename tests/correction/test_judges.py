@@ -28,7 +28,7 @@ SCHEMA = {
     },
     "required": ["id", "kind"],
     "additionalProperties": False,
-}  # fmt: skip
+}
 
 ARITHMETIC = """
 start: sum
@@ -40,13 +40,16 @@ NAME: /[a-z]+/
 %ignore " "
 """
 
+
 def json_texts(random_: random.Random) -> list[str]:
     def value() -> dict[str, object]:
         found: dict[str, object] = {
-            "id": random_.randrange(1000), "kind": random_.choice(["circle", "square", "triangle"]),
-            "tags": random_.sample(["a", "bé", "long one"], random_.randrange(3)), "at": {"x": -1.5, "y": 2},
+            "id": random_.randrange(1000),
+            "kind": random_.choice(["circle", "square", "triangle"]),
+            "tags": random_.sample(["a", "bé", "long one"], random_.randrange(3)),
+            "at": {"x": -1.5, "y": 2},
             "ok": True,
-        }  # fmt: skip
+        }
         for name in random_.sample(["tags", "at", "ok"], random_.randrange(4)):
             del found[name]
         return found
@@ -133,10 +136,12 @@ def test_what_is_kept_is_the_longest_prefix_of_any_text_of_a_finite_language() -
         data = mutated(random_.choice(words), random_).encode()
         path = Path(index)
         longest = max(
-            next((i for i, pair in enumerate(zip(word.encode(), data, strict=False)) if pair[0] != pair[1]),
-                 min(len(word.encode()), len(data)))
+            next(
+                (i for i, pair in enumerate(zip(word.encode(), data, strict=False)) if pair[0] != pair[1]),
+                min(len(word.encode()), len(data)),
+            )
             for word in words
-        )  # fmt: skip
+        )
         assert path.extend(data) == longest
         found = sg.candidates(index, data.decode(errors="ignore"))
         ends = {word.removeprefix(found.prefix) for word in words if word.startswith(found.prefix)}

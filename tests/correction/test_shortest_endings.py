@@ -147,9 +147,10 @@ def test_endings_of_schemas_are_the_shortest(name: str) -> None:
     judge = jsonschema.Draft202012Validator(schema)
     definition = sg.JsonSchema(schema, whitespace="compact")
     completed(
-        definition, [json.dumps(value, separators=(",", ":")) for value in values],
+        definition,
+        [json.dumps(value, separators=(",", ":")) for value in values],
         lambda data: judge.is_valid(json.loads(data)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name", GBNFS)

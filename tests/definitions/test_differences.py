@@ -172,7 +172,7 @@ HERE: dict[str, Callable[..., Definition]] = {
     "grammar": sg.Grammar,
     "schema": sg.JsonSchema,
     "regex": sg.Regex,
-}  # fmt: skip
+}
 
 
 def _here(case: dict[str, Any]) -> _Verdict:
@@ -235,27 +235,16 @@ WITHOUT = {
         "| temperature where no rule",
         "| `any_tokens` (since 0.2.9) |",
     ),
-    "bytes": (
-        "| `~A` |",
-        "- Text is UTF-8.",
-    ),
+    "bytes": ("| `~A` |", "- Text is UTF-8."),
     "alike": (
         "- A mask allows a token",
         "- A definition that cannot be honoured exactly",
         "- A declared JSON name",
         "| look-around beside",
     ),
-    "sizes": (
-        "| `%regex` of more than 100,000 bytes |",
-        "| adjacent rules with `max_chars` |",
-    ),
+    "sizes": ("| `%regex` of more than 100,000 bytes |", "| adjacent rules with `max_chars` |"),
     "versions": ("| `\\s` before 0.2.9 |",),
-    "options": (
-        "| `g_regex_flags`",
-        "| `force_json_field_order` |",
-        "| a `RegexParser` within",
-        "- Unicode tables",
-    ),
+    "options": ("| `g_regex_flags`", "| `force_json_field_order` |", "| a `RegexParser` within", "- Unicode tables"),
 }
 
 

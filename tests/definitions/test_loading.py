@@ -107,11 +107,15 @@ id = { file = "sub/uuid.regex" }
         rules, pattern = 'root ::= root "a" | "b"\n', r"\u{e9}"
         write(tmp_path, "a.ebnf", rules)
         write(tmp_path, "b.regex", pattern)
-        manifest = write(tmp_path, "c.toml", """\
+        manifest = write(
+            tmp_path,
+            "c.toml",
+            """\
 [definitions]
 rules = { file = "a.ebnf", dialect = "transformers-cfg" }
 pattern = { regex = '\\u{e9}', dialect = "ecma", flags = "i" }
-""")
+""",
+        )
         found = [named.definition for named in load_definitions([tmp_path])]
         transformers = Ebnf(rules, dialect="transformers-cfg")
         written: list[Definition] = [Ebnf(rules), Regex(pattern), transformers, Regex(pattern, re.IGNORECASE, "ecma")]
@@ -201,9 +205,7 @@ class TestSchemas:
             ('{"not": ' * 1_000_000, BudgetExceededError, ""),  # Python 3.14 parses what its stack takes
         ],
     )
-    def test_mistakes_name_the_file(
-        self, tmp_path: Path, content: str, kind: type[StructgenError], place: str
-    ) -> None:
+    def test_mistakes_name_the_file(self, tmp_path: Path, content: str, kind: type[StructgenError], place: str) -> None:
         path = write(tmp_path, "odd.json", content)
         (failure,) = read_definitions([path]).failures
         assert type(failure) is kind

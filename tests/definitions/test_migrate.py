@@ -385,14 +385,16 @@ def test_terms_of_outlines() -> None:
     some = term("QuantifyBetween", term=pair, min_count=1, max_count=2)
     either = term("Alternatives", terms=[term("String", value="a"), some])
     terms = {
-        r"a\. ": a, r"a\. (?:[0-9]+|x)": pair, r"(?:a\. (?:[0-9]+|x)){1,2}": some,
+        r"a\. ": a,
+        r"a\. (?:[0-9]+|x)": pair,
+        r"(?:a\. (?:[0-9]+|x)){1,2}": some,
         r"(?:a|(?:a\. (?:[0-9]+|x)){1,2})+": term("KleenePlus", term=either),
         r"(?:a\. )*(?:a|1)": term("Sequence", terms=[term("KleeneStar", term=a), Choice(["a", 1])]),
         r"(?:[0-9]+|x){2}": term("QuantifyExact", term=digits, count=2),
         r"(?:a\. ){2,}": term("QuantifyMinimum", term=a, min_count=2),
         r"(?:[0-9]+|x){0,2}": term("QuantifyMaximum", term=digits, max_count=2),
         r"(?:a\. )?": term("Optional", term=a),
-    }  # fmt: skip
+    }
     parts = ("a. ", "a", "1", "x", "")
     texts = ["".join(each) for n in range(1, 5) for each in itertools.product(parts, repeat=n)]
     for regex, given in terms.items():
@@ -548,8 +550,9 @@ def test_what_lm_format_enforcer_does_with_a_schema() -> None:
     """As it was seen to (0.11.3), where it is not installed."""
     expected = [True] * 3 + [False] * 2 + [True, False, True, False, False] + [True] * 3 + [False] * 3
     assert accepted(migrate.from_lm_format_enforcer(BASKET), BASKETS) == [*expected, True, True, True, False]
-    extras = SimpleNamespace(model_fields_set={"type", "ref"}, type=None, ref="#/$defs/n", extras={
-        "$defs": {"n": {"type": "integer"}}})  # fmt: skip
+    extras = SimpleNamespace(
+        model_fields_set={"type", "ref"}, type=None, ref="#/$defs/n", extras={"$defs": {"n": {"type": "integer"}}}
+    )
     config = SimpleNamespace(max_consecutive_whitespaces=1, max_json_array_length=2, force_json_field_order=True)
     context = SimpleNamespace(model_class=extras)
     parser = type("JsonSchemaParser", (SimpleNamespace,), {})(context=context, config=config)
@@ -699,14 +702,17 @@ def test_whitespace_of_xgrammar(
     members = {"a": {"type": "array", "items": {"type": "integer"}}, "b": {"type": "null"}}
     schema = {"type": "object", "properties": members}
     options: dict[str, Any] = {
-        "any_whitespace": any_whitespace, "indent": indent, "separators": separators,
+        "any_whitespace": any_whitespace,
+        "indent": indent,
+        "separators": separators,
         "max_whitespace_cnt": max_whitespace_cnt,
-    }  # fmt: skip
+    }
     texts = [
         f'{{{gap}"a"{colon}[{gap}1{comma}2{gap}]{comma}"b"{colon}null{gap}}}'
-        for gap in ("", " ", "  ", "\n  ") for comma in (",", ", ", ";", "; ", "|", ",\n")
+        for gap in ("", " ", "  ", "\n  ")
+        for comma in (",", ", ", ";", "; ", "|", ",\n")
         for colon in (":", ": ", "=", "= ", " : ")
-    ]  # fmt: skip
+    ]
     texts += ['{\n  "a": [\n    1,\n    2\n  ],\n  "b": null\n}', '{\n  "a"=[\n    1; \n    2\n  ]; \n  "b"=null\n}']
     judged = by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema), **options), texts)
     assert accepted(migrate.from_xgrammar(schema, "json_schema", **options), texts) == judged
@@ -734,11 +740,13 @@ def test_patterns_are_about_whole_strings(pattern: str, nested: bool) -> None:
         schema = {"type": "array", "items": {"$ref": "#/$defs/x"}, "minItems": 1, "$defs": {"x": schema}}
         texts = [f"[{text}]" for text in texts]
     by_engine = {
-        "xgrammar": (by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema)), texts),
-                     migrate.from_xgrammar(schema, "json_schema")),
+        "xgrammar": (
+            by_xgrammar(xgrammar.Grammar.from_json_schema(json.dumps(schema)), texts),
+            migrate.from_xgrammar(schema, "json_schema"),
+        ),
         "outlines": (by_outlines_core(schema, texts), migrate.from_outlines(JsonSchema(json.dumps(schema)))),
         "lmfe": (None, migrate.from_lm_format_enforcer(schema)),
-    }  # fmt: skip
+    }
     for engine, (judged, found) in by_engine.items():  # lm-format-enforcer's verdicts are XGrammar's
         assert accepted(found, texts) == (judged or by_engine["xgrammar"][0]), engine
         assert any("whole string" in change for change in found.changes), engine
@@ -760,9 +768,10 @@ def test_schemas_and_regexes_within_structural_tags_of_xgrammar() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "b|c"}}, "required": ["a"]}
     call = {"type": "tag", "begin": "<f>", "content": {"type": "json_schema", "json_schema": schema}, "end": "</f>"}
     older = {"structures": [{"begin": "<f>", "schema": schema, "end": "</f>"}], "triggers": ["<f"]}
-    texts = [f"<f>{text}</f>" for text in (
-        '{"a":"b"}', '{ "a" : "c"}', '{"a":"abc"}', '{"a":"b","x":1}', '{"a":' + " " * 40 + '"b"}', "{}",
-    )]  # fmt: skip
+    texts = [
+        f"<f>{text}</f>"
+        for text in ('{"a":"b"}', '{ "a" : "c"}', '{"a":"abc"}', '{"a":"b","x":1}', '{"a":' + " " * 40 + '"b"}', "{}")
+    ]
     for tag in ({"type": "triggered_tags", "triggers": ["<f"], "tags": [call]}, older, call):
         whole = {"type": "structural_tag", "format": tag} if "type" in tag else tag
         found = migrate.from_xgrammar(whole, "structural_tag")
@@ -798,8 +807,9 @@ def test_schemas_and_regexes_within_structural_tags_of_xgrammar() -> None:
 )  # fmt: skip
 def test_keywords_that_engines_make_less_of_are_named(schema: Any, named: str) -> None:
     for found in (
-        migrate.from_xgrammar(schema, "json_schema"), migrate.from_lm_format_enforcer(schema),
+        migrate.from_xgrammar(schema, "json_schema"),
+        migrate.from_lm_format_enforcer(schema),
         migrate.from_outlines(JsonSchema(json.dumps(schema))),
-    ):  # fmt: skip
+    ):
         said = [change for change in found.changes if change.startswith("JSON Schema is kept to")]
         assert [each.rpartition(": ")[2] for each in said] == ([f"{named}."] if named else [])

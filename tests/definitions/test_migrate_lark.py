@@ -114,9 +114,10 @@ def test_strings_are_those_of_json() -> None:
         texts = [text, text + "x", text[:-1], text.replace("\b", "b"), text.lower(), text.upper()]
         texts = [each for each in texts if each.isprintable() or "\ud800" not in each]
         for grammar in (
-            f'start: "{string}"', f'start: x "x"?\nx: T\nT: "{string}" "c"? // "no"',
+            f'start: "{string}"',
+            f'start: x "x"?\nx: T\nT: "{string}" "c"? // "no"',
             f'start: %lark {{\nstart: "{string}"\n}} "y"?',
-        ):  # fmt: skip
+        ):
             judged = by_llguidance(grammar, texts)
             assert judged[0]
             assert accepted(migrate.from_llguidance(grammar), texts) == judged, grammar
@@ -169,9 +170,9 @@ class GrammarNode:
             "start: START\nSTART: REGEX REGEX_1\nREGEX: /[[:alpha:]]/\nREGEX_1: /\\w|\\s/\n",
             ["a²", "aé", "a\x1c", "a\x85", "l:"],
         ),
-        ('start: t\nt[suffix=/\\s/]: T\nT: /(?s:.*)/\n', ["a\x1c", "a\x85"]),
+        ("start: t\nt[suffix=/\\s/]: T\nT: /(?s:.*)/\n", ["a\x1c", "a\x85"]),
     ],
-)  # fmt: skip
+)
 def test_what_guidance_writes(written: str, texts: list[str]) -> None:
     whole = f"%llguidance {{}}\n\n{written}"
     judged = by_llguidance(whole, texts)
@@ -198,7 +199,7 @@ def test_functions_of_guidance() -> None:
         ('start: a-b\na-b[capture="q"]: [c-d] N-O\nc-d: "x"+\nN-O: "]-["', {"q": "xx]-["}),
         ('start: c-d\nc-d[capture]: [capture] "]-["\ncapture: "xx"', {"c-d": "xx]-["}),
     ],
-)  # fmt: skip
+)
 def test_names_with_hyphens(text: str, captures: dict[str, Any]) -> None:
     found = migrate.from_llguidance(text)
     guide = sg.Guide(sg.compile(found.definition, BYTES, eager=False))

@@ -117,10 +117,12 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def enums(*counts: int, characters: int = 2) -> dict[str, Any]:
-    return object_of({
-        f"p{k}": {"type": "string", "enum": [f"{i:0{characters}}" for i in range(count)]}
-        for k, count in enumerate(counts)
-    })  # fmt: skip
+    return object_of(
+        {
+            f"p{k}": {"type": "string", "enum": [f"{i:0{characters}}" for i in range(count)]}
+            for k, count in enumerate(counts)
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,8 +267,10 @@ _PARTS: list[Any] = [
     {"value": 1, "next": {"value": 0.5, "next": None}}, {"value": -1, "next": None}, {"value": 1},
 ]  # fmt: skip
 INSTANCES: list[Any] = [
-    *_PARTS, *({"a": part, "b": b} for part in _PARTS for b in (1, None)), *({"a": part} for part in _PARTS),
-]  # fmt: skip
+    *_PARTS,
+    *({"a": part, "b": b} for part in _PARTS for b in (1, None)),
+    *({"a": part} for part in _PARTS),
+]
 
 
 def test_the_limits_are_those_that_are_documented() -> None:

@@ -34,6 +34,7 @@ from structgen.errors import DefinitionError
 RANDOM_ID = uuid.UUID("3442a02c-85c4-445b-9e96-c60b5f2cf60a")
 TIME_ID = uuid.UUID("d89a4d16-eb8b-11f1-a6dd-02fc00000001")
 
+
 class Colour(Enum):
     RED = "red"
     TWO = 2

@@ -24,13 +24,7 @@ from llama_cpp import Llama, LogitsProcessorList  # noqa: E402
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.errors import (  # noqa: E402
-    BitmaskError,
-    StructgenError,
-    TokenIdError,
-    VocabularyError,
-    VocabularyMismatchError,
-)
+from structgen.errors import BitmaskError, StructgenError, TokenIdError, VocabularyError, VocabularyMismatchError  # noqa: E402
 from structgen.integrations.llama_cpp import LlamaDraft, LogitsProcessor, generate, vocabulary  # noqa: E402
 from structgen.integrations.llama_cpp.reader import LlamaReader  # noqa: E402
 

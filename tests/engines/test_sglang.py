@@ -103,9 +103,11 @@ def behind_reasoning(tokenizer: Any, request: pytest.FixtureRequest) -> Any:
     return created(tokenizer, SimpleNamespace(reasoning_parser="qwen3", enable_strict_thinking=request.param))
 
 
-@pytest.mark.parametrize("key", [
-    ("regex", "<f>[0-9]{2}</f>"), ("structural_tag", json.dumps({"type": "structural_tag", "format": TAG})),
-], ids=lambda key: key[0])  # fmt: skip
+@pytest.mark.parametrize(
+    "key",
+    [("regex", "<f>[0-9]{2}</f>"), ("structural_tag", json.dumps({"type": "structural_tag", "format": TAG}))],
+    ids=lambda key: key[0],
+)
 def test_definitions_hold_behind_the_reasoning(behind_reasoning: Any, tokenizer: Any, key: tuple[str, str]) -> None:
     """SGLang's own wrapper, around this backend."""
     mask = behind_reasoning.grammar_backend.allocate_vocab_mask(WIDTH, 1, "cpu")

@@ -84,9 +84,7 @@ def test_answers_match_the_schema(folder: str) -> None:
 
 def test_streams_match_the_schema(folder: str) -> None:
     reply = ask(client_of(), folder, response_format=FORMAT, max_tokens=60, stream=True)
-    chunks = [
-        json.loads(line.removeprefix("data: ")) for line in reply.text.split("\n") if line.startswith("data: {")
-    ]
+    chunks = [json.loads(line.removeprefix("data: ")) for line in reply.text.split("\n") if line.startswith("data: {")]
     text = "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
     assert list(json.loads(text)) == ["name", "ok"]
 
@@ -136,9 +134,7 @@ CLOCK = {"type": "function", "function": {"name": "clock"}}
 
 @pytest.mark.parametrize("parallel", [True, False, None])
 @pytest.mark.parametrize(("choice", "names"), [("required", ("lamp", "clock")), (CLOCK, ("clock",))], ids=str)
-def test_tools_are_called_as_was_asked(
-    folder: str, choice: Any, names: tuple[str, ...], parallel: bool | None
-) -> None:
+def test_tools_are_called_as_was_asked(folder: str, choice: Any, names: tuple[str, ...], parallel: bool | None) -> None:
     asked = {**ASKED, "tool_choice": choice, "parallel_tool_calls": parallel}
     reply = ask(client_of({"max_tokens": True}), folder, **asked)
     assert reply.status_code == 200, reply.text

@@ -14,9 +14,7 @@ import structgen as sg
 from structgen.runtime.index.healing import heal
 
 VOCABULARY = sg.Vocabulary.from_bytes(
-    [bytes([i]) for i in range(256)] + [b'{"', b"12", b"abc", None, None],
-    eos_ids=[259],
-    special_tokens={"<end>": 260},
+    [bytes([i]) for i in range(256)] + [b'{"', b"12", b"abc", None, None], eos_ids=[259], special_tokens={"<end>": 260}
 )
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 120}}, "required": ["a"]}

@@ -282,8 +282,7 @@ def test_rules_and_terminals_are_named_with_their_places() -> None:
     assert found.reasons[0].where == ("ITEM",)
     assert "ITEM (line 3, column 1)" in found.reasons[0].what
     assert (
-        "list (line 2, column 1): LSQB ITEM . (…)* RSQB" in found.writing
-        or "list (line 2, column 1)" in found.writing
+        "list (line 2, column 1): LSQB ITEM . (…)* RSQB" in found.writing or "list (line 2, column 1)" in found.writing
     )
     assert found.expected == ("[a-z]",)
     assert found.completion == "a]"
@@ -389,8 +388,9 @@ def test_names_of_older_files_say_the_same(tmp_path: FilePath) -> None:
     terminals = zip(names["terminals"].split("\n"), names["texts"], names["patterns"], strict=True)
     listed = {
         "terminals": [{"name": name, "text": text, "pattern": pattern} for name, text, pattern in terminals],
-        "rules": names["rules"].split("\n"), "kernels": names["kernels"].split("\n"),
-    }  # fmt: skip
+        "rules": names["rules"].split("\n"),
+        "kernels": names["kernels"].split("\n"),
+    }
     older = {**sections, "names": np.frombuffer(json.dumps(listed).encode(), np.uint8)}
     (tmp_path / "older.sgi").write_bytes(pack(meta, older))
     for text in ("(1+*2", "1 x", "((2)"):

@@ -78,8 +78,9 @@ def test_alternatives_have_each_their_own_reasons() -> None:
     (reason,) = sg.explain(compiled(schema), '{"a": 1, "b": 3').reasons
     assert reason.where == ("/anyOf",)
     assert [[each.where for each in branch] for branch in reason.alternatives] == [
-        [("/anyOf/0/type",)], [("/anyOf/1/properties/b/type",)],
-    ]  # fmt: skip
+        [("/anyOf/0/type",)],
+        [("/anyOf/1/properties/b/type",)],
+    ]
 
 
 def test_keywords_that_only_conflict_are_named_together() -> None:

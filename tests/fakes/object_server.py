@@ -110,8 +110,9 @@ class Objects:
             f"<Contents><Key>{escape(name)}</Key><Size>{len(data)}</Size><ETag>{escape(tag_of(data))}</ETag>"
             f"<LastModified>{time.strftime('%Y-%m-%dT%H:%M:%S.000Z', time.gmtime(modified))}</LastModified>"
             "</Contents>"
-            for name, (data, modified) in sorted(self.objects.items()) if name.startswith(prefix)
-        )  # fmt: skip
+            for name, (data, modified) in sorted(self.objects.items())
+            if name.startswith(prefix)
+        )
         text = f"<?xml version='1.0'?><ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"
         return Answer(200, {"Content-Type": "application/xml"}, text.encode())
 
@@ -151,9 +152,7 @@ class GoogleObjects(Objects):
 
 def options_of(address: str) -> dict[str, str]:
     """For an `ObjectStore` of ``s3://masks/...`` at ``host:port``."""
-    return {
-        "endpoint": f"http://{address}", "region": "us-east-1", "access_key_id": "a", "secret_access_key": "b",
-    }  # fmt: skip
+    return {"endpoint": f"http://{address}", "region": "us-east-1", "access_key_id": "a", "secret_access_key": "b"}
 
 
 def tag_of(data: bytes) -> str:

@@ -29,8 +29,9 @@ TOOLS: list[Any] = [
 PERSON: Any = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "tags": {"type": "array"}},
-    "required": ["name", "age"], "additionalProperties": False,
-}  # fmt: skip
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
 UNKNOWN: Any = {"type": "object", "properties": {"unknown": {"type": "null"}}}
 WORDS = ["yes", "no", "may be"]
 LARK = 'start: number ("+" number)*\nnumber: /[0-9]+/\n'
@@ -93,9 +94,10 @@ def _vllm(model: Model) -> Questions:
     from structgen.integrations import vllm, vllm_backend
 
     config = SimpleNamespace(
-        model_config=model, additional_config=None,
+        model_config=model,
+        additional_config=None,
         structured_outputs_config=SimpleNamespace(disable_any_whitespace=False),
-    )  # fmt: skip
+    )
     backend = vllm_backend.StructgenBackend(config, model.tokenizer, model.width)
     names = {"EBNF": "GRAMMAR"}
     texts = {**TEXTS, "choice": ("CHOICE", json.dumps(WORDS))}
@@ -165,14 +167,20 @@ def _transformers(model: Model) -> Questions:
     yield "serve: tools", lambda: ask({"tools": TOOLS}, "", tool_style="hermes")
     for prompt in ("", "<think>", "<think>\n\n</think>"):
         required = {"tools": LOOSE_TOOLS, "tool_choice": "required", "parallel_tool_calls": True}
-        yield f"serve after {prompt!r}: tools", lambda prompt=prompt, required=required: ask(  # type: ignore[misc]
-            required, prompt, tool_style="hermes"
+        yield (
+            f"serve after {prompt!r}: tools",
+            lambda prompt=prompt, required=required: ask(  # type: ignore[misc]
+                required, prompt, tool_style="hermes"
+            ),
         )
     for name, schema in {"json": PERSON, "unknown": UNKNOWN}.items():
         body = {"response_format": {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}}
         for prompt in ("", "<think>", "<think>\n\n</think>"):
-            yield f"serve after {prompt!r}: {name}", lambda body=body, prompt=prompt: ask(  # type: ignore[misc]
-                body, prompt
+            yield (
+                f"serve after {prompt!r}: {name}",
+                lambda body=body, prompt=prompt: ask(  # type: ignore[misc]
+                    body, prompt
+                ),
             )
 
 

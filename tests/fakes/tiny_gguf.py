@@ -15,12 +15,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
 
 def write(
-    path: Path,
-    kind: str,
-    pieces: Sequence[tuple[str, int]],
-    seed: int = 0,
-    merges: Sequence[str] = (),
-    **ids: int,
+    path: Path, kind: str, pieces: Sequence[tuple[str, int]], seed: int = 0, merges: Sequence[str] = (), **ids: int
 ) -> Path:
     """Write a model whose vocabulary is ``pieces`` (each with its type); ``ids`` are ``eos=3`` and the like."""
     import gguf

@@ -92,9 +92,7 @@ REGEXES: dict[str, Callable[[], str]] = {
     "a huge count of digits": lambda: "a{" + "9" * 100_000 + "}",
     "huge counts side by side": lambda: "a{1,1000000000}b{1,1000000000}a{5,999999999}",
     "500 counted loops": lambda: "|".join(f"{c}{{1,{100 + i}}}x{i}" for i in range(20) for c in ascii_lowercase),
-    "500 loops one behind the other": lambda: "".join(
-        f"[{c}{i}]{{30,{100 + i}}}" for i in range(20) for c in "abcde"
-    ),
+    "500 loops one behind the other": lambda: "".join(f"[{c}{i}]{{30,{100 + i}}}" for i in range(20) for c in "abcde"),
     "loops that conflict, one by one": lambda: "|".join(f"[a-z]{{30,{40 + i}}}{i}" for i in range(200)),
     "prefixes of prefixes": lambda: "|".join("a" * i + "b" * (400 - i) for i in range(400)),
     "suffixes": lambda: ".*(?:" + "|".join(_words(3_000)) + ")",
@@ -422,8 +420,7 @@ GBNF: dict[str, Callable[[], str]] = {
         ),
     ),
     "200 rules, each of all": lambda: _rules(
-        "root ::= r0",
-        *(f'r{i} ::= "{i}" (' + " | ".join(f"r{j}" for j in range(200)) + ") | [x]" for i in range(200)),
+        "root ::= r0", *(f'r{i} ::= "{i}" (' + " | ".join(f"r{j}" for j in range(200)) + ") | [x]" for i in range(200))
     ),
     "100,000 groups": lambda: "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000,
     "499 groups with stars": lambda: "root ::= " + "(" * 499 + '"a"' + ' "b"?)*' * 499,
@@ -477,6 +474,7 @@ GBNF: dict[str, Callable[[], str]] = {
     "three counts of a letter": lambda: 'root ::= ("a"{1,50} | "a"{1,70} | "a"{1,90} "b"){1,40}',
 }
 
+
 def _tags(tags: Iterable[str]) -> str:
     return "root ::= TagDispatch(" + ", ".join(f'("{tag}", root)' for tag in tags) + ")"
 
@@ -489,8 +487,7 @@ EBNF: dict[str, Callable[[], str]] = {
         "root ::= r0", *(f'r{i} ::= r{i} "b" | "c" | r{i + 1}' for i in range(10_000)), 'r10000 ::= "a"'
     ),
     "60 rules that each begin with all": lambda: _rules(
-        "root ::= r0",
-        *(f"r{i} ::= " + " | ".join(f'r{j} "x{j}"' for j in range(60)) + ' | "c"' for i in range(60)),
+        "root ::= r0", *(f"r{i} ::= " + " | ".join(f'r{j} "x{j}"' for j in range(60)) + ' | "c"' for i in range(60))
     ),
     "3,000 parts that may be nothing before a rule itself": lambda: "root ::= " + '"a"? ' * 3_000 + 'root | "b"',
     "20,000 tags": lambda: _tags(f"<t{i}>" for i in range(10_000, 30_000)),

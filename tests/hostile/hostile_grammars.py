@@ -38,9 +38,7 @@ def words(count: int) -> str:
 
 def terminals(count: int, pattern: str, rule: str = "({})+", statement: str = "") -> str:
     """A rule of so many terminals, with such patterns."""
-    return lines(
-        "start: " + rule.format(numbered("A@", count, " | ")), numbered(f"A@: {pattern}", count), statement
-    )
+    return lines("start: " + rule.format(numbered("A@", count, " | ")), numbered(f"A@: {pattern}", count), statement)
 
 
 # -- terminals by the thousand --------------------------------------------------------------------------------
@@ -80,9 +78,7 @@ _MANY: dict[str, Callable[[], Case]] = {
             numbered("A@: /x[a-f]*@/", 200),
         )
     ),
-    "1,000 ignored terminals": lambda: Case(
-        lines('start: "a" "b"', numbered("%ignore /c@[^d]*d/", 1_000))
-    ),
+    "1,000 ignored terminals": lambda: Case(lines('start: "a" "b"', numbered("%ignore /c@[^d]*d/", 1_000))),
     "30 ignored comments that nest into each other": lambda: Case(
         lines('start: ("a" | "b")+', numbered("%ignore /[(]{#}[^)]*[)]/", 30))
     ),
@@ -98,9 +94,7 @@ _REGEXES: dict[str, Callable[[], Case]] = {
     "a long counted class, later": lambda: Case("start: A\nA: /[a-z]{100000}!/"),
     "a long counted class of all": lambda: Case("start: A\nA: /.{1,20000}!/s"),
     "a counted class beside another": lambda: Case("start: (A | B)+\nA: /[a-z]{1,3000}!/\nB: /[a-m]{1,2000}[?]/"),
-    "two subsets": lambda: Case(
-        lines("start: A B", "A: /(a|b)*a(a|b){14}/", "B: /(a|b)*b(a|b){14}/")
-    ),
+    "two subsets": lambda: Case(lines("start: A B", "A: /(a|b)*a(a|b){14}/", "B: /(a|b)*b(a|b){14}/")),
     "two subsets, one the other": lambda: Case(
         lines("start: A | B", "A: /(a|b)*a(a|b){14}/", "B: /(a|b)*a(a|b){13}c/")
     ),
@@ -111,14 +105,12 @@ _REGEXES: dict[str, Callable[[], Case]] = {
     "preferences of subsets": lambda: Case("start: A\nA: /(?:a|ab|abc|b|bc|c)*?(a|b|c){0,12}x/"),
     "20 terminals side by side": lambda: Case(
         lines(
-            "start: " + numbered("A@", 20, " | "),
-            *(f"A{i}: /[a-z]*{chr(97 + i)}[a-z]{{{i + 5}}}!/" for i in range(20)),
+            "start: " + numbered("A@", 20, " | "), *(f"A{i}: /[a-z]*{chr(97 + i)}[a-z]{{{i + 5}}}!/" for i in range(20))
         )
     ),
     "3 terminals side by side": lambda: Case(
         lines(
-            "start: " + numbered("A@", 3, " | "),
-            *(f"A{i}: /[a-z]*{chr(97 + i)}[a-z]{{{i + 7}}}!/" for i in range(3)),
+            "start: " + numbered("A@", 3, " | "), *(f"A{i}: /[a-z]*{chr(97 + i)}[a-z]{{{i + 7}}}!/" for i in range(3))
         )
     ),
     "periods of primes": lambda: Case(
@@ -133,10 +125,7 @@ _REGEXES: dict[str, Callable[[], Case]] = {
     ),
     "look-aheads on the way": lambda: Case("start: A\nA: /(?:a(?=[ab]{0,12}c)|b(?![ab]{3,14}d))+[a-d]*/"),
     "look-aheads of words": lambda: Case(
-        lines(
-            "start: (" + numbered("A@", 60, " | ") + ")+",
-            numbered("A@: /w@(?![a-z0-9]*(?:x@|y)[0-9]{#})/", 60),
-        )
+        lines("start: (" + numbered("A@", 60, " | ") + ")+", numbered("A@: /w@(?![a-z0-9]*(?:x@|y)[0-9]{#})/", 60))
     ),
     "look-behinds": lambda: Case("start: A\nA: /[ab]{12}(?:(?<=a[ab]{9})x|(?<!b[ab]{8})y)+/"),
     "a look-behind of a long count": lambda: Case("start: A\nA: /[ab]{3000}(?<=a[ab]{2000})x/"),
@@ -250,17 +239,10 @@ _RULES: dict[str, Callable[[], Case]] = {
         )
     ),
     "conflicts by the hundred": lambda: Case(
-        lines(
-            "start: e",
-            "e: " + " | ".join(f'e "o{i}" e' for i in range(150)) + ' | "x"',
-        )
+        lines("start: e", "e: " + " | ".join(f'e "o{i}" e' for i in range(150)) + ' | "x"')
     ),
     "conflicts by the hundred, all ambiguity": lambda: Case(
-        lines(
-            "start: e",
-            "e: " + " | ".join(f'e "o{i}" e' for i in range(150)) + ' | "x"',
-        ),
-        {"ambiguity": "all"},
+        lines("start: e", "e: " + " | ".join(f'e "o{i}" e' for i in range(150)) + ' | "x"'), {"ambiguity": "all"}
     ),
     "conflicts of long rules": lambda: Case(
         lines("start: e", "e: " + " | ".join(" ".join(["e", f'"o{i}"'] * 20) + " e" for i in range(20)) + ' | "x"')
@@ -297,9 +279,7 @@ _RULES: dict[str, Callable[[], Case]] = {
             "%ignore / +/",
         )
     ),
-    "shortest texts that double": lambda: Case(
-        lines("start: r0", numbered('r@: "x@" r# r# "y@"', 40), 'r40: "a"')
-    ),
+    "shortest texts that double": lambda: Case(lines("start: r0", numbered('r@: "x@" r# r# "y@"', 40), 'r40: "a"')),
     "shortest texts that double, with conflicts": lambda: Case(
         lines("start: r0", numbered('r@: "x" r# r# | "x" r# r# "y@"', 30), 'r30: "a" r30 "a" | "a"')
     ),
@@ -314,21 +294,14 @@ _LOADING: dict[str, Callable[[], Case]] = {
         lines("start: " + numbered('t{"a@"}', 1_500, " | "), "t{x}: x " + '"b" ' * 60)
     ),
     "1,500 instances among 20,000 rules": lambda: Case(
-        lines(
-            "start: " + numbered('t{"a@"}', 1_500, " | "),
-            numbered('r@: "a"', 20_000),
-            't{x}: x "b"',
-        )
+        lines("start: " + numbered('t{"a@"}', 1_500, " | "), numbered('r@: "a"', 20_000), 't{x}: x "b"')
     ),
     "templates nested in calls": lambda: Case("start: " + "a{" * 150 + '"x"' + "}" * 150 + '\na{x}: "(" x ")"'),
     "templates nested in calls, deeply": lambda: Case(
         "start: " + "a{" * 5_000 + '"x"' + "}" * 5_000 + '\na{x}: "(" x ")"'
     ),
     "a template of 10,000 parameters": lambda: Case(
-        lines(
-            "start: t{" + ", ".join(['"a"'] * 10_000) + "}",
-            "t{" + numbered("x@", 10_000, ", ") + "}: x0",
-        )
+        lines("start: t{" + ", ".join(['"a"'] * 10_000) + "}", "t{" + numbered("x@", 10_000, ", ") + "}: x0")
     ),
     "a template of 1,000 parameters, 100 times": lambda: Case(
         lines(
@@ -396,9 +369,7 @@ _LOADING: dict[str, Callable[[], Case]] = {
     ),
     "strings of backslashes": lambda: Case("start: " + ('"' + "\\" * 200 + '" ') * 500),
     "special tokens by the thousand": lambda: Case("start: " + numbered("<[@]>", 3_000, " | ")),
-    "schemas by the hundred": lambda: Case(
-        "start: " + " | ".join(f'%json {{"const": {i}}}' for i in range(300))
-    ),
+    "schemas by the hundred": lambda: Case("start: " + " | ".join(f'%json {{"const": {i}}}' for i in range(300))),
     "a hostile schema": lambda: Case(
         'start: "a" %json '
         + json.dumps({"anyOf": [{"type": "object", "properties": {f"p{i}": {"minLength": i}}} for i in range(60)]})

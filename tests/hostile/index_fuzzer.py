@@ -75,6 +75,7 @@ OBJECT = {
     "required": ["id"],
 }
 
+
 def of_tokens() -> Program:
     """``a`` or ``b`` as often as one likes, in at most three tokens, and between these any tokens but some."""
     program = Program()
@@ -146,9 +147,10 @@ class Declared:
 
         meta, sections = unpack(data)
         with (
-            patch.object(columns, "read", reading), patch.object(columns, "read_meta", reading_meta),
+            patch.object(columns, "read", reading),
+            patch.object(columns, "read_meta", reading_meta),
             patch.object(container, "_MOST_COPIED", 0),
-        ):  # fmt: skip
+        ):
             sg.Index.from_buffer(data, vocabulary)
             if "token_bytes" in sections:
                 sg.Vocabulary.from_sections(meta, sections, "file")

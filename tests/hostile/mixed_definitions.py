@@ -73,10 +73,7 @@ _SCHEMAS: dict[str, Make] = {
     "multiples of primes": lambda: {"type": "integer", "allOf": [{"multipleOf": p} for p in (*_PRIMES, 23, 29, 31)]},
     "no multiples of primes": lambda: {"type": "integer", "not": {"anyOf": [{"multipleOf": p} for p in _PRIMES]}},
     "a fine multiple": lambda: {"type": "number", "multipleOf": 1e-300, "maximum": 1},
-    "many fine multiples": lambda: {
-        "type": "number",
-        "allOf": [{"multipleOf": m} for m in (0.1, 0.03, 0.007, 0.0011)],
-    },
+    "many fine multiples": lambda: {"type": "number", "allOf": [{"multipleOf": m} for m in (0.1, 0.03, 0.007, 0.0011)]},
     "a bound of 4,000 digits": lambda: f'{{"type":"integer","minimum":{_DIGITS}}}',
     "bounds of 4,000 digits": lambda: f'{{"type":"integer","minimum":-{_DIGITS},"maximum":{_DIGITS},"multipleOf":7}}',
     "60 intervals": lambda: {
@@ -149,7 +146,7 @@ _SCHEMAS: dict[str, Make] = {
         "type": "object",
     },
     "one of overlapping ones": lambda: {
-        "oneOf": [{"type": "object", "required": [f"p{i}", f"p{i + 1}"]} for i in range(12)],
+        "oneOf": [{"type": "object", "required": [f"p{i}", f"p{i + 1}"]} for i in range(12)]
     },
     "one of the numbers": lambda: {"oneOf": [{"type": "integer", "multipleOf": p} for p in _PRIMES]},
     "none of the objects": lambda: {"type": "object", "not": {"anyOf": _objects(20)}},
@@ -176,12 +173,12 @@ _SCHEMAS: dict[str, Make] = {
             {"type": "array", "prefixItems": [{"const": 1}, {"$ref": "#"}], "minItems": 2},
             {"const": 1},
             {"const": 2},
-        ],
+        ]
     },
     "arrays by parity, recursive": lambda: {
         "anyOf": [
             {"type": "array", "prefixItems": [{"$ref": "#"}] * n, "items": False, "minItems": n} for n in range(6)
-        ],
+        ]
     },
     "objects by depth, recursive": lambda: {
         "anyOf": [
@@ -190,7 +187,7 @@ _SCHEMAS: dict[str, Make] = {
                 for i in range(8)
             ),
             {"type": "null"},
-        ],
+        ]
     },
     "trees of trees": lambda: {
         "$defs": {
@@ -205,7 +202,7 @@ _SCHEMAS: dict[str, Make] = {
         "$ref": "#/$defs/t",
     },
     "strings with a common beginning": lambda: {
-        "anyOf": [{"type": "string", "pattern": f"^x[a-z]{{{i}}}[0-9]{{1,{i + 1}}}$"} for i in range(100)],
+        "anyOf": [{"type": "string", "pattern": f"^x[a-z]{{{i}}}[0-9]{{1,{i + 1}}}$"} for i in range(100)]
     },
     "200 lengths": lambda: {
         "anyOf": [{"type": "string", "minLength": 3 * i, "maxLength": 3 * i + 1} for i in range(200)]
@@ -216,7 +213,7 @@ _SCHEMAS: dict[str, Make] = {
     "objects with keys of their own": lambda: {
         "anyOf": [
             {"type": "object", "properties": {f"k{i}": {"type": "string"}}, "required": [f"k{i}"]} for i in range(800)
-        ],
+        ]
     },
     "a constant 10,000 deep": lambda: "[" * 0 + '{"const":' + "[" * 10_000 + "]" * 10_000 + "}",
     "500 members": lambda: {"type": "object", "minProperties": 500},
@@ -327,9 +324,7 @@ _GBNF: dict[str, Make] = {
     "one, two or three": lambda: 'root ::= (x x)* "."\nx ::= "a" | "aa" | "aaa" | y\ny ::= "a" "a"?',
     "nullable ones": lambda: "root ::= " + "a " * 20 + '"."\na ::= "x"? "y"? b\nb ::= ("x" | "")',
     "palindromes": lambda: 'root ::= "a" root "a" | "b" root "b" | "" | "a" | "b"',
-    "500 ways at once": lambda: (
-        "root ::= " + _each("r@", 500, " | ") + "\n" + _each('r@ ::= "a" r@ "b" | "c@"\n', 500)
-    ),
+    "500 ways at once": lambda: "root ::= " + _each("r@", 500, " | ") + "\n" + _each('r@ ::= "a" r@ "b" | "c@"\n', 500),
     "doubling": lambda: "root ::= r60\n" + _each("r# ::= r@ r@\n", 60) + 'r0 ::= "a"',
     "doubling options": lambda: "root ::= r0\n" + _each('r@ ::= ("x" r#)? r#\n', 40) + 'r40 ::= "y"',
     "counts of counts": lambda: 'root ::= (("a"{1,50} "b"){1,50} "c"){1,50}',
@@ -341,9 +336,7 @@ _GBNF: dict[str, Make] = {
     "lists of lists": lambda: 'root ::= "[" (root ("," root)*)? "]" | "[" root "]" | "[]"',
     "dangling": lambda: 'root ::= s\ns ::= "if " s | "if " s " else " s | "x"',
     "tails": lambda: 'root ::= "a" root b | "c"\nb ::= "d"? e\ne ::= "d"? f\nf ::= "d"?',
-    "as many of each": lambda: (
-        'root ::= a | b\na ::= "x" a "y" | "x" a "z" | "."\nb ::= "x" b "yy" | "x" b "z" | "."'
-    ),
+    "as many of each": lambda: 'root ::= a | b\na ::= "x" a "y" | "x" a "z" | "."\nb ::= "x" b "yy" | "x" b "z" | "."',
     "sums": lambda: 'root ::= t ("+" root)? | t ("+" t)*\nt ::= [0-9]+ | "(" root ")" | [0-9]+ "." [0-9]*',
     "wide classes": lambda: "root ::= " + _each("[^@] [a-z@]? ", 3_000),
     "depth without an end": lambda: "root ::= " + "(" * 50_000 + '"a"' + ")" * 50_000,
@@ -398,20 +391,11 @@ _LARK: dict[str, Callable[[], tuple[str, dict[str, Any]]]] = {
     "doubling": lambda: ("start: r30\n" + _each("r#: r@ r@\n", 30) + 'r0: "a"', {}),
     "counts of counts": lambda: ('start: (("a"~1..30 "b")~1..30 "c")~1..30', {}),
     "counted ambiguity": lambda: ('start: ("a"~0..20 "a"~0..20)~0..20 "b"', {"ambiguity": "all"}),
-    "templates in templates": lambda: (
-        "start: t{t{t{t{t{a}}}}}\n" + 't{x}: x x | "(" x ")" | x ","\n' + 'a: "a"',
-        {},
-    ),
+    "templates in templates": lambda: ("start: t{t{t{t{t{a}}}}}\n" + 't{x}: x x | "(" x ")" | x ","\n' + 'a: "a"', {}),
     "a template that grows": lambda: ('start: t{a}\nt{x}: t{u{x}} | x\nu{x}: "(" x ")"\na: "a"', {}),
-    "look-arounds in terminals": lambda: (
-        "start: (A|B)+\nA: /(?:(?!a{9})[ab]){1,90}(?=c)/\nB: /c(?!a{5})/",
-        {},
-    ),
+    "look-arounds in terminals": lambda: ("start: (A|B)+\nA: /(?:(?!a{9})[ab]){1,90}(?=c)/\nB: /c(?!a{5})/", {}),
     "a terminal of 80,000 states": lambda: (r"start: A" + "\nA: /[a-z]{1,300}( [a-z]{1,300}){1,100}!/", {}),
-    "nullable tails": lambda: (
-        'start: "a" start b | "c"\nb: d e\nd: "d" |\ne: "e" | d',
-        {"ambiguity": "all"},
-    ),
+    "nullable tails": lambda: ('start: "a" start b | "c"\nb: d e\nd: "d" |\ne: "e" | d', {"ambiguity": "all"}),
     "two parsers in one": lambda: (
         'start: p | q\np: "x" p "y" | "x" p "z" | "."\nq: "x" q "y" "y" | "x" q "z" | "."',
         {"ambiguity": "all"},

@@ -41,15 +41,9 @@ _REGEXES: dict[str, tuple[Family, tuple[int, ...]]] = {
     ),
     "a look-ahead in a counted repeat": (lambda n: f"(?:(?=[a-m]{{1,{n}}}x)[a-z]{{1,{n}}}x){{1,{n}}}", (5, 30, 200)),
     "look-behinds with counts": (lambda n: f"[ab]*(?<=a[ab]{{{n}}})(?:c[ab]*(?<!b[ab]{{{n}}})){{3}}d", (6, 11, 60)),
-    "blocks of characters, counted": (
-        lambda n: "(?:" + "|".join(f"{b}{{1,{n}}}" for b in _blocks(20)) + ")*",
-        (3, 40),
-    ),
+    "blocks of characters, counted": (lambda n: "(?:" + "|".join(f"{b}{{1,{n}}}" for b in _blocks(20)) + ")*", (3, 40)),
     "sequences of blocks": (lambda n: "".join(f"{b}?" for b in _blocks(40)) * n, (2, 50, 1_000)),
-    "categories beside categories": (
-        lambda n: rf"(?:[\p{{L}}\d]|[\p{{N}}\p{{P}}]{{2,7}}|\P{{Sc}}x){{1,{n}}}",
-        (4, 90),
-    ),
+    "categories beside categories": (lambda n: rf"(?:[\p{{L}}\d]|[\p{{N}}\p{{P}}]{{2,7}}|\P{{Sc}}x){{1,{n}}}", (4, 90)),
     "either case of everything": (
         lambda n: f"(?i:[\u0100-\u024f\u0370-\u03ff\u1e00-\u1fff]{{{n},{3 * n}}}ß)" * 3,
         (8, 600),
@@ -118,9 +112,7 @@ _SCHEMAS: dict[str, tuple[Family, tuple[int, ...]]] = {
         (30, 400),
     ),
     "webs at once": (
-        lambda n: {
-            "allOf": [{"$id": f"urn:w{k}", **_web(n, _stride(k))} for k in (2, 3, 5)],
-        },
+        lambda n: {"allOf": [{"$id": f"urn:w{k}", **_web(n, _stride(k))} for k in (2, 3, 5)]},
         (5, 30, 120),
     ),
     "arrays of each other, anyOf": (partial(_lists, keyword="anyOf"), (6, 20, 60)),
@@ -128,11 +120,7 @@ _SCHEMAS: dict[str, tuple[Family, tuple[int, ...]]] = {
     "a product of choices": (
         lambda n: all_of(
             (
-                {
-                    "anyOf": [
-                        {"properties": {f"p{(i + j) % n}": {"type": t}}} for j, t in enumerate(("null", "string"))
-                    ]
-                }
+                {"anyOf": [{"properties": {f"p{(i + j) % n}": {"type": t}}} for j, t in enumerate(("null", "string"))]}
                 for i in range(n)
             ),
             type="object",
@@ -235,10 +223,7 @@ _SCHEMAS: dict[str, tuple[Family, tuple[int, ...]]] = {
         },
         (6, 14, 60),
     ),
-    "an enum of deep values": (
-        lambda n: {"enum": [_deep(i) for i in range(n)]},
-        (50, 900, 9_000),
-    ),
+    "an enum of deep values": (lambda n: {"enum": [_deep(i) for i in range(n)]}, (50, 900, 9_000)),
     "an enum of long arrays": (lambda n: {"enum": [[i, *range(200)] for i in range(n)]}, (40, 900, 5_000)),
     "not a constant of many members": (
         lambda n: {"not": {"const": {w: i for i, w in enumerate(_words(n))}}},
@@ -295,11 +280,7 @@ _SCHEMAS: dict[str, tuple[Family, tuple[int, ...]]] = {
     ),
     "recursion through not": (
         lambda n: tower(
-            lambda next_, i: {
-                "type": ["object", "null"],
-                "properties": {f"a{i}": {"not": next_}},
-                "not": has(f"b{i}"),
-            },
+            lambda next_, i: {"type": ["object", "null"], "properties": {f"a{i}": {"not": next_}}, "not": has(f"b{i}")},
             n,
             {"$ref": "#"},
         ),
@@ -408,9 +389,7 @@ _LARK: dict[str, tuple[Family, tuple[int, ...]]] = {
         (2, 30, 300),
     ),
     "terminals with look-aheads of each other": (
-        lambda n: _lark(
-            "start: (" + _each("A@", n, " | ") + ")+\n" + _each("A@: /[a-z]+(?=[0-9]{@}x)|[0-9]{#}/\n", n)
-        ),
+        lambda n: _lark("start: (" + _each("A@", n, " | ") + ")+\n" + _each("A@: /[a-z]+(?=[0-9]{@}x)|[0-9]{#}/\n", n)),
         (3, 9, 40),
     ),
     "terminals either case": (
@@ -423,8 +402,7 @@ _LARK: dict[str, tuple[Family, tuple[int, ...]]] = {
     ),
     "rules with priorities, ambiguous": (
         lambda n: _lark(
-            "start: e\ne: " + _each('e "o@" e', n, " | ") + " | A | B\nA.2: /[a-z]+/\nB.1: /[a-z0-9]+/",
-            ambiguity="all",
+            "start: e\ne: " + _each('e "o@" e', n, " | ") + " | A | B\nA.2: /[a-z]+/\nB.1: /[a-z0-9]+/", ambiguity="all"
         ),
         (2, 12, 90),
     ),

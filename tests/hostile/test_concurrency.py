@@ -32,7 +32,7 @@ from hostile.concurrent_work import (
     in_child,
     together,
     vocabulary,
-)  # fmt: skip
+)
 from structgen.integrations.requests import Indexes
 from structgen.runtime.index.healing import heal
 from structgen.runtime.index.index import Index

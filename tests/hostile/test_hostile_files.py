@@ -231,9 +231,7 @@ def test_a_file_that_is_changed_after_it_was_opened_changes_nothing(
 
 # -- the meta section ------------------------------------------------------------------------------------------------
 
-NUMBERS: list[Any] = [
-    10**12, 1 << 31, -1, 10**30, 10**400, float("nan"), float("inf"), None, True, "3", [], {}, 0.5,
-]  # fmt: skip
+NUMBERS: list[Any] = [10**12, 1 << 31, -1, 10**30, 10**400, float("nan"), float("inf"), None, True, "3", [], {}, 0.5]
 
 
 @pytest.mark.parametrize("name", ["regex", "schema", "gbnf"])
@@ -293,7 +291,7 @@ def test_a_state_that_leads_to_no_complete_text() -> None:
         ("lark", "lr_context", 77, "'lr_context' has the value 77, must be below"),
         ("lark", "pl_watches", 9, r"'pl_watched' has \d+ rows, must have 9"),
     ],
-)  # fmt: skip
+)
 def test_messages_name_the_section_the_value_and_the_bound(name: str, section: str, value: int, message: str) -> None:
     def change(meta: dict[str, Any], sections: Sections) -> None:
         found = sections[section].copy()

@@ -215,9 +215,7 @@ def test_files_that_are_imported_are_looked_at_as_well(tmp_path: Path) -> None:
             sg.compile(sg.Grammar(f"%import {name}.x\nstart: x", import_paths=(str(tmp_path),)), BYTES)
 
 
-@pytest.mark.parametrize(
-    "name", ["python3", "c", "sql", "json", "markdown", "jsonc", "graphql", "toml", "go", "java"]
-)
+@pytest.mark.parametrize("name", ["python3", "c", "sql", "json", "markdown", "jsonc", "graphql", "toml", "go", "java"])
 def test_what_is_reckoned_of_structgens_own_grammars_leaves_room(name: str) -> None:
     """A budget for requests must not refuse a programming language for what Lark might take with it."""
 

@@ -88,11 +88,8 @@ def test_a_refusal_says_what_and_where(name: str, eager: bool) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "an end of bounded text, 1,000", "ends of bounded text, 1,000", "text in a row, 300",
-        "counts in a star, 50,000",
-    ],
-)  # fmt: skip
+    ["an end of bounded text, 1,000", "ends of bounded text, 1,000", "text in a row, 300", "counts in a star, 50,000"],
+)
 def test_what_takes_long_is_refused_when_it_is_compiled(name: str) -> None:
     """Not at the step that comes to it."""
     with pytest.raises(BudgetExceededError):

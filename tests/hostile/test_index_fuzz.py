@@ -26,9 +26,11 @@ HUNG = 600 + COUNT
 def test_damaged_files_of_every_kind(tmp_path: Path) -> None:
     """In a process of its own, with its own kernels, which are kept beside those without checks."""
     environment = {
-        **os.environ, **CHECKED, "TMPDIR": str(tmp_path),
+        **os.environ,
+        **CHECKED,
+        "TMPDIR": str(tmp_path),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[2]), str(Path(__file__).parents[1])]),
-    }  # fmt: skip
+    }
     write_originals(tmp_path)
     seed = os.environ.get("STRUCTGEN_FUZZ_SEED", "0")  # any text, such as a date
     done = subprocess.run(

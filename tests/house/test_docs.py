@@ -73,14 +73,18 @@ def on_batches(_: pytest.MonkeyPatch) -> dict[str, Any]:
 def on_streaming(_: pytest.MonkeyPatch) -> dict[str, Any]:
     step = {"properties": {"do": {"enum": ["wait", "go"]}}, "additionalProperties": False}
     schema = {
-        "type": "object", "required": ["steps"], "additionalProperties": False,
+        "type": "object",
+        "required": ["steps"],
+        "additionalProperties": False,
         "properties": {"steps": {"type": "array", "items": step, "minItems": 1, "maxItems": 2}},
-    }  # fmt: skip
+    }
     index = structgen.compile(structgen.JsonSchema(schema, whitespace="compact"), bytewise_vocabulary())
     return {
-        "sg": structgen, "index": index, "start": print,
+        "sg": structgen,
+        "index": index,
+        "start": print,
         "sample": lambda mask: int(structgen.runtime.ids_of(mask)[-1]),
-    }  # fmt: skip
+    }
 
 
 def on_transformers(patch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -102,8 +106,10 @@ def on_transformers(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     config = transformers.GenerationConfig(eos_token_id=eos, pad_token_id=pad, max_new_tokens=4)
     return {
         **dict.fromkeys(("date_index", "number_index", "person_index"), index),
-        "config": config, "batch": 2, "model_step": lambda: torch.zeros(2, width),
-    }  # fmt: skip
+        "config": config,
+        "batch": 2,
+        "model_step": lambda: torch.zeros(2, width),
+    }
 
 
 def on_migrating(patch: pytest.MonkeyPatch) -> dict[str, Any]:

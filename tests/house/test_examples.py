@@ -53,10 +53,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "colour": (["#fff", "#FFaa09"], ["#ffff", "fff", "#ggg"]),
-    "date": (
-        ["2024-02-29", "2000-02-29", "1999-12-31"],
-        ["2023-02-29", "1900-02-29", "2024-04-31", "0000-01-01"],
-    ),
+    "date": (["2024-02-29", "2000-02-29", "1999-12-31"], ["2023-02-29", "1900-02-29", "2024-04-31", "0000-01-01"]),
     "email": (["a@b", "first.last+tag@mail.example.org"], ["a@", "@b", "a@-b.org", "a@b..org", "é@b.org"]),
     "book_table": (
         [
@@ -125,23 +122,14 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ["0.0.4", "1.0.0-alpha.1+build.5", "2.0.0-rc.1", "1.0.0-0A.is.legal", "1.0.0--"],
         ["1", "1.2", "01.1.1", "1.2.3-01", "1.2.3.DEV", "1.2.3-", "1.2.3+", "١.٢.٣"],
     ),
-    "sentence": (
-        ["This is fine.", "No, it is not!"],
-        ["too small.", "Two words.", "No end here", "No,space here."],
-    ),
+    "sentence": (["This is fine.", "No, it is not!"], ["too small.", "Two words.", "No end here", "No,space here."]),
     "timestamp": (
         ["2024-05-06T07:08Z", "2024-05-06T07:08:09,5+02:00", "2024-05-06T07:08:09.123456789"],
         ["2024-05-06 07:08Z", "2024-13-06T07:08Z", "2024-05-06T24:08Z", "2024-05-06T07:08:60Z"],
     ),
     "url": (
         ["https://example.org", "http://a.b-c.example:8080/x/%20y;z?q=1&r=/#top"],
-        [
-            "ftp://example.org",
-            "https://example",
-            "https://-a.example.org",
-            "https://example.org/%zz",
-            "https://a..org",
-        ],
+        ["ftp://example.org", "https://example", "https://-a.example.org", "https://example.org/%zz", "https://a..org"],
     ),
     "uuid": (
         ["123e4567-e89b-12d3-a456-426614174000", "0190B0C4-7E1A-7CC3-98C4-DC0C0C07398F"],
@@ -157,9 +145,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
 @functools.cache
 def vocabulary() -> sg.Vocabulary:
     """Every byte, a few longer tokens, and EOS."""
-    return sg.Vocabulary.from_bytes(
-        [*EACH_BYTE, b"20", b"http", b"://", b"time", "é".encode(), None], [261]
-    )
+    return sg.Vocabulary.from_bytes([*EACH_BYTE, b"20", b"http", b"://", b"time", "é".encode(), None], [261])
 
 
 @functools.cache

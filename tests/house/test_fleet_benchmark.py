@@ -21,8 +21,9 @@ def test_ways_keep_the_same(tmp_path: Path) -> None:
     vocabulary.write_bytes(with_end(EACH_BYTE).to_bytes())
     schemas: list[object] = [{"type": "array", "maxItems": n, "items": {"type": "integer"}} for n in range(1, 4)]
     setup = warm.Setup([*schemas, {"type": "nonsense"}], [vocabulary], tmp_path)
-    found = [warm.measure(way, work, setup, folder, False) for way, (work, folder, store) in
-             list(warm.ways(2).items())[:2]]  # fmt: skip
+    found = [
+        warm.measure(way, work, setup, folder, False) for way, (work, folder, store) in list(warm.ways(2).items())[:2]
+    ]
     assert [(each.kept, each.failed) for each in found] == [(3, 1), (3, 1)]
     assert found[1].refused == [3]
     assert [each for each, _ in found[1].compiled] == [weight(sg.JsonSchema(each)) for each in schemas]
@@ -38,9 +39,11 @@ def test_no_simulation_beats_the_paper(seed: int) -> None:
     tasks = model.draw(measured, dice.randrange(1, 60), dice.randrange(1, 4), seed)
     names = ("plan", "key", "settle", "hand_out", "schedule", "publish", "begin", "unpack")
     taken = costs.Costs(
-        **{name: dice.random() / 100 ** dice.randrange(2) for name in names}, requests=dice.randrange(9),
-        latency=dice.random() / 10, rate=10 ** dice.uniform(0, 4),
-    )  # fmt: skip
+        **{name: dice.random() / 100 ** dice.randrange(2) for name in names},
+        requests=dice.randrange(9),
+        latency=dice.random() / 10,
+        rate=10 ** dice.uniform(0, 4),
+    )
     workers = dice.randrange(1, 40)
     assert model.simulate(tasks, workers, taken) >= model.on_paper(tasks, workers, taken) - 1e-9
     nothing = costs.Costs(**dict.fromkeys(names, 0.0), requests=0, latency=0.0, rate=float("inf"))

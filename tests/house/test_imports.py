@@ -41,8 +41,20 @@ THIRD_PARTY = {
 }  # fmt: skip
 
 #: Heavy packages that `import structgen` must leave alone.
-LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic",
-                "jinja2", "obstore", "cryptography")
+LOADED_LATER = (
+    "numba",
+    "torch",
+    "transformers",
+    "lark",
+    "diskcache",
+    "interegular",
+    "typer",
+    "rich",
+    "pydantic",
+    "jinja2",
+    "obstore",
+    "cryptography",
+)
 
 EXTERNAL = [found for found in IMPORTS if found.target.split(".")[0] not in ("structgen", *sys.stdlib_module_names)]
 
@@ -72,9 +84,11 @@ def test_no_room_may_import_more_than_it_does() -> None:
 def test_rooms_form_no_circle() -> None:
     order = list(ROOMS)
     assert [
-        (above, below) for above, rooms in ROOMS.items() for below in rooms.split()
+        (above, below)
+        for above, rooms in ROOMS.items()
+        for below in rooms.split()
         if order.index(below) >= order.index(above)
-    ] == []  # fmt: skip
+    ] == []
 
 
 def test_modules_form_no_circle() -> None:
@@ -91,10 +105,11 @@ def test_modules_form_no_circle() -> None:
 def test_each_class_name_means_one_thing() -> None:
     names = Counter(
         node.name
-        for name, path in MODULES.items() if not name.startswith("integrations.")
+        for name, path in MODULES.items()
+        if not name.startswith("integrations.")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )  # fmt: skip
+    )
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -115,9 +130,7 @@ def test_import_is_cheap() -> None:
     assert python(script) == "[]"
 
 
-@pytest.mark.parametrize(
-    "module", ["runtime.guide.guide", "runtime.index.index", "vocabulary"]
-)
+@pytest.mark.parametrize("module", ["runtime.guide.guide", "runtime.index.index", "vocabulary"])
 def test_serving_modules_import_no_compiler(module: str) -> None:
     script = (
         f"import sys, structgen.{module};"

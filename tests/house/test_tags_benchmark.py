@@ -56,6 +56,7 @@ def test_figures_of_first_masks_are_medians_of_repeats() -> None:
     assert tables.grid(section, "wall")[LAZY] == {"llama, simple, 1x2": 3.0, "llama, simple, 8x2": 7.0}
     found = {figure.name: figure.measured for figure in tables._first_masks("x", section, "wall")}
     assert found == {
-        "x, xgrammar over structgen, median": 17.5, "x, xgrammar over structgen, least: llama, simple, 1x2": 10.0,
+        "x, xgrammar over structgen, median": 17.5,
+        "x, xgrammar over structgen, least: llama, simple, 1x2": 10.0,
         "x, llama, simple: 8 tools over one, most: 2 parameters": pytest.approx(7 / 3),
-    }  # fmt: skip
+    }

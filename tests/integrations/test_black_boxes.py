@@ -234,9 +234,7 @@ def test_what_is_of_no_use_is_not_paid_for(kind: str, server: Server, index: sg.
     [breaks_off('{"name": "Ada é'), refuses(429), refuses(500), hangs, is_no_text],
     ids=["breaks off", "429", "500", "hangs", "no text"],
 )
-def test_failures_lose_nothing(
-    kind: str, script: Callable[[Handler], None], server: Server, index: sg.Index
-) -> None:
+def test_failures_lose_nothing(kind: str, script: Callable[[Handler], None], server: Server, index: sg.Index) -> None:
     server.scripts = [says('{"name": '), script]
     model = Impatient(kind, server) if script is hangs else MODELS[kind](server, PATIENCE)
     with pytest.raises(CorrectionError) as caught:

@@ -68,7 +68,7 @@ class TestSettings:
             ("seconds = true", "seconds is True"),
             ("= 3", "not TOML"),
         ],
-    )  # fmt: skip
+    )
     def test_what_means_nothing_is_refused(self, file: Path, text: str, said: str) -> None:
         file.write_text(text)
         for engine in ("vllm", "sglang"):
@@ -114,9 +114,11 @@ class TestDoors:
         settings = Settings.read({"max_items": 3, "property_order": "any"})
         tag = {"type": "tag", "begin": "<", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": ">"}
         for definition, request in (
-            (sg.JsonSchema(SCHEMA), {"json_schema": SCHEMA}), (sg.Regex("a+"), {"regex": "a+"}),
-            (sg.StructuralTag(tag), {"structural_tag": tag}), (sg.Grammar('start: "a"'), {"grammar": 'start: "a"'}),
-        ):  # fmt: skip
+            (sg.JsonSchema(SCHEMA), {"json_schema": SCHEMA}),
+            (sg.Regex("a+"), {"regex": "a+"}),
+            (sg.StructuralTag(tag), {"structural_tag": tag}),
+            (sg.Grammar('start: "a"'), {"grammar": 'start: "a"'}),
+        ):
             found = definitions_for(engine, [named(definition)], settings=settings)
             warmed = {each.definition.canonical() for each in found}
             asked = set()
@@ -187,8 +189,7 @@ TOOLS: Any = [
 
 class TestTools:
     @pytest.mark.parametrize(
-        ("rule", "constrained"),
-        [("said", {"said", "yes"}), ("always", {"said", "no", "yes"}), ("asked", {"yes"})],
+        ("rule", "constrained"), [("said", {"said", "yes"}), ("always", {"said", "no", "yes"}), ("asked", {"yes"})]
     )
     def test_whose_arguments_follow_their_schemas(self, rule: str, constrained: set[str]) -> None:
         at = door("vllm", Settings.read({"strict_tools": rule}), 1)
@@ -200,7 +201,6 @@ class TestTools:
                 call = f'<tool_call>\n{{"name": "{name}", "arguments": {{}}}}\n</tool_call>'
                 assert index.match(call.encode()).accepted == (name not in constrained)
 
-
     @pytest.mark.parametrize("rule", ["said", "always", "asked"])
     def test_what_a_file_has_of_them_is_what_a_request_asks_for(self, rule: str, tmp_path: Path) -> None:
         settings = Settings.read({"strict_tools": rule, "max_digits": 7})
@@ -210,8 +210,9 @@ class TestTools:
         manifest.write_text(f"[definitions]\nx = {{ {source} }}\n")
         template = "".join(tool_style("qwen_3").template)
         each: tuple[tuple[Path, dict[str, Any]], ...] = (
-            (tmp_path / "a.tools.json", {}), (manifest, {"tool_choice": "required", "parallel": False}),
-        )  # fmt: skip
+            (tmp_path / "a.tools.json", {}),
+            (manifest, {"tool_choice": "required", "parallel": False}),
+        )
         for path, options in each:
             named = load_definitions([path])
             for engine, number in (("vllm", 1), ("mlx", 0), ("transformers", 1)):
@@ -241,10 +242,12 @@ class TestReasoning:
             ({"structural_tag": {"type": "json_schema", "json_schema": {"type": "array"}}}, "[\n]"),
         ):  # fmt: skip
             for reasoning, right, wrong in (
-                (True, f"<think>So.{end}{text}", text), (True, f"So.{end}{text}", f"<think>{text}"),
-                (False, text, f"So.{end}{text}"), ("auto", text, f"{end}{text}"),
+                (True, f"<think>So.{end}{text}", text),
+                (True, f"So.{end}{text}", f"<think>{text}"),
+                (False, text, f"So.{end}{text}"),
+                ("auto", text, f"{end}{text}"),
                 ("auto", f"<think>So.{end}{text}", f"<think>{text}"),
-            ):  # fmt: skip
+            ):
                 wanted = read_request({**request, "reasoning": reasoning}, at)
                 index = sg.compile(wanted, VOCABULARY, eager=False)
                 assert index.match(right.encode()).accepted, (request, reasoning)

@@ -18,13 +18,7 @@ from fakes.fakes import EOS, PAD, fake_index
 from tiers import draws
 
 import structgen as sg
-from structgen.errors import (
-    BitmaskError,
-    StructgenError,
-    TokenIdError,
-    VocabularyError,
-    VocabularyMismatchError,
-)
+from structgen.errors import BitmaskError, StructgenError, TokenIdError, VocabularyError, VocabularyMismatchError
 from structgen.integrations.checks import tell_of_precedence
 from structgen.integrations.llama_cpp import LogitsProcessor
 from structgen.runtime.rows.bitmask import ids_of

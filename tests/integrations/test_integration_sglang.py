@@ -22,9 +22,7 @@ from structgen.integrations.checks import tell_of_precedence
 from structgen.integrations.requests import Indexes
 
 EOS, WIDTH = 256, 320
-VOCABULARY = sg.Vocabulary.from_bytes(
-    [*EACH_BYTE, None, b"true", b'{"', b'":'], eos_ids=[EOS], size=WIDTH
-)
+VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, None, b"true", b'{"', b'":'], eos_ids=[EOS], size=WIDTH)
 SCHEMA = """{"type": "object", "properties": {"first": {"type": "boolean"}, "2é": {"const": null}},
     "required": ["first", "2é"], "additionalProperties": false}"""
 
@@ -293,6 +291,7 @@ def test_a_definition_within_messages(backend: Any) -> None:
 
 def test_settings_that_sglang_tells_nothing_of_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from structgen.integrations import sglang
+
     monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"max_tokens": true}')
     with pytest.raises(errors.DefinitionError, match="no effect here"):
         sglang.create_backend(None, None, WIDTH, EOS)

@@ -20,9 +20,7 @@ from structgen import errors
 from structgen.runtime.rows.bitmask import ids_of
 
 EOS, WIDTH = 256, 320
-VOCABULARY = sg.Vocabulary.from_bytes(
-    [*EACH_BYTE, None, b"12", b"ab"], eos_ids=[EOS], size=WIDTH
-)
+VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, None, b"12", b"ab"], eos_ids=[EOS], size=WIDTH)
 GuideType = enum.Enum("GuideType", "JSON JSON_SCHEMA REGEX EBNF_GRAMMAR STRUCTURAL_TAG")
 
 

@@ -19,9 +19,7 @@ import structgen as sg
 from structgen import errors
 
 EOS, WIDTH = 256, 300
-VOCABULARY = sg.Vocabulary.from_bytes(
-    [*EACH_BYTE, None, b"ab", b"12"], eos_ids=[EOS], size=WIDTH
-)
+VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, None, b"ab", b"12"], eos_ids=[EOS], size=WIDTH)
 REQUESTS: list[Any] = [
     {"regex": "(ab|12)+x?"},
     {"choice": ["abba", "12ab"]},
@@ -268,8 +266,7 @@ def test_slots_with_draft_tokens(config: Any, slots: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [{"regex": "("}, {"index": "missing"}, {"nonsense": 1}, {"regex": r"(a)\1"}, {"regex": "é{1,3}\ud800"}, 17],
+    "bad", [{"regex": "("}, {"index": "missing"}, {"nonsense": 1}, {"regex": r"(a)\1"}, {"regex": "é{1,3}\ud800"}, 17]
 )
 def test_one_bad_request_ends_alone(config: Any, bad: Any, caplog: pytest.LogCaptureFixture) -> None:
     from vllm.v1.sample.logits_processor.interface import BatchUpdate
@@ -438,9 +435,7 @@ def test_definitions_hold_behind_the_reasoning(config: Any, ends: list[int]) -> 
     assert grammar.is_terminated()
 
 
-def test_max_tokens_are_passed_on_where_the_operator_says_so(
-    config: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_max_tokens_are_passed_on_where_the_operator_says_so(config: Any, caplog: pytest.LogCaptureFixture) -> None:
     from vllm.v1.sample.logits_processor.interface import BatchUpdate
 
     from structgen.integrations.vllm import StructgenLogitsProcessor

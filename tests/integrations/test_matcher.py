@@ -22,9 +22,7 @@ from structgen.runtime.rows.bitmask import ids_of
 
 EOS, EOM, NEWLINE = 256, 257, 10
 VOCABULARY = sg.Vocabulary.from_bytes(
-    [*EACH_BYTE, None, None, b"true", b'{"a": '],
-    eos_ids=[EOS],
-    special_tokens={"<|eom|>": EOM},
+    [*EACH_BYTE, None, None, b"true", b'{"a": '], eos_ids=[EOS], special_tokens={"<|eom|>": EOM}
 )
 BOOLEAN = {"type": "boolean"}
 SCHEMA = {"type": "object", "properties": {"a": BOOLEAN}, "required": ["a"], "additionalProperties": False}

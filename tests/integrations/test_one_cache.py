@@ -34,8 +34,10 @@ def _engines() -> Iterator[None]:
     integrations = "structgen.integrations."
     with ExitStack() as stack:
         for fake, *users in (
-            (fake_vllm, "vllm", "vllm_backend"), (fake_sglang, "sglang"), (fake_tensorrt_llm, "tensorrt_llm"),
-        ):  # fmt: skip
+            (fake_vllm, "vllm", "vllm_backend"),
+            (fake_sglang, "sglang"),
+            (fake_tensorrt_llm, "tensorrt_llm"),
+        ):
             stack.enter_context(fake_modules(fake.MODULES, *(integrations + user for user in users)))
         yield
 
@@ -47,9 +49,10 @@ def of_vllm_backend(settings: dict[str, Any], patch: pytest.MonkeyPatch) -> Serv
 
     patch.setattr(vllm_backend, "vocabulary_of", lambda model, tokenizer: VOCABULARY)
     config = SimpleNamespace(
-        model_config=None, additional_config={"structgen": settings},
+        model_config=None,
+        additional_config={"structgen": settings},
         structured_outputs_config=SimpleNamespace(disable_any_whitespace=False),
-    )  # fmt: skip
+    )
     backend = vllm_backend.StructgenBackend(config, None, WIDTH)
     return lambda text: backend.compile_grammar(StructuredOutputOptions.STRUCTURAL_TAG, text)._matcher.index
 
@@ -112,9 +115,7 @@ SERVERS = [of_vllm_backend, of_vllm_processor, of_sglang, of_tensorrt_llm, of_tr
 
 
 @pytest.mark.parametrize("first", SERVERS, ids=lambda each: each.__name__)
-def test_what_one_server_compiled_the_others_find(
-    first: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_server_compiled_the_others_find(first: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps(SHAPE)
     assert first({"cache": str(tmp_path)}, monkeypatch)(text).machine.match(b"<f>7</f>").accepted
     for other in SERVERS:

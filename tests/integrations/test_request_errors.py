@@ -96,7 +96,7 @@ TOOLS: list[tuple[dict[str, Any], Any, str, str]] = [
     ({"style": "auto"}, [LAMP], "needs a chat template", "style"),
     ({"tokenizer": "x"}, [LAMP], "no option 'tokenizer'", "tokenizer"),
     ({"whitespace": 7.5}, [LAMP], "whitespace is 7.5", "whitespace"),
-]  # fmt: skip
+]
 
 FORMATS: list[tuple[Any, str, str]] = [
     ("json", "none that is known", "type"),

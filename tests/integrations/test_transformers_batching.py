@@ -18,17 +18,8 @@ from fakes.tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
 from transformers import ContinuousBatchingConfig  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.errors import (  # noqa: E402
-    BatchError,
-    BitmaskError,
-    DefinitionError,
-    UnsupportedError,
-    VocabularyMismatchError,
-)
-from structgen.integrations.transformers import (  # noqa: E402
-    ContinuousBatchingLogitsProcessor,
-    TracedBatchingProcessor,
-)
+from structgen.errors import BatchError, BitmaskError, DefinitionError, UnsupportedError, VocabularyMismatchError  # noqa: E402
+from structgen.integrations.transformers import ContinuousBatchingLogitsProcessor, TracedBatchingProcessor  # noqa: E402
 from structgen.runtime.logits.devices import DeviceRows  # noqa: E402
 
 DEFINITIONS = {
@@ -86,17 +77,12 @@ def check(name: str, tokens: list[int]) -> bool:
     return ended
 
 
-@pytest.mark.parametrize("options", [
-    {"do_sample": False},
-    {"temperature": 1.5, "top_k": 5, "top_p": 0.9},
-])  # fmt: skip
+@pytest.mark.parametrize("options", [{"do_sample": False}, {"temperature": 1.5, "top_k": 5, "top_p": 0.9}])
 def test_requests_follow_their_definitions(model: Any, options: dict[str, Any]) -> None:
     """More requests than run at a time, of different lengths and definitions; some name none."""
     processor = ContinuousBatchingLogitsProcessor(INDEXES, default="number")
     names = ["object", "date", None, "number"] * 5
-    requests = [
-        ("x" * (3 * i % 17 + 1), {} if name is None else {"definition": name}) for i, name in enumerate(names)
-    ]
+    requests = [("x" * (3 * i % 17 + 1), {} if name is None else {"definition": name}) for i, name in enumerate(names)]
     results = run(manager_of(model, processor, **options), requests)
     assert all(result.error is None for result in results)
     ended = [check(name or "number", r.generated_tokens) for name, r in zip(names, results, strict=True)]
@@ -120,9 +106,11 @@ def test_without_a_default_the_whole_vocabulary_is_allowed() -> None:
 def test_a_bad_request_takes_no_other_down(model: Any) -> None:
     processor = ContinuousBatchingLogitsProcessor(INDEXES)
     requests: list[tuple[str, dict[str, Any]]] = [
-        ("a", {"definition": "date"}), ("b", {"definition": "poem"}), ("c", {"definition": 3}),
+        ("a", {"definition": "date"}),
+        ("b", {"definition": "poem"}),
+        ("c", {"definition": 3}),
         ("d", {"definition": "object"}),
-    ]  # fmt: skip
+    ]
     good, unknown, wrong, other = run(manager_of(model, processor), requests)
     assert good.error is None
     assert check("date", good.generated_tokens)
@@ -309,9 +297,7 @@ def test_an_id_outside_the_vocabulary_ends_its_request_alone() -> None:
 def test_traces_of_requests_that_come_and_go(model: Any) -> None:
     """Each is what its request wrote, with the masks that a guide has there; what is not traced writes the same."""
     names = ["object", "date", None, "number"] * 5
-    requests = [
-        ("x" * (3 * i % 17 + 1), {} if name is None else {"definition": name}) for i, name in enumerate(names)
-    ]
+    requests = [("x" * (3 * i % 17 + 1), {} if name is None else {"definition": name}) for i, name in enumerate(names)]
     plain = run(manager_of(model, ContinuousBatchingLogitsProcessor(INDEXES), do_sample=False), requests)
     processor = TracedBatchingProcessor(INDEXES)
     results = run(manager_of(model, processor, do_sample=False), requests)
@@ -328,9 +314,7 @@ def test_traces_of_requests_that_come_and_go(model: Any) -> None:
             allowed = sg.runtime.ids_of(guide.bitmask())
             assert step.allowed == len(allowed)
             best = max(step.candidates, key=lambda each: each.before)
-            assert step.kind == (
-                "forced" if len(allowed) == 1 else "free" if best.token_id in allowed else "steered"
-            )
+            assert step.kind == ("forced" if len(allowed) == 1 else "free" if best.token_id in allowed else "steered")
             assert guide.advance(step.token_id)
 
 

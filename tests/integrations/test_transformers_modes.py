@@ -39,9 +39,11 @@ def generate(model: Any, pattern: str, *prompts: str, seed: int = 0, **options: 
     torch.manual_seed(seed)
     options = {"max_new_tokens": 24, **options}
     rows = model.generate(
-        inputs["input_ids"], attention_mask=inputs["attention_mask"],
-        logits_processor=[LogitsProcessor(INDEXES[pattern])], **options,
-    )  # fmt: skip
+        inputs["input_ids"],
+        attention_mask=inputs["attention_mask"],
+        logits_processor=[LogitsProcessor(INDEXES[pattern])],
+        **options,
+    )
     return [row.tolist() for row in rows[:, inputs["input_ids"].shape[1] :]]
 
 

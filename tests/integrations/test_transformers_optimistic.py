@@ -248,6 +248,7 @@ def test_what_is_refused(model: Any) -> None:
     with pytest.raises(ValueError, match="one sequence"):
         model.generate(**inputs, **options)
 
+
 # -- caches ----------------------------------------------------------------------------------------------
 
 

@@ -205,12 +205,13 @@ SHIPPED = {
     "sql": Target(lambda: sg.Grammar(grammars.path("sql"), lexer="basic"), SQL_TEXTS, sqlite_error),
     "python3": Target(
         lambda: sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter()),
-        PYTHON_TEXTS, python_error,
+        PYTHON_TEXTS,
+        python_error,
     ),
     "c": Target(lambda: sg.Grammar(grammars.path("c"), lexer="basic"), C_TEXTS, gcc_error),
     "jsonc": Target(lambda: sg.Grammar(grammars.path("jsonc")), JSONC_TEXTS, jsonc_error),
     "graphql": Target(lambda: sg.Grammar(grammars.path("graphql"), lexer="basic"), GRAPHQL_TEXTS, graphql_error),
-}  # fmt: skip
+}
 if sys.version_info >= (3, 11):  # tomllib is there
     SHIPPED["toml"] = Target(lambda: sg.Grammar(grammars.path("toml")), TOML_TEXTS, toml_error)
 

@@ -159,9 +159,7 @@ class ClosingJudge:
     def _is_closed_below(self, schema: dict[str, Any], value: Any) -> bool:
         """Whether the members and items of a value are closed; those are left out that are unevaluated elsewhere."""
         if isinstance(value, dict):
-            return all(
-                self.is_closed(member, each) for name, member in value.items() for each in _member(schema, name)
-            )
+            return all(self.is_closed(member, each) for name, member in value.items() for each in _member(schema, name))
         if not isinstance(value, list):
             return True
         prefix = schema.get("prefixItems", [])

@@ -154,9 +154,7 @@ class Oracle:
                 found.add(index)
         if schema.contains is not None:
             hits = {i for i, item in enumerate(instance) if self.evaluate(schema.contains, item, scope) is not None}
-            if len(hits) < schema.min_contains or (
-                schema.max_contains is not None and len(hits) > schema.max_contains
-            ):
+            if len(hits) < schema.min_contains or (schema.max_contains is not None and len(hits) > schema.max_contains):
                 return None
             found |= hits if self.contains_evaluates else set()
         if schema.unevaluated_items is not None:

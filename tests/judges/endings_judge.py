@@ -21,9 +21,13 @@ from structgen.runtime.grammar.lexer_threads import Thread
 from structgen.runtime.grammar.machine import GrammarMachine
 
 TERMINALS = (
-    "/a+/ /b+/ /ab?/ /ba?/ /a(ba)*/ 'a' 'b' 'ab' 'ba' 'aa' 'bb' 'aba' 'c' /c+/ /ca?/ /[ab]c/ /a(?=b)/ /b(?!a)/"
-    " /a(bbc)?/ /b(aac)?/ 'bbc' /cb*a/ /ab*c?/"
-).replace("'", '"').split()
+    (
+        "/a+/ /b+/ /ab?/ /ba?/ /a(ba)*/ 'a' 'b' 'ab' 'ba' 'aa' 'bb' 'aba' 'c' /c+/ /ca?/ /[ab]c/ /a(?=b)/ /b(?!a)/"
+        " /a(bbc)?/ /b(aac)?/ 'bbc' /cb*a/ /ab*c?/"
+    )
+    .replace("'", '"')
+    .split()
+)
 
 #: Configurations that the search looks at; past that it does not know.
 _MOST = 2000

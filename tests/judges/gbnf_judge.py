@@ -263,9 +263,7 @@ def _characters(part: bytes) -> tuple[int, int] | None:
 LETTERS = "abcé☃😀"
 
 #: How often each kind of right side comes.
-_SHARES = {
-    "text": 2, "chars": 1, "any": 1, "empty": 1, "quoted": 3, "rule": 2, "seq": 3, "alt": 2, "repeat": 2,
-}  # fmt: skip
+_SHARES = {"text": 2, "chars": 1, "any": 1, "empty": 1, "quoted": 3, "rule": 2, "seq": 3, "alt": 2, "repeat": 2}
 _KINDS = tuple(kind for kind, share in _SHARES.items() for _ in range(share))
 _BOUNDS = ((0, None), (1, None), (0, 1), (2, 2), (0, 2), (1, 3), (2, None), (0, 0), (3, 30), (26, 27))
 

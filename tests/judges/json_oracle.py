@@ -72,9 +72,7 @@ class JsonOracle:
             choice = shape.prefix[position] if position < len(shape.prefix) else shape.rest
             marks = {option.marks for option in self._options(choice, item)}
             reached = {
-                tuple(count + (bits >> k & 1) for k, count in enumerate(counts))
-                for counts in reached
-                for bits in marks
+                tuple(count + (bits >> k & 1) for k, count in enumerate(counts)) for counts in reached for bits in marks
             }
         return any(
             all(

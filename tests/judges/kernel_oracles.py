@@ -106,8 +106,9 @@ def logits(random: Random) -> None:
     """Bits of logits are kept where a token is allowed, for each width of them and any number of words."""
     rng = np.random.default_rng(random.randrange(2**32))
     for keep, dtype, never in (
-        (kernels.keep_allowed, np.int32, -8388608), (kernels.keep_allowed_halves, np.int16, -1024),
-    ):  # fmt: skip
+        (kernels.keep_allowed, np.int32, -8388608),
+        (kernels.keep_allowed_halves, np.int16, -1024),
+    ):
         for width in (1, 31, 32, 33, 100, 640):
             for n in range(width // 32 + 2):
                 bits = rng.integers(-99, 99, width).astype(dtype)
@@ -226,11 +227,13 @@ WIDE = {"properties": {f"{n}": {"enum": [1]} for n in range(70)}, "required": ["
 
 OBJECT = {
     "properties": {
-        "id": {"type": "string", "minLength": 2, "maxLength": 40}, "me": {"$ref": "#"},
+        "id": {"type": "string", "minLength": 2, "maxLength": 40},
+        "me": {"$ref": "#"},
         "n": {"anyOf": [{"type": "number"}, {"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 9}]},
     },
-    "required": ["id"], "additionalProperties": False,
-}  # fmt: skip
+    "required": ["id"],
+    "additionalProperties": False,
+}
 NESTED = sg.Gbnf('root ::= ("a" root "b" | "a" root "c" | "ab" | [x-z]{2,30})*')
 STATEMENTS = sg.Grammar(GRAMMARS["statements"][0])
 WORDS_APART = sg.Grammar('start: (W | N "," | "(" start ")")+\nW: /[a-c]+/\nN: /[a-c0-9]+,?/')
@@ -380,9 +383,7 @@ def heights(_: Random) -> None:
 def kinds_of_bytes(_: Random) -> None:
     trie = small_vocabulary().trie
     kinds = np.uint64(1) << (np.arange(256, dtype=np.uint64) % np.uint64(60))
-    expected = [
-        np.bitwise_or.reduce(kinds[trie.byte[i : trie.skip[i]]]) for i in range(len(trie.depth))
-    ]
+    expected = [np.bitwise_or.reduce(kinds[trie.byte[i : trie.skip[i]]]) for i in range(len(trie.depth))]
     found = np.empty(len(trie.byte), np.uint64)
     kernels.kinds_below(trie.byte, trie.depth, kinds, np.zeros(trie.max_depth + 2, np.uint64), found)
     np.testing.assert_array_equal(found[1:], expected[1:])  # no byte leads to the root
@@ -404,8 +405,9 @@ def quotations(random: Random) -> None:
         assert [*range(low, high)] == found
         assert order.index(at) in found
 
-        def may_end(read: bytes, found: list[int] = found, order: list[int] = order, text: bytes = text,
-                    ends: bytes = ends) -> bool:  # fmt: skip
+        def may_end(
+            read: bytes, found: list[int] = found, order: list[int] = order, text: bytes = text, ends: bytes = ends
+        ) -> bool:
             return any(text[order[i] :].startswith(read) and ends[order[i] + len(read)] for i in found)
 
         assert kernels.may_end(*sections[1:], low, high, len(begun)) == may_end(begun)

@@ -13,9 +13,7 @@ import pytest
 LETTERS, REPEATS = ("a", "b", ";", "[ab]", "[ab;]", "[^a!xyé]"), ("*", "+", "?", "{1,2}", "{2}")
 
 
-def random_regex(
-    random: Random, depth: int, letters: Sequence[str] = LETTERS, repeats: Sequence[str] = REPEATS
-) -> str:
+def random_regex(random: Random, depth: int, letters: Sequence[str] = LETTERS, repeats: Sequence[str] = REPEATS) -> str:
     kind = random.random()
     if depth == 0 or kind < 0.3:
         return random.choice(letters)

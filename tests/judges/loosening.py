@@ -100,9 +100,7 @@ def revivals(reasons: tuple[Reason, ...]) -> Iterator[tuple[Reason, ...]]:
         yield tuple(reason for each in chosen for reason in each)
 
 
-def is_revived(
-    schema: Any, options: dict[str, Any], reasons: tuple[Reason, ...], data: bytes, *, whole: bool
-) -> bool:
+def is_revived(schema: Any, options: dict[str, Any], reasons: tuple[Reason, ...], data: bytes, *, whole: bool) -> bool:
     """Whether a text, or its beginning, is taken when some reasons are taken out.
 
     What is taken out of a branch of ``oneOf`` has that branch match elsewhere in the text, too, where another one

@@ -24,9 +24,7 @@ def matched(matcher: LeftmostDfa, data: bytes) -> int:
     watched = ends[:]
     state = 0 if matcher.states else -1
     for i, byte in enumerate(data):
-        watched = [
-            (end, after) for end, watch in watched if not beaten(after := follow(matcher, watch, byte), matcher)
-        ]
+        watched = [(end, after) for end, watch in watched if not beaten(after := follow(matcher, watch, byte), matcher)]
         state = follow(matcher, state, byte)
         watched += [(i + 1, watch) for watch in matcher.ends[state]] if state >= 0 else []
     left = [end for end, watch in watched if watch < 0 or not matcher.lapses[watch]]

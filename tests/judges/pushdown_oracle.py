@@ -62,9 +62,7 @@ def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: 
     return {_counted(program, stack) for stack in after}
 
 
-def token_edge_step(
-    program: Program, stacks: set[Stack], token_id: int, eos_ids: tuple[int, ...] = ()
-) -> set[Stack]:
+def token_edge_step(program: Program, stacks: set[Stack], token_id: int, eos_ids: tuple[int, ...] = ()) -> set[Stack]:
     """All configurations after a token that is taken by token edges."""
     after: set[Stack] = set()
     for stack in stacks:

@@ -25,10 +25,11 @@ LETTERS = "ab<>/1"
 
 #: A grammar for XGrammar and for GBNF, and what is among its texts.
 GRAMMARS: dict[str, Callable[[str], bool]] = {
-    'root ::= "a" root "b" | "/"': lambda text: re.fullmatch("a*/b*", text) is not None and len(text) % 2 == 1
-    and text.count("a") == text.count("b"),
+    'root ::= "a" root "b" | "/"': lambda text: (
+        re.fullmatch("a*/b*", text) is not None and len(text) % 2 == 1 and text.count("a") == text.count("b")
+    ),
     'root ::= [ab]? rest\nrest ::= "" | ">"': lambda text: re.fullmatch("[ab]?>?", text) is not None,
-}  # fmt: skip
+}
 
 #: A schema, and what is among its texts.
 SCHEMAS: list[tuple[object, Callable[[str], bool]]] = [
@@ -167,10 +168,11 @@ _token = st.one_of(
 _token_format = st.builds(lambda token: {"type": "token", "token": token}, _token)
 _tokens = st.lists(_token, max_size=2, unique=True)
 _bounds = st.one_of(
-    *(st.fixed_dictionaries({name: st.integers(0, 4) for name in names}) for names in (
-        ("max_chars",), ("max_tokens",), ("max_chars", "max_tokens")
-    ))
-)  # fmt: skip
+    *(
+        st.fixed_dictionaries({name: st.integers(0, 4) for name in names})
+        for names in (("max_chars",), ("max_tokens",), ("max_chars", "max_tokens"))
+    )
+)
 _token_leaves: SearchStrategy[Format] = st.one_of(
     _leaves,
     _token_format,
@@ -179,9 +181,10 @@ _token_leaves: SearchStrategy[Format] = st.one_of(
     st.builds(lambda tokens: {"type": "any_tokens", "exclude_tokens": tokens}, _tokens),
     st.builds(
         lambda tokens, most: {"type": "any_tokens", "exclude_tokens": tokens, "max_tokens": most},
-        _tokens, st.integers(0, 3),
+        _tokens,
+        st.integers(0, 3),
     ),
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -189,8 +192,9 @@ def _token_triggered(draw: st.DrawFn, content: SearchStrategy[Format]) -> Format
     triggers = draw(st.lists(_token, min_size=1, max_size=2, unique=True))
     tags = [
         {**draw(_token_tags(content)), "begin": {"type": "token", "token": trigger}}
-        for trigger in triggers for _ in range(draw(st.integers(1, 2)))
-    ]  # fmt: skip
+        for trigger in triggers
+        for _ in range(draw(st.integers(1, 2)))
+    ]
     flags = {name: draw(st.booleans()) for name in ("at_least_one", "stop_after_first")}
     excludes = draw(_tokens)
     return {

@@ -106,4 +106,3 @@ def texts(count: int, seed: int) -> list[str]:
     """Every letter, and random short texts."""
     draw = random.Random(seed)
     return ["", *LETTERS, *("".join(draw.choices(LETTERS, k=draw.randint(2, 4))) for _ in range(count))]
-

@@ -57,9 +57,7 @@ print(json.dumps(rows))
 _LIFE_OF_NUMBA = re.sub("^sys.modules.*", "", _LIFE, flags=re.M).replace("assert not", "assert")
 
 
-def masks(
-    folder: Path, interpreter: str | Path = sys.executable, *, numba: bool = False, **environment: str
-) -> object:
+def masks(folder: Path, interpreter: str | Path = sys.executable, *, numba: bool = False, **environment: str) -> object:
     """The rows of a life in a process of its own, whose cache is a new folder."""
     folder.mkdir()
     asked = {"STRUCTGEN_CACHE_DIR": str(folder)} | ({"STRUCTGEN_KERNELS": "jit"} if numba else {}) | environment

@@ -202,9 +202,7 @@ class Interpreter:
         rules = self._rules[id(format_)]
         return {end for place in places for end in free(format_, place, stops, stops, rules, not once)}
 
-    def _free(
-        self, format_: Format, begin: int, stops: Stops, inner: Stops, rules: _Rules, again: bool
-    ) -> set[int]:
+    def _free(self, format_: Format, begin: int, stops: Stops, inner: Stops, rules: _Rules, again: bool) -> set[int]:
         """Free text, with what is behind its triggers, ``again`` and again or once."""
         behind: dict[str, list[Format]] = {}
         for trigger, each in rules:

@@ -26,10 +26,7 @@ WEATHER = {
         "days": {"type": "integer"},
         "options": {
             "type": "object",
-            "properties": {
-                "metric": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string"}},
-            },
+            "properties": {"metric": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}}},
             "additionalProperties": False,
         },
     },
@@ -68,6 +65,7 @@ MARK = re.compile(
     r"<\|[^<>|\"]*\|>|<｜[^｜]*｜>|｜DSML｜|\[/?[A-Z_]+\]|<\|\"\|>|<\|\w+>|<\w+\|>"
     r"|</?(?:think|tool_call|arg_key|arg_value|minimax:tool_call)>"
 )
+
 
 def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple[Reasoning, str]:
     """Whether a turn reasons, and what of it the prompt does not have; who has reasoned has closed the section."""
@@ -178,9 +176,7 @@ def _drawn(format: Format, random: Random) -> Iterator[str]:
     elif kind == "regex":
         yield {r"\d+": "12", "[a-zA-Z0-9]{9}": "a1B2c3D4e"}[format["pattern"]]
     elif kind == "json_schema":
-        yield arguments_text(
-            format.get("style", "json"), random.choice(_BY_SCHEMA[json.dumps(format["json_schema"])])
-        )
+        yield arguments_text(format.get("style", "json"), random.choice(_BY_SCHEMA[json.dumps(format["json_schema"])]))
     elif kind == "sequence":
         for each in format["elements"]:
             yield from _drawn(each, random)

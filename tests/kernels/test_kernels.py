@@ -28,10 +28,7 @@ _MODULES = [
 
 #: Every function of the package that is compiled, also those that only kernels call, with where it stands.
 _COMPILED = [
-    (module, name, value)
-    for module in _MODULES
-    for name, value in vars(module).items()
-    if hasattr(value, "py_func")
+    (module, name, value) for module in _MODULES for name, value in vars(module).items() if hasattr(value, "py_func")
 ]
 
 SIGNATURES = {each.name: each for each in read()}

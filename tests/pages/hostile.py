@@ -36,9 +36,7 @@ def hostile_trace() -> Trace:
             TraceCandidate(number, data, text, 0.25, 1.0, True),
             TraceCandidate(99, data + b"\xff", text, 0.75, 0.0, False),
         )
-        steps.append(
-            TraceStep(number, data, text, "steered", True, 3, text, 0.5, 0.25, 0.25, 0.8, 0.0, candidates)
-        )  # fmt: skip
+        steps.append(TraceStep(number, data, text, "steered", True, 3, text, 0.5, 0.25, 0.25, 0.8, 0.0, candidates))
     steps.append(TraceStep(50, None, HOSTILE[0], "forced", False, 1))
     everything = "".join(HOSTILE)
     other = Trace(9, (TraceStep(1, everything.encode("utf-8", "surrogatepass"), "", "unconstrained", True, 9),))
@@ -53,5 +51,6 @@ def hostile_correction() -> Correction:
         pieces += [Piece("dropped", text)]
         events.append(CorrectionEvent(number, 1, 1, text, (text, text + "x"), text, "nearest", number, 1.0))
     pieces += [Piece("nearest", HOSTILE[0]), Piece("forced", HOSTILE[1])]
-    return Correction("".join(p.text for p in pieces if p.source != "dropped"), True, "model", tuple(events),
-                      tuple(pieces), ("x",))  # fmt: skip
+    return Correction(
+        "".join(p.text for p in pieces if p.source != "dropped"), True, "model", tuple(events), tuple(pieces), ("x",)
+    )

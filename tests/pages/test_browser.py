@@ -199,9 +199,10 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("kind", ["trace", "correction", "notebook"])
 def test_nothing_of_a_text_runs_or_loads(show: Any, kind: str) -> None:
     pages = {
-        "trace": hostile_trace().to_html(), "correction": hostile_correction().to_html(),
+        "trace": hostile_trace().to_html(),
+        "correction": hostile_correction().to_html(),
         "notebook": f"<!DOCTYPE html><meta charset=utf-8><title>notebook</title>{hostile_trace()._repr_html_()}",
-    }  # fmt: skip
+    }
     page = show(pages[kind])
     address = page.current_url
     if kind == "notebook":

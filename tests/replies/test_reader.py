@@ -88,11 +88,13 @@ SCHEMAS: list[dict[str, Any]] = [
         "required": ["list"],
         "additionalProperties": {"type": ["integer", "string"]},
     },
-    {"anyOf": [
-        {"type": "object", "properties": {"k": {"const": "1"}}, "required": ["k"], "additionalProperties": False},
-        {"type": "object", "properties": {"k": {"const": 2}}, "required": ["k"], "additionalProperties": False},
-    ]},
-]  # fmt: skip
+    {
+        "anyOf": [
+            {"type": "object", "properties": {"k": {"const": "1"}}, "required": ["k"], "additionalProperties": False},
+            {"type": "object", "properties": {"k": {"const": 2}}, "required": ["k"], "additionalProperties": False},
+        ]
+    },
+]
 
 
 @pytest.mark.nightly
@@ -263,9 +265,11 @@ def test_labels_are_known_ones(format_: dict[str, Any], message: str) -> None:
 
 
 def test_labels_change_no_mask() -> None:
-    plain: dict[str, Any] = {"type": "triggered_tags", "triggers": ["<t"], "tags": [
-        {"begin": "<t>", "content": {"type": "any_text"}, "end": ["</t>", "!"]}
-    ]}  # fmt: skip
+    plain: dict[str, Any] = {
+        "type": "triggered_tags",
+        "triggers": ["<t"],
+        "tags": [{"begin": "<t>", "content": {"type": "any_text"}, "end": ["</t>", "!"]}],
+    }
     labelled = {**plain, "label": "content", "tags": [{**plain["tags"][0], "label": "call:t"}]}
     one, other = (sg.compile(sg.StructuralTag(each), VOCABULARY) for each in (plain, labelled))
     for data in (b"", b"x<", b"x<t", b"x<t>", b"x<t>a</t", b"<t>!!"):

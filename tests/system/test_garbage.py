@@ -16,10 +16,12 @@ def full_collections() -> int:
 @pytest.mark.parametrize(
     ("settles", "objects", "others", "collected"),
     [
-        (True, 20_000, 100_000, 1), (True, 100, 100, 0), (False, 20_000, 100_000, 0),
+        (True, 20_000, 100_000, 1),
+        (True, 100, 100, 0),
+        (False, 20_000, 100_000, 0),
         (True, 20_000, 1_000_000, 0),  # Python would not collect soon, either
     ],
-)  # fmt: skip
+)
 def test_work_that_leaves_many_objects_collects_at_its_end(
     settles: bool, objects: int, others: int, collected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

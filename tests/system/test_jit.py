@@ -35,10 +35,12 @@ def run_together(many: int, folder: Path, **environment: str) -> list[tuple[int,
         subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
             env=os.environ | JIT | {"STRUCTGEN_CACHE_DIR": str(folder)} | environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for _ in range(many)
-    ]  # fmt: skip
+    ]
     found = []
     for process in processes:
         out, errors = process.communicate()
@@ -118,8 +120,6 @@ def test_a_relative_folder_stays_where_it_was(tmp_path: Path) -> None:
 
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     environment = os.environ | JIT | {"STRUCTGEN_CACHE_DIR": str(tmp_path)}
-    both = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL) for _ in "ab"
-    ]
+    both = [subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL) for _ in "ab"]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     assert run(tmp_path)[:2] == (1, 0)

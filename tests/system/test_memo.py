@@ -17,43 +17,25 @@ from structgen.runtime.core import dense_rows
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core import lazy_table as on_demand
 from structgen.runtime.core.lazy_table import LazyTable
-from structgen.runtime.grammar import (
-    lexer_threads as grammar_threads,
-)
-from structgen.runtime.grammar import (
-    mask_builder as stack_masks,
-)
-from structgen.runtime.grammar import (
-    partial_masks as lexer_places,
-)
+from structgen.runtime.grammar import lexer_threads as grammar_threads
+from structgen.runtime.grammar import mask_builder as stack_masks
+from structgen.runtime.grammar import partial_masks as lexer_places
 from structgen.runtime.grammar.completability import boundaries as borders_module
-from structgen.runtime.grammar.completability import (
-    completions,
-    obligations,
-    watched_futures,
-)
-from structgen.runtime.grammar.completability import (
-    indented_moves as laid_out,
-)
-from structgen.runtime.grammar.completability import (
-    lexical_follow as reading,
-)
+from structgen.runtime.grammar.completability import completions, obligations, watched_futures
+from structgen.runtime.grammar.completability import indented_moves as laid_out
+from structgen.runtime.grammar.completability import lexical_follow as reading
 from structgen.runtime.grammar.distances import token_distances as grammar_distances
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import parser_driver as parses
 from structgen.runtime.grammar.parser import subsumption as parser_cover
 from structgen.runtime.index.index import Index
-from structgen.runtime.pushdown import (
-    machine as pushdown,
-)
-from structgen.runtime.pushdown import (
-    partial_masks as stack_rows,
-)
+from structgen.runtime.pushdown import machine as pushdown
+from structgen.runtime.pushdown import partial_masks as stack_rows
 from structgen.runtime.pushdown.distances import cheapest_texts
 from structgen.runtime.pushdown.distances import token_distances as stack_distances
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.rows import row_pool as rows
-from structgen.runtime.rows import row_store  # fmt: skip
+from structgen.runtime.rows import row_store
 from structgen.system.memo import Memo, first
 from structgen.vocabulary import vocabulary as vocabulary_module
 

@@ -8,13 +8,7 @@ import pytest
 from judges.guides import BYTES
 
 import structgen as sg
-from structgen.errors import (
-    BudgetExceededError,
-    DefinitionError,
-    EmptyLanguageError,
-    StructgenError,
-    UnsupportedError,
-)
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
 
 NESTED = "'get': tools[1].function.parameters"
 
@@ -58,9 +52,7 @@ CASES: list[tuple[Any, type[StructgenError], str]] = [
 @pytest.mark.parametrize("choice", ["auto", "get"])
 @pytest.mark.parametrize("style", ["llama", "kimi", "qwen_3_coder", "cohere", "harmony", "kimi_k3"])
 @pytest.mark.parametrize(("tools", "kind", "where"), CASES, ids=[where for _, _, where in CASES])
-def test_places_are_those_of_tools(
-    tools: Any, kind: type[StructgenError], where: str, style: str, choice: str
-) -> None:
+def test_places_are_those_of_tools(tools: Any, kind: type[StructgenError], where: str, style: str, choice: str) -> None:
     with pytest.raises(kind) as caught:
         sg.compile(sg.tool_calls(tools, style, tool_choice=choice), BYTES, eager=False)
     assert caught.value.where == where

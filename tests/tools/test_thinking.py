@@ -30,9 +30,7 @@ def test_a_wrong_call_as_the_first_tokens_is_refused(style: str, choice: str) ->
     right, wrong = (call(described, name) for name in ("now", "never"))
     opened = described.reasoning[1] + described.reasoning_suffix if described.thinks == "always" else ""  # type: ignore[index]
     assert judge.match((opened + right).encode()).accepted, right
-    assert judge.match((opened + wrong).encode()).consumed <= len(
-        (opened + wrong[: wrong.index("never") + 2]).encode()
-    )
+    assert judge.match((opened + wrong).encode()).consumed <= len((opened + wrong[: wrong.index("never") + 2]).encode())
 
 
 def reasoned(style: ToolStyle, whole: bool) -> str:
@@ -56,9 +54,7 @@ def test_reasoning_is_what_the_models_do(style: str) -> None:
     for said in (True, "auto"):  # whoever asks for reasoning gets it
         asked: Any = said
         assert (
-            index(style, reasoning=asked)
-            .match((reasoned(described, True) + call(described, "now")).encode())
-            .accepted
+            index(style, reasoning=asked).match((reasoned(described, True) + call(described, "now")).encode()).accepted
         )
 
 

@@ -11,14 +11,7 @@ import pytest
 from judges.tool_replies import TOOLS, WEATHER
 
 from structgen.errors import DefinitionError, StructgenError, UnsupportedError
-from structgen.tools import (
-    ToolStyle,
-    detect_tool_style,
-    register_tool_style,
-    tool_call_format,
-    tool_style,
-    tool_styles,
-)
+from structgen.tools import ToolStyle, detect_tool_style, register_tool_style, tool_call_format, tool_style, tool_styles
 
 LLAMA = '{"name": "%s", "parameters": '
 

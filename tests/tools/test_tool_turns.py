@@ -116,7 +116,7 @@ def test_turns_of_mistral_common(judge: Engine, make: str) -> None:
         ]
         request: Any = ChatCompletionRequest.model_validate(
             {"messages": [*asked, *(results or [asked[0]])], "tools": TOOLS}
-        )  # fmt: skip
+        )
         tokens = tokenizer.encode_chat_completion(request).tokens
         whole = tokenizer.decode(tokens, special_token_policy=keep).replace("▁", " ")
         assert allowed(judge, "mistral", whole.partition("[/INST]")[2].partition("</s>")[0])

@@ -25,9 +25,11 @@ from structgen.traces.steps import TraceCandidate, TraceRollback, TraceStep
 
 VOCABULARY = small_vocabulary()
 SCHEMA = {
-    "type": "object", "required": ["name", "tags"], "additionalProperties": False,
+    "type": "object",
+    "required": ["name", "tags"],
+    "additionalProperties": False,
     "properties": {"name": {"type": "string", "maxLength": 5}, "tags": {"items": {"enum": [1, "ab", None]}}},
-}  # fmt: skip
+}
 DEFINITIONS = {
     "regex": sg.Regex(r"[ab]{2,9}-(true|\d+)"),
     "schema": sg.JsonSchema(SCHEMA, whitespace="compact"),
@@ -221,9 +223,11 @@ def test_a_traced_guide_is_a_guide(index: sg.Index) -> None:
 
 def test_json_paths() -> None:
     schema = {
-        "type": "object", "required": ["a", "b"], "additionalProperties": False,
+        "type": "object",
+        "required": ["a", "b"],
+        "additionalProperties": False,
         "properties": {"a": {"items": {"type": "integer"}, "minItems": 2}, "b": {"const": "x"}},
-    }  # fmt: skip
+    }
     vocabulary = sg.Vocabulary.bytewise()
     guide = sg.TracedGuide(sg.compile(sg.JsonSchema(schema, whitespace="compact"), vocabulary))
     # A number may go on until something else comes, and a name belongs to the object.

@@ -46,12 +46,14 @@ def gguf(metadata: dict[str, Any], version: int = 3) -> bytes:
 
 def tokenizer(kind: str, tokens: list[tuple[Any, int]], **more: Any) -> dict[str, Any]:
     return {
-        "general.name": "tiny", "general.weight": 0.5, "tokenizer.ggml.model": kind,
+        "general.name": "tiny",
+        "general.weight": 0.5,
+        "tokenizer.ggml.model": kind,
         "tokenizer.ggml.tokens": [piece for piece, _ in tokens],
         "tokenizer.ggml.token_type": [type_ for _, type_ in tokens],
         "tokenizer.ggml.add_bos_token": True,
         **{f"tokenizer.ggml.{key}": item for key, item in more.items()},
-    }  # fmt: skip
+    }
 
 
 SENTENCEPIECE = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL), ("<0x0A>", BYTE), ("▁the", NORMAL),

@@ -161,9 +161,11 @@ def pair(key: str, type_: int, value: bytes) -> bytes:
 def file_of(tokens: bytes, types: bytes, *others: bytes, model: str = "llama") -> bytes:
     prefix = "tokenizer.ggml."
     pairs = [
-        pair(f"{prefix}model", 8, string(model)), pair(f"{prefix}tokens", 9, tokens),
-        pair(f"{prefix}token_type", 9, types), *others,
-    ]  # fmt: skip
+        pair(f"{prefix}model", 8, string(model)),
+        pair(f"{prefix}tokens", 9, tokens),
+        pair(f"{prefix}token_type", 9, types),
+        *others,
+    ]
     return b"GGUF" + struct.pack("<IQQ", 3, 0, len(pairs)) + b"".join(pairs)
 
 
@@ -204,9 +206,11 @@ def test_a_gguf_in_which_every_token_ends_a_text(tmp_path: Path) -> None:
 
 def test_large_values_of_others_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [
-        pair("general.bytes", 9, array(0, [7] * 1_000)), pair("general.names", 9, array(8, ["x" * 500] * 3)),
-        pair("general.name", 8, string("y" * 2_000)), pair("general.number", 10, struct.pack("<Q", 5)),
-    ]  # fmt: skip
+        pair("general.bytes", 9, array(0, [7] * 1_000)),
+        pair("general.names", 9, array(8, ["x" * 500] * 3)),
+        pair("general.name", 8, string("y" * 2_000)),
+        pair("general.number", 10, struct.pack("<Q", 5)),
+    ]
     taken: list[int] = []
     take = gguf._Reader._take
 

@@ -163,7 +163,9 @@ def test_special_and_added_tokens_of_real_vocabularies(
     assert qwen2_5.token(151645) is None
     assert qwen2_5.token(151657) == b"<tool_call>"  # an added token that is text
     assert gemma.special_tokens == {"<pad>": 0, "<eos>": 1, "<bos>": 2, "<unk>": 3} | {
-        "<mask>": 4, "<end_of_turn>": 107, "</s>": 213,  # which are pieces like others in the file
+        "<mask>": 4,
+        "<end_of_turn>": 107,
+        "</s>": 213,  # which are pieces like others in the file
     }
     letters = [i for i, token in enumerate(vocabulary_tokens(gemma)) if token == b"A"]
     assert len(letters) == 2  # the piece and the byte
@@ -255,13 +257,7 @@ def test_eos_ids_are_those_of_the_tokenizer_and_the_generation_config(tmp_path: 
     save(tmp_path, tokenizer, tokenizer_config={"eos_token": "</s>"}, generation_config={"eos_token_id": eot})
     assert eos_of(tmp_path).eos_ids == (end, eot)
     assert eos_of(tmp_path, eos_ids=[eom], size=1000).eos_ids == (eom,)
-    save(
-        tmp_path,
-        tokenizer,
-        tokenizer_config={},
-        generation_config={},
-        special_tokens_map={"eos_token": "<|eom|>"},
-    )
+    save(tmp_path, tokenizer, tokenizer_config={}, generation_config={}, special_tokens_map={"eos_token": "<|eom|>"})
     assert eos_of(tmp_path).eos_ids == (eom,)
     save(tmp_path, tokenizer, special_tokens_map={}, generation_config={"eos_token_id": None})
     with pytest.raises(VocabularyError, match=r"has no EOS token .* Pass the ids that end a text as eos_ids="):
@@ -301,11 +297,7 @@ def test_what_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(VocabularyError, match="not a folder"):
         Vocabulary.from_pretrained(tmp_path / "file")
-    for content, message in (
-        ("{", "cannot be read"),
-        ("[]", "expected a JSON object"),
-        ("{}", "is malformed"),
-    ):
+    for content, message in (("{", "cannot be read"), ("[]", "expected a JSON object"), ("{}", "is malformed")):
         (tmp_path / "tokenizer.json").write_text(content)
         with pytest.raises(VocabularyError, match=message):
             Vocabulary.from_pretrained(tmp_path, eos_ids=[0])
@@ -362,10 +354,12 @@ class TestCodeOfTheirOwn:
 
     def configure(self, folder: Path, **added: str) -> None:
         config = {
-            "auto_map": {"AutoTokenizer": ["tokenization_own.OwnTokenizer", None]}, "tokenizer_class": "OwnTokenizer",
-            "eos_token": "</s>", "additional_special_tokens": ["<turn>"],
+            "auto_map": {"AutoTokenizer": ["tokenization_own.OwnTokenizer", None]},
+            "tokenizer_class": "OwnTokenizer",
+            "eos_token": "</s>",
+            "additional_special_tokens": ["<turn>"],
             "added_tokens_decoder": {i: {"content": content} for i, content in added.items()},
-        }  # fmt: skip
+        }
         (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
     def test_the_model_is_read(self, folder: Path, slow: Any) -> None:
@@ -839,9 +833,7 @@ def mistral_backend(file: str) -> Any:
     """Transformers' wrapper around one of the tokenizers that the mistral-common wheel ships."""
     mistral_common = pytest.importorskip("mistral_common")
     transformers = pytest.importorskip("transformers")
-    kind = getattr(transformers, "MistralCommonBackend", None) or getattr(
-        transformers, "MistralCommonTokenizer", None
-    )
+    kind = getattr(transformers, "MistralCommonBackend", None) or getattr(transformers, "MistralCommonTokenizer", None)
     if kind is None:
         pytest.skip("this version of transformers has no tokenizer backed by mistral-common")
     return kind(tokenizer_path=str(Path(mistral_common.__file__).parent / "data" / file))
@@ -861,10 +853,7 @@ def test_sentencepiece_inside_mistral_common() -> None:
     assert vocabulary.token(771 + 0x0A) == b"\n"
     for text in PICKED:
         expected = text.replace("▁", " ").encode()
-        assert spell(vocabulary, backend.encode(text, add_special_tokens=False)) in (
-            expected,
-            b" " + expected,
-        )
+        assert spell(vocabulary, backend.encode(text, add_special_tokens=False)) in (expected, b" " + expected)
 
 
 def tekken_document(**config: Any) -> dict[str, Any]:
@@ -950,14 +939,7 @@ def test_tiktoken(encoding: Any) -> None:
     assert vocabulary.size == encoding.n_vocab == 263
     assert vocabulary.eos_ids == (encoding.eot_token,)
     assert vocabulary.special_tokens == {"<|endoftext|>": 260, "<|im_end|>": 262}
-    assert [vocabulary.token(i) for i in (0, 257, 259, 260, 261, 262)] == [
-        b"\0",
-        b" ab",
-        None,
-        None,
-        None,
-        None,
-    ]
+    assert [vocabulary.token(i) for i in (0, 257, 259, 260, 261, 262)] == [b"\0", b" ab", None, None, None, None]
     assert Vocabulary.from_tiktoken(encoding, eos_ids=[260, 262]).eos_ids == (260, 262)
 
 

@@ -68,14 +68,8 @@ def test_size_may_leave_out_only_what_has_no_bytes() -> None:
         (lambda: Vocabulary.from_bytes([b"a"], [], size=0), "size=0 leaves out token id 0"),
         (lambda: Vocabulary.from_bytes({-1: b"a"}, []), "token ids run from -1 to -1"),
         (lambda: Vocabulary.from_bytes([b"a"], [-1]), "token ids run from -1"),
-        (
-            lambda: Vocabulary.from_bytes({0: b"a", 1 << 40: b"b"}, []),
-            "token ids run from 0 to 1099511627776",
-        ),
-        (
-            lambda: Vocabulary.from_bytes([b"a"], [], size=1 << 23),
-            "at most 4,194,304 token ids, got size=8,388,608",
-        ),
+        (lambda: Vocabulary.from_bytes({0: b"a", 1 << 40: b"b"}, []), "token ids run from 0 to 1099511627776"),
+        (lambda: Vocabulary.from_bytes([b"a"], [], size=1 << 23), "at most 4,194,304 token ids, got size=8,388,608"),
         (lambda: Vocabulary.from_bytes(["a"], []), "token 0 is str, expected bytes"),  # type: ignore[list-item]
         (lambda: Vocabulary.from_bytes([b"a" * (MAX_TOKEN_BYTES + 1)], []), "token 0 has 65,536 bytes"),
     ],

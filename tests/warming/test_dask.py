@@ -37,10 +37,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     import dask
 
     settings = {
-        "distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "300s",
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.comm.timeouts.connect": "300s",
         # Else a cluster on one machine does away with a worker that died, and had died 15 s before.
-        "distributed.deploy.lost-worker-timeout": "1h", "temporary-directory": str(tmp_path_factory.mktemp("dask")),
-    }  # fmt: skip
+        "distributed.deploy.lost-worker-timeout": "1h",
+        "temporary-directory": str(tmp_path_factory.mktemp("dask")),
+    }
     with (
         dask.config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made,
@@ -97,9 +99,7 @@ LARGE = [
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("hand_back", [False, True])
-def test_vocabularies_travel_to_those_who_lack_them_alone(
-    hand_back: bool, executor: Executor, tmp_path: Path
-) -> None:
+def test_vocabularies_travel_to_those_who_lack_them_alone(hand_back: bool, executor: Executor, tmp_path: Path) -> None:
     counting, cache = Counting(executor), sg.Cache(tmp_path)
     options = sg.WarmOptions(hand_back=hand_back, in_flight=4)
     report = sg.warm(DEFINITIONS, LARGE, cache, executor=counting, options=options)
@@ -123,9 +123,7 @@ def test_vocabularies_travel_to_those_who_lack_them_alone(
 def test_a_cluster_and_an_object_store_of_others(executor: Executor, tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     with serving_moto() as address:
-        store = sg.ObjectStore(
-            f"s3://{BUCKET}/fleet", options=options_of(address), write="now", wait=300, timeout=300
-        )
+        store = sg.ObjectStore(f"s3://{BUCKET}/fleet", options=options_of(address), write="now", wait=300, timeout=300)
         with sg.Cache(tmp_path / "caller", store=store) as cache:
             report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=executor)
             assert {each.status for each in report} <= KEPT

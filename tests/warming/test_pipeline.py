@@ -127,9 +127,7 @@ def test_what_the_store_does_not_take_is_not_said_to_be_kept(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_said_to_be_kept_is_in_the_store_whoever_dies(
-    seed: int, server: ObjectServer, tmp_path: Path
-) -> None:
+def test_what_is_said_to_be_kept_is_in_the_store_whoever_dies(seed: int, server: ObjectServer, tmp_path: Path) -> None:
     draw = random.Random(seed)
     fates = Fates(deadly=[DEFINITIONS[draw.randrange(12)].pattern], deaths=[draw.randrange(1, 20) for _ in range(2)])
     with sg.Cache(tmp_path / "mine", store=store_of(server)) as cache:

@@ -62,9 +62,7 @@ EXECUTORS: dict[str, Callable[[], Executor] | None] = {
 @pytest.mark.parametrize("name", EXECUTORS)
 def test_all_are_kept_and_the_second_run_does_nothing(name: str, tmp_path: Path) -> None:
     cache, told = sg.Cache(tmp_path), list[tuple[str, int, int]]()
-    report = sg.warm(
-        DEFINITIONS, VOCABULARY, cache, executor=EXECUTORS[name], progress=lambda *each: told.append(each)
-    )
+    report = sg.warm(DEFINITIONS, VOCABULARY, cache, executor=EXECUTORS[name], progress=lambda *each: told.append(each))
     assert statuses(report) == ["compiled"] * len(WORDS)
     assert [each.position for each in report] == list(range(len(WORDS)))
     assert [(done, total) for _, done, total in told] == [(n + 1, len(WORDS)) for n in range(len(WORDS))]
@@ -342,9 +340,7 @@ def test_what_is_late_is_begun_for_all_vocabularies_at_once() -> None:
 
 def test_seconds_are_kept_of_what_is_compiled(tmp_path: Path) -> None:
     done: list[str] = []
-    report = sg.warm(
-        DEFINITIONS, [VOCABULARY, OTHER], sg.Cache(tmp_path), progress=lambda text, *_: done.append(text)
-    )
+    report = sg.warm(DEFINITIONS, [VOCABULARY, OTHER], sg.Cache(tmp_path), progress=lambda text, *_: done.append(text))
     names = [text.rsplit(": ", 1)[0] for text in done]
     of_first = sorted(report.kept[: len(DEFINITIONS)], key=lambda each: -each.seconds)
     last = names[len(DEFINITIONS) - 1]  # is not done yet when the others are put in order
@@ -352,9 +348,7 @@ def test_seconds_are_kept_of_what_is_compiled(tmp_path: Path) -> None:
     assert [name for name in names[len(DEFINITIONS) :] if name != last] == longest_first
 
 
-@pytest.mark.parametrize(
-    ("status", "seconds"), [("compiled", 3.0), ("failed", 3.0), ("present", None), ("lost", None)]
-)
+@pytest.mark.parametrize(("status", "seconds"), [("compiled", 3.0), ("failed", 3.0), ("present", None), ("lost", None)])
 def test_what_is_refused_has_taken_its_time_as_well(status: Status, seconds: float | None) -> None:
     (task,) = plan([sg.Regex("a")], [VOCABULARY], (1, 1))
     warming._Ledger([], 1, silent).note(task, Outcome(0, "", VOCABULARY.fingerprint, status, seconds=3.0))
@@ -386,9 +380,7 @@ def test_a_worker_without_memory_is_asked_again(times: int, status: str, tmp_pat
     # The first failure does not count: it had company.
     assert statuses(report) == ["compiled", status, "compiled"]
     assert [each.attempts for each in report] == [1, 2, 1]
-    assert [each.what for each in report.failed] == (
-        ["whoever worked at it died: memory ran out"] * (status == "lost")
-    )
+    assert [each.what for each in report.failed] == (["whoever worked at it died: memory ran out"] * (status == "lost"))
 
 
 def test_an_executor_that_is_given_and_breaks_is_not_replaced(tmp_path: Path) -> None:
@@ -397,9 +389,7 @@ def test_an_executor_that_is_given_and_breaks_is_not_replaced(tmp_path: Path) ->
     assert fates.made == 1
     kept = [each.position for each in report.kept]
     assert 0 not in kept
-    assert {each.what.partition(":")[0] for each in report.failed} == {
-        "the executor broke, and there is no other one"
-    }
+    assert {each.what.partition(":")[0] for each in report.failed} == {"the executor broke, and there is no other one"}
     check_cache(cache, kept)
 
 
@@ -526,10 +516,7 @@ def test_failures_are_told_each_in_its_words(tmp_path: Path) -> None:
 
 
 def test_a_report_for_ci_is_xml_whatever_is_in_it(tmp_path: Path) -> None:
-    given = [
-        sg.Regex("a\x00?\x1b<&>\ud800\uffff"),
-        NamedDefinition("bell\x07", sg.Regex("(\x01"), Path("x\x02.regex")),
-    ]
+    given = [sg.Regex("a\x00?\x1b<&>\ud800\uffff"), NamedDefinition("bell\x07", sg.Regex("(\x01"), Path("x\x02.regex"))]
     report = sg.warm(given, VOCABULARY, sg.Cache(tmp_path))
     root = XML.fromstring(report.to_junit().encode())
     (suite,) = root

@@ -78,9 +78,8 @@ class Bucket:
             from obstore.store import from_url
         except ImportError as error:
             raise StoreError(
-                "an object store needs the package obstore", where=store.url,
-                remedy="pip install 'structgen[store]'",
-            ) from error  # fmt: skip
+                "an object store needs the package obstore", where=store.url, remedy="pip install 'structgen[store]'"
+            ) from error
         self.url = store.url
         whole = timedelta(seconds=store.timeout)
         given = [value for name, value in store.options.items() if name.lower().endswith(_NAMES_OF_ENDPOINTS)]

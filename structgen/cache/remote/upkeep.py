@@ -79,8 +79,9 @@ def listing(cache: Cache, *, by_store_clock: bool = False) -> list[StoredObject]
     now = next((each.modified for each in listed if each.name == mark), time.time())
     found = [
         StoredObject(key, each.nbytes, max(0.0, now - each.modified))
-        for each in listed if (key := key_of_name(each.name)) is not None
-    ]  # fmt: skip
+        for each in listed
+        if (key := key_of_name(each.name)) is not None
+    ]
     return sorted(found, key=lambda each: (-each.age, each.key))
 
 

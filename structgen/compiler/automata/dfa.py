@@ -282,9 +282,7 @@ def _partition(
     return blocks[2, :n]
 
 
-def _labelled_transitions(
-    dfa: Dfa, meter: Meter
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+def _labelled_transitions(dfa: Dfa, meter: Meter) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Every live transition as (tail, label, head); a record gives one for each zone, each its own label.
 
     Those without records come first, in order of their labels, which are their classes.
@@ -387,9 +385,8 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
     table, tables = np.empty(64 * width, np.int32), [np.ascontiguousarray(each.table).reshape(-1) for each in (a, b)]
     while True:
         status = kernels.intersect(
-            tables[0], a.accepting, tables[1], b.accepting, width, meter.states, _WORK, at, left, right, table,
-            slots,
-        )  # fmt: skip
+            tables[0], a.accepting, tables[1], b.accepting, width, meter.states, _WORK, at, left, right, table, slots
+        )
         n, done = at[:2].tolist()
         if status == kernels.OK:
             break

@@ -49,9 +49,7 @@ def words_dfa(words: Iterable[str], meter: Meter) -> Dfa:
     return plain_dfa(table, classes, np.array([state[0] for state in reversed(states)], np.uint8))
 
 
-def _shared_suffixes(
-    tail: list[int], byte: list[int], ends: list[int], meter: Meter
-) -> list[tuple[int, ...]]:
+def _shared_suffixes(tail: list[int], byte: list[int], ends: list[int], meter: Meter) -> list[tuple[int, ...]]:
     """The states of the minimal automaton, the start last: each whether it accepts, and its moves.
 
     A move is the state that it leads to, times 256, plus the byte. (Revuz 1992: states of a trie are equal if their

@@ -156,9 +156,10 @@ def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
     if start < 0:
         names = ", ".join(rule.name for rule in document.rules)
         raise DefinitionError(
-            f"there is no rule {definition.start}", where=document.rules[0].where,
+            f"there is no rule {definition.start}",
+            where=document.rules[0].where,
             remedy=f"Pass start=, one of {names}.",
-        )  # fmt: skip
+        )
     facts = without_left_recursion(establish(document, meter), meter)
     document = facts.document
     refuse_left_recursion(facts, meter)

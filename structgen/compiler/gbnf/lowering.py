@@ -222,9 +222,7 @@ class Lowering:
             self._check(len(edges))
             first = self._callee(callee)
             edges += self._call(rule, first.edges, target)
-            tokens += (
-                edge._replace(sequence=self._sequence(rule, target) + edge.sequence) for edge in first.tokens
-            )
+            tokens += (edge._replace(sequence=self._sequence(rule, target) + edge.sequence) for edge in first.tokens)
         self._edges += len(edges)
         return First(edges, tokens)
 

@@ -73,6 +73,7 @@ class _Group:
     options: list[NodeId] = field(default_factory=list)
     items: list[NodeId] = field(default_factory=list)
 
+
 #: Nodes between two looks at the clock, and what one takes.
 _CHUNK, _BYTES_OF_NODE = 1024, 250
 
@@ -92,9 +93,7 @@ def read(text: str, meter: Meter, dialect: GbnfDialect = GBNF) -> GbnfGrammar:
     return _Reader(text, meter, dialect).read()
 
 
-def read_with_places(
-    text: str, meter: Meter, dialect: GbnfDialect = GBNF
-) -> tuple[GbnfGrammar, dict[NodeId, str]]:
+def read_with_places(text: str, meter: Meter, dialect: GbnfDialect = GBNF) -> tuple[GbnfGrammar, dict[NodeId, str]]:
     """The same, and the line and column of each text, class and name of a rule. Raises as `read` does."""
     reader = _Reader(text, meter, dialect)
     grammar = reader.read()

@@ -122,9 +122,7 @@ class Network:
     empty: tuple[tuple[int, int], ...] = ()
 
 
-Node: TypeAlias = (
-    QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText | Network
-)
+Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText | Network
 
 
 @dataclass(frozen=True)
@@ -195,9 +193,7 @@ def repeated(nodes: list[Node], item: NodeId, low: int, high: int | None) -> Rep
         if inner.min == 0:
             # Whatever there is up to the largest number can be made of turns that may be empty.
             none = inner.max is None or high is None
-            return Repetition(
-                inner.item, 0, 0 if inner.max == 0 else None if none else (inner.max or 0) * (high or 0)
-            )
+            return Repetition(inner.item, 0, 0 if inner.max == 0 else None if none else (inner.max or 0) * (high or 0))
         if inner.max is None and (low > 0 or inner.min == 1):
             return Repetition(inner.item, inner.min * low, None)
     return Repetition(item, low, high)

@@ -1,5 +1,4 @@
-"""What attributes of rules say, entered in a grammar that Lark loaded (`structgen.compiler.grammar.load.attributes`).
-"""
+"""Attributes of rules, entered in a grammar that Lark loaded (`structgen.compiler.grammar.load.attributes`)."""
 
 from __future__ import annotations
 

@@ -72,9 +72,7 @@ class _Proof:
         Whether nothing follows the definition.
     """
 
-    def __init__(
-        self, tables: GrammarTables, machine: InnerMachine, last: int, meter: Meter, *, is_last: bool
-    ) -> None:
+    def __init__(self, tables: GrammarTables, machine: InnerMachine, last: int, meter: Meter, *, is_last: bool) -> None:
         self._tables = tables
         self._machine = machine
         self._last = last

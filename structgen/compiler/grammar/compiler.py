@@ -171,7 +171,8 @@ def parser_of(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict:
     dead = conflicts.unproductive(table.symbols, never)
     if grammar.start in dead:
         raise EmptyLanguageError(
-            f"no text can ever complete the rule {grammar.start}", where=f"rule {grammar.start}",
+            f"no text can ever complete the rule {grammar.start}",
+            where=f"rule {grammar.start}",
             remedy="Give it a way out that does not contain itself, or a terminal that is ignored.",
         )
     without = dead | never
@@ -222,9 +223,10 @@ def _attributes(grammar: ContextFreeGrammar, table: Lalr) -> GrammarAttributes:
         tuple(CapturedSymbol(number[each.rule], *each[1:]) for each in grammar.captures if each.rule in number),
         tuple(
             TemperedTerminal(t, each.temperature)
-            for t, each in enumerate(grammar.terminals) if each.temperature is not None
+            for t, each in enumerate(grammar.terminals)
+            if each.temperature is not None
         ),
-    )  # fmt: skip
+    )
 
 
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> IndentationTerminals | None:
@@ -326,11 +328,13 @@ def _with_automata(grammar: ContextFreeGrammar, structured: tuple[str, ...], met
     """
     long = {algebra.named(number): text for number, text in enumerate(structured) if is_long(text)}
     terminals = (
-        unlexed(each, long[each.pattern], grammar) if each.pattern in long
+        unlexed(each, long[each.pattern], grammar)
+        if each.pattern in long
         else replace(each, automaton=algebra.automaton(each.pattern, structured, meter))
-        if each.pattern is not None and not MARKED.isdisjoint(each.pattern) else each
+        if each.pattern is not None and not MARKED.isdisjoint(each.pattern)
+        else each
         for each in grammar.terminals
-    )  # fmt: skip
+    )
     in_order = sorted(terminals, key=lambda each: (-each.priority, not each.is_shortest, each.automaton is None))
     return _without_barren(replace(grammar, terminals=tuple(in_order)))
 
@@ -344,10 +348,12 @@ def _without_barren(grammar: ContextFreeGrammar) -> ContextFreeGrammar:
     if grammar.start not in origins:
         return grammar
     return replace(
-        grammar, rules=tuple(rules), terminals=terminals,
+        grammar,
+        rules=tuple(rules),
+        terminals=terminals,
         ignored=tuple(name for name in grammar.ignored if name not in barren),
         captures=tuple(each for each in grammar.captures if each.rule in origins),
-    )  # fmt: skip
+    )
 
 
 def _with_optional_terminals(grammar: ContextFreeGrammar, empty: set[str], meter: Meter) -> ContextFreeGrammar:

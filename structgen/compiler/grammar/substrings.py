@@ -27,8 +27,9 @@ def substrings(definition: Grammar, vocabulary: Vocabulary, meter: Meter) -> dic
         return {}
     return {
         each.name: _machine(each.substring, vocabulary, meter)
-        for each in read_rules(definition, meter).terminals if each.substring is not None
-    }  # fmt: skip
+        for each in read_rules(definition, meter).terminals
+        if each.substring is not None
+    }
 
 
 def _machine(text: str, vocabulary: Vocabulary, meter: Meter) -> SubstringMachine:

@@ -70,8 +70,9 @@ def budgeted_lexemes(
         if machine is not None and len(machine.tables.distinct):
             raise UnsupportedError(
                 "max_tokens is not supported for a definition of items or names that must differ",
-                where=f"terminal {each.name}", remedy="Leave uniqueItems and unique_names out, or max_tokens.",
-            )  # fmt: skip
+                where=f"terminal {each.name}",
+                remedy="Leave uniqueItems and unique_names out, or max_tokens.",
+            )
         flat = _flat(machine, meter) if machine is not None else None
         if machine is None or flat is not None:
             whole = each if flat is None else replace(each, automaton=flat)
@@ -89,8 +90,9 @@ def _definition(terminal: Terminal, machine: PushdownMachine, most: int, meter: 
     if found.check(meter) > most:
         raise UnsupportedError(
             f"max_tokens={most}, and the shortest text takes more tokens",
-            where=f"terminal {terminal.name}", remedy="Use a larger number.",
-        )  # fmt: skip
+            where=f"terminal {terminal.name}",
+            remedy="Use a larger number.",
+        )
     return found
 
 

@@ -72,9 +72,7 @@ class _Search:
         self._nodes, self._meter = nodes, meter
         self._layout = layout_of(definition)
         self._expansion = Expansion(GoalBounds(nodes, Assertions(meter, lenient=definition.lenient), meter), meter)
-        self._shaping = Shaping(
-            nodes, NamePartitions(meter), self._layout.max_items, self._layout.max_string_length
-        )
+        self._shaping = Shaping(nodes, NamePartitions(meter), self._layout.max_items, self._layout.max_string_length)
         self._found: dict[tuple[str, str], SchemaPart] = {}
 
     def unused(self, root: SchemaId) -> tuple[list[SchemaPart], int]:
@@ -93,9 +91,7 @@ class _Search:
         asked = {goal: self._shaping.ref(goal) for each in self._found.values() for goal in each.goals}
         drafts += drafts_of(self._shaping, self._expansion, self._meter, begin=len(drafts))
         alive = inhabited(writable(drafts, self._layout, self._meter), self._meter)
-        never = [
-            each for each in self._found.values() if not any(asked[goal] in alive for goal in each.goals)
-        ]  # fmt: skip
+        never = [each for each in self._found.values() if not any(asked[goal] in alive for goal in each.goals)]
         return never, len(self._found)
 
     def _look(self, goal: Conjunction) -> None:

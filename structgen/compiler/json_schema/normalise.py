@@ -32,9 +32,7 @@ from .read.dynamic import without_dynamic_references
 _MOST_TOLD = 3
 
 
-def normalise(
-    document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions | None = None
-) -> Values:
+def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions | None = None) -> Values:
     """Bring a schema into its normal form.
 
     Parameters

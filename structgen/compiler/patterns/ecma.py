@@ -39,7 +39,7 @@ from .reader import (
     boundary,
     folded,
     literal,
-)  # fmt: skip
+)
 from .syntax import EMPTY, Alternate, Chars, Look, Node
 
 _FLAG_BITS = {"i": I, "m": M, "s": S}

@@ -59,8 +59,9 @@ def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., D
     """Replace the markers in ``dfa`` (symbol ``256 + k`` for ``looks[k]``) by what they assert."""
     for k, (look, at_edge) in enumerate(looks):
         check_nesting(look, at_edge, meter)
-        item = language(look.item, meter, edges=False, suffix=not (look.behind or look.whole),
-                        prefix=look.behind and not look.whole)  # fmt: skip
+        item = language(
+            look.item, meter, edges=False, suffix=not (look.behind or look.whole), prefix=look.behind and not look.whole
+        )
         if look.behind:
             condition = _behind(item, k, len(looks), look.negate, meter)
         else:

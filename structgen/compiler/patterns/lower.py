@@ -110,9 +110,7 @@ def _worth_counting(node: Repeat, facts: dict[int, TreeFacts]) -> bool:
     return turns > _COUNT_FROM and facts[id(node.item)].min_width > 0
 
 
-def _check_size(
-    tree: Node, facts: dict[int, TreeFacts], counted: set[int], words: WordLists, meter: Meter
-) -> None:
+def _check_size(tree: Node, facts: dict[int, TreeFacts], counted: set[int], words: WordLists, meter: Meter) -> None:
     """Refuse an NFA over the budget before it is built."""
     sizes: dict[int, int] = {}
     for node in meter.each(post_order(tree, words), "spelling out its repeats"):

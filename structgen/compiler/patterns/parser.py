@@ -230,9 +230,7 @@ class PythonReader(PatternReader):
             self.push(start, (kept | added) & ~removed)
         elif self.outer or self.group.options or self.group.parts:
             raise self.malformed(
-                "global flags not at the start of the pattern",
-                start,
-                "Move them there, or scope them: (?i:...).",
+                "global flags not at the start of the pattern", start, "Move them there, or scope them: (?i:...)."
             )
         else:
             self.group.flags |= added

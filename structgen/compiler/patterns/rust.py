@@ -56,9 +56,7 @@ _WHITE_SPACE: Ranges = charset.normalise(
      (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)]
 )  # fmt: skip
 #: Characters of Other_Alphabetic that are no marks, and those of Join_Control (Unicode's PropList.txt).
-_OTHER_WORD: Ranges = (
-    (0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189),
-)  # fmt: skip
+_OTHER_WORD: Ranges = ((0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 _PROPERTIES = {"any": _ANYTHING, "ascii": _POSIX_CLASSES["ascii"], "whitespace": _WHITE_SPACE}
 
 #: What two sets come to, by the sign between them.

@@ -85,8 +85,10 @@ class Flattener:
         found._program, found._meter, found._arrays = program, meter, {}
         found._group_start, found._token_edges = self._group_start[:], self._token_edges[:]
         found._move_record, found._move_start, found._sequence = (
-            self._move_record[:], self._move_start[:], self._sequence[:]
-        )  # fmt: skip
+            self._move_record[:],
+            self._move_start[:],
+            self._sequence[:],
+        )
         found._records, found._tests = self._records.copy(), self._tests.copy()
         found._test_rows = self._test_rows[:]
         found._groups, found._token_sets = self._groups.copy(), self._token_sets.copy()
@@ -278,10 +280,11 @@ class Flattener:
             labels=StateLabels(
                 tuple(
                     LabelledState(int(number[state]), label)
-                    for state, label in sorted(program.labels.items(), key=itemgetter(0)) if states[state]
+                    for state, label in sorted(program.labels.items(), key=itemgetter(0))
+                    if states[state]
                 )
             ),
-        )  # fmt: skip
+        )
 
     def all_tables(self) -> PushdownTables:
         """The tables of all states so far."""
@@ -376,7 +379,6 @@ class Flattener:
         begin = np.zeros(first_record + len(records), np.bool_)
         begin[self._program.start] = True
         return np.split(reaching(heads, tails, begin), [first_group, first_record])
-
 
     def _interior_pairs(self) -> list[tuple[_Numbers, _Numbers]]:
         """Which states have interiors, and the states of these, as nodes of the graph."""

@@ -125,9 +125,7 @@ class LexerStates:
         here, left, there, right, starts, follow = pair
         rows = self.rows[here], self.rows[there]
         found: set[_Pair] = set()
-        classes = (
-            range(len(rows[0])) if left or right else repeat(0)
-        )  # where nothing is watched they are all the same
+        classes = range(len(rows[0])) if left or right else repeat(0)  # where nothing is watched they are all the same
         each = {*zip(classes, *rows, strict=False)}
         for c, first, second in each:
             one = self.obligations.after(left, c) if first >= 0 and self._future[first] & wanted else None

@@ -46,8 +46,7 @@ class InnerPrograms:
             # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
             if program.returns[program.start] and not (isinstance(definition, Grammar) and program.leave_out_empty()):
                 raise DefinitionError(
-                    f"the definition {name} has the empty text",
-                    remedy="Let the rules say that it may be left out.",
+                    f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
                 )
             self._numbers[definition] = len(self.programs)
             self.programs.append(program)

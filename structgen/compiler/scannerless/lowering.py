@@ -78,8 +78,7 @@ def lower_grammar(definition: Grammar, meter: Meter, inner: InnerPrograms | None
     """
     if definition.postlex is not None:
         raise UnsupportedError(
-            "a grammar with indentation cannot be part of another definition",
-            remedy="Compile it alone, as a Grammar.",
+            "a grammar with indentation cannot be part of another definition", remedy="Compile it alone, as a Grammar."
         )
     grammar = read_rules(definition, meter)
     definitions: dict[Symbol, int] = {}
@@ -142,9 +141,7 @@ def compile_rules_over_bytes(definition: Grammar, meter: Meter, inner: InnerProg
 class _Construction:
     """The nonterminals with their controls, and their rules."""
 
-    def __init__(
-        self, rules: AnnotatedGrammar, lexemes: Lexemes, definitions: dict[Symbol, int], meter: Meter
-    ) -> None:
+    def __init__(self, rules: AnnotatedGrammar, lexemes: Lexemes, definitions: dict[Symbol, int], meter: Meter) -> None:
         self._rules = rules
         self._lexemes = lexemes
         self._definitions = definitions  # by terminal: their numbers
@@ -279,10 +276,11 @@ class _Construction:
         for here in (todo := [nonterminal]):  # grows as it goes
             firsts = {rule.steps[0] for rule in self._rules.rules[here] if rule.steps} - found.keys()
             new = [
-                step for step in firsts
+                step
+                for step in firsts
                 if isinstance(step, int)
                 and (self._corners.begin_each_other(here, step) or len(self._outs.get((step, control), ())) > 1)
-            ]  # fmt: skip
+            ]
             found |= dict.fromkeys(new)
             todo += new
         return frozenset(found)

@@ -413,8 +413,9 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
             return _known(Grammar(format_.value, **format_.options), linker)
         return _SchemaInner(format_, definition, linker)
     except TypeError as error:
-        raise DefinitionError(f"the options {format_.options} are not known", where=format_.where,
-                              remedy="Leave them out.") from error
+        raise DefinitionError(
+            f"the options {format_.options} are not known", where=format_.where, remedy="Leave them out."
+        ) from error
     except StructgenError as error:
         raise linker.located(error, format_) from error
 

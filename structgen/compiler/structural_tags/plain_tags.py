@@ -1,5 +1,4 @@
-"""Tags of which one look says all that a compile needs, as most tools have. They are read when a text comes to them.
-"""
+"""Tags of which one look says all that a compile needs, as most tools have. They are read when a text comes to them."""
 
 from __future__ import annotations
 

@@ -158,9 +158,10 @@ class _Fields:
         for number, pair in enumerate(found):
             if len(pair) != 2 or not isinstance(pair[0], kind) or isinstance(pair[0], bool) or pair[0] == "":
                 raise DefinitionError(
-                    "a rule is a pattern and a format", where=f"{self.where}/rules/{number}",
+                    "a rule is a pattern and a format",
+                    where=f"{self.where}/rules/{number}",
                     remedy='Write ["<a>", {"type": ...}].',
-                )  # fmt: skip
+                )
         parts = [(pair[1], f"{self.where}/rules/{n}/1", self.depth + 1) for n, pair in enumerate(found)]
         return [pair[0] for pair in found], parts
 
@@ -323,9 +324,10 @@ def _as_tag(value: dict[str, Foreign], where: str) -> dict[str, Foreign]:
     """The JSON of a tag, which need not say that it is one."""
     if value.get("type", "tag") != "tag":
         raise DefinitionError(
-            f"{_shown(value['type'])} stands where a tag must", where=where,
+            f"{_shown(value['type'])} stands where a tag must",
+            where=where,
             remedy='Write {"type": "tag", "begin": ..., "content": ..., "end": ...}.',
-        )  # fmt: skip
+        )
     return {"type": "tag", **value}
 
 
@@ -347,9 +349,10 @@ def _rest_of_text(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
     """A tag without the trigger that it begins with; None where it does not."""
     if not isinstance(tag.begin, ConstText):
         raise DefinitionError(
-            "a token begins a tag that a string triggers", where=tag.where,
+            "a token begins a tag that a string triggers",
+            where=tag.where,
             remedy="Use token_triggered_tags, or begin the tag with the string.",
-        )  # fmt: skip
+        )
     if not tag.begin.value.startswith(trigger):
         return None
     return tag.without(trigger)
@@ -358,9 +361,10 @@ def _rest_of_text(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
 def _rest_of_token(trigger: Foreign, tag: Tagged | PlainTag) -> Format | None:
     if isinstance(tag, PlainTag) or not isinstance(tag.begin, OneToken):
         raise DefinitionError(
-            "a string begins a tag that a token triggers", where=tag.where,
+            "a string begins a tag that a token triggers",
+            where=tag.where,
             remedy="Use triggered_tags, or begin the tag with the token.",
-        )  # fmt: skip
+        )
     if tag.begin.names != (trigger,):
         return None
     return replace(tag, begin=ConstText(tag.begin.where, ""))
@@ -430,9 +434,7 @@ def _token_dispatch(fields: _Fields) -> _Plan:
     )
 
 
-def _by_pattern(
-    fields: _Fields, patterns: list[Foreign], made: Iterable[Format]
-) -> tuple[tuple[Foreign, Format], ...]:
+def _by_pattern(fields: _Fields, patterns: list[Foreign], made: Iterable[Format]) -> tuple[tuple[Foreign, Format], ...]:
     """The formats behind each pattern."""
     found: dict[Foreign, list[Format]] = {}
     for pattern, each in zip(patterns, made, strict=True):

@@ -162,9 +162,7 @@ class _Translation:
             return [format_.begin], lambda nodes: self._row([*nodes, self._ended(format_)])
         if isinstance(format_, Tagged):
             parts = format_.begin, format_.content, *format_.ends
-            return parts, lambda nodes: self._row([
-                nodes[0], self._marked(format_, nodes[1]), self._choice(nodes[2:])
-            ])  # fmt: skip
+            return parts, lambda nodes: self._row([nodes[0], self._marked(format_, nodes[1]), self._choice(nodes[2:])])
         return [], lambda _: self._leaf(format_)
 
     def _leaf(self, format_: Format) -> NodeId:

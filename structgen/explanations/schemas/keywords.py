@@ -48,9 +48,10 @@ def _has(values: Iterable[Foreign], number: Decimal) -> bool:
 
 #: By field: whether 0 is one of the numbers that it takes.
 _TAKES_ZERO: dict[str, Callable[[Foreign], bool]] = {
-    "minimum": lambda value: value <= 0, "exclusive_minimum": lambda value: value < 0,
+    "minimum": lambda value: value <= 0,
+    "exclusive_minimum": lambda value: value < 0,
     "enum": lambda values: _has(values, Decimal(0)),
-}  # fmt: skip
+}
 
 
 class KeywordTexts:
@@ -148,10 +149,12 @@ class KeywordTexts:
     def summary(self, schemas: list[int], kind: str) -> str:
         """What some subschemas say of a value, in a line."""
         atoms = [
-            atom for each in schemas for field in FIELDS[kind]
+            atom
+            for each in schemas
+            for field in FIELDS[kind]
             if field in self._probes.said[each] and field not in ("properties", "prefix_items")
             for atom in self._probes.parts(each, field)
-        ]  # fmt: skip
+        ]
         return _listed(list(dict.fromkeys(map(self.said, atoms))), "; ")
 
     def order(self, path: str) -> Reason:

@@ -55,10 +55,12 @@ FIELDS = {
 #: Fields whose keywords look at what is in a value; the others see a 0 in place of each member's value and item.
 _COMBINING = ("not_", "if_", "one_of", "any_of")
 DEEP_FIELDS = {
-    "string": _COMBINING, "number": _COMBINING, "word": _COMBINING,
+    "string": _COMBINING,
+    "number": _COMBINING,
+    "word": _COMBINING,
     "object": (*_COMBINING, "property_names", "dependent_schemas", "unevaluated_properties"),
     "array": (*_COMBINING, "contains", "unique_items", "unevaluated_items"),
-}  # fmt: skip
+}
 DEEP = frozenset({"enum"}.union(*DEEP_FIELDS.values()))
 
 #: Other fields that say what a field means.
@@ -127,14 +129,7 @@ class SchemaProbes:
         self.unanswered = 0
 
     def alive(
-        self,
-        atoms: frozenset[Atom],
-        data: bytes,
-        *,
-        whole: bool,
-        depth: int = 0,
-        deepest: int = 1,
-        option: str = "",
+        self, atoms: frozenset[Atom], data: bytes, *, whole: bool, depth: int = 0, deepest: int = 1, option: str = ""
     ) -> bool:
         """Whether some keywords together take a value's text, or where it is not ``whole``, its beginning.
 
@@ -257,8 +252,10 @@ class SchemaProbes:
     def _nested(self, at: int, atom: Atom) -> list[Schema]:
         """Any values that lie in so many others at most; the last schema is theirs."""
         levels = range(at - 1, at - 1 + int(atom.part))
-        return [Schema("", **dict.fromkeys(("items", "additional_properties"), self.anything if each < at else each))
-                for each in levels]  # fmt: skip
+        return [
+            Schema("", **dict.fromkeys(("items", "additional_properties"), self.anything if each < at else each))
+            for each in levels
+        ]
 
     def _alone(self, atom: Atom) -> Schema:
         """A subschema that has one keyword, and what says what it means."""
@@ -337,9 +334,10 @@ def without(schema: Schema, atom: Atom, anything: SchemaId) -> Schema:
     if atom.part:
         value = getattr(schema, atom.field)
         loose = (
-            {**value, atom.part: anything} if isinstance(value, Mapping)
+            {**value, atom.part: anything}
+            if isinstance(value, Mapping)
             else tuple(anything if i == int(atom.part) else child for i, child in enumerate(value))
-        )  # fmt: skip
+        )
         return schema.changed({atom.field: loose})
     return schema.changed({name: getattr(Schema, name) for name in names})
 

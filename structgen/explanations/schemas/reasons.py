@@ -127,9 +127,7 @@ class SchemaReasons:
                 return (Reason("option", (option,), what, self._pieces.innermost()),)
         if self._json.root is None or self._json.is_whole:
             return (Reason("json", (), "no whitespace stands before a text or behind it", ""),)
-        return (
-            Reason("option", (), "the text is JSON, but structgen writes it otherwise", self._pieces.innermost()),
-        )
+        return (Reason("option", (), "the text is JSON, but structgen writes it otherwise", self._pieces.innermost()),)
 
     def _written(self, option: str) -> bool:
         """Whether some JSON value is written so, or with another value of an option."""
@@ -217,8 +215,9 @@ class SchemaReasons:
         path = self._pieces.path(place)
         found = [
             Reason("keyword", (self._keywords.pointer(Atom(each, "never")),), "no value may stand here", path)
-            for each in schemas if self._probes.schemas[each].never
-        ]  # fmt: skip
+            for each in schemas
+            if self._probes.schemas[each].never
+        ]
         if goal.is_all and is_trusted and not goal.made:
             self._schemas_of.setdefault(id(place), schemas)
         alone = self._alone(self._atoms(schemas, place, is_trusted), place)
@@ -231,8 +230,7 @@ class SchemaReasons:
             if branches:
                 if goal.is_all:
                     together = (
-                        self._subschemas.applied(goal.schemas | {branch})
-                        for branch in self._subschemas.of(each, field)
+                        self._subschemas.applied(goal.schemas | {branch}) for branch in self._subschemas.of(each, field)
                     )
                     orders = (self._disordered(schemas, place) for schemas in together)
                     branches = [tuple(dict.fromkeys(both)) for both in map(chain, branches, orders)]
@@ -339,19 +337,23 @@ class SchemaReasons:
         last = place.children[-1] if place.children else None
         is_within = is_trusted and last is not None and last.end < 0 and self._pieces.is_broken(last)
         found = [
-            atom for each in schemas for field in FIELDS[place.kind]
+            atom
+            for each in schemas
+            for field in FIELDS[place.kind]
             if field in self._probes.said[each] and (field in DEEP or not is_within)
             for atom in self._probes.parts(each, field)
-        ]  # fmt: skip
+        ]
         self._met = {**dict.fromkeys(found, self._pieces.path(place)), **self._met}
         return found
 
     def _deep_atoms(self, schemas: Iterable[SchemaId], place: JsonPlace, goal: _Goal) -> list[Atom]:
         """Those that look into a value, or at it through subschemas; not choices that were made."""
         found = [
-            Atom(each, field) for each in schemas for field in DEEP_FIELDS[place.kind]
+            Atom(each, field)
+            for each in schemas
+            for field in DEEP_FIELDS[place.kind]
             if field in self._probes.said[each] and (each, field) not in goal.made
-        ]  # fmt: skip
+        ]
         self._met = {**dict.fromkeys(found, self._pieces.path(place)), **self._met}
         return found
 
@@ -363,13 +365,11 @@ class SchemaReasons:
         path = self._pieces.path(place)
         number = self._pieces.text(place) if place.kind == "number" else b""
         return [
-            (self._keywords.reason(atom, path, place.names, number), atom) for atom in atoms
+            (self._keywords.reason(atom, path, place.names, number), atom)
+            for atom in atoms
             if not self._pieces.takes([atom], place)
-            and (
-                not atom.field.startswith("unevaluated")
-                or self._pieces.takes([atom._replace(part="unsaid")], place)
-            )
-        ]  # fmt: skip
+            and (not atom.field.startswith("unevaluated") or self._pieces.takes([atom._replace(part="unsaid")], place))
+        ]
 
     def _minimal(self, atoms: list[Atom], place: JsonPlace, *, ordered: bool = False) -> list[Atom]:
         """A minimal set of keywords that together refuse a value; none where all together take it."""

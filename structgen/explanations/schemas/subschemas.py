@@ -38,9 +38,11 @@ class ApplyingSubschemas:
     def choices(self, schemas: Iterable[SchemaId], made: Collection[Choice]) -> list[Choice]:
         """The choices among alternatives, but for those that were made."""
         return [
-            (each, field) for each in schemas for field in ("any_of", "one_of")
+            (each, field)
+            for each in schemas
+            for field in ("any_of", "one_of")
             if field in self._probes.said[each] and (each, field) not in made
-        ]  # fmt: skip
+        ]
 
     def of(self, schema: SchemaId, field: str) -> tuple[SchemaId, ...]:
         """The alternatives of a choice."""
@@ -51,9 +53,7 @@ class ApplyingSubschemas:
         """What a subschema says of the value of a member."""
         source = self._probes.schemas[schema]
         found = [source.properties[name]] if name in source.properties else []
-        found += [
-            child for pattern, child in source.pattern_properties.items() if self._probes.is_name(pattern, name)
-        ]
+        found += [child for pattern, child in source.pattern_properties.items() if self._probes.is_name(pattern, name)]
         if not found and source.additional_properties is not None:
             found = [source.additional_properties]
         return found

@@ -62,10 +62,11 @@ class TagNames:
         for outer, _ in pairwise(path):
             at = len(outer.children) - 1
             of_child = (
-                self._subschemas.of_member(each, outer.names[at]) if outer.kind == "object"
+                self._subschemas.of_member(each, outer.names[at])
+                if outer.kind == "object"
                 else self._subschemas.of_item(each, at)
                 for each in schemas
-            )  # fmt: skip
+            )
             schemas = self._subschemas.applied(frozenset(child for each in of_child for child in each), _APPLYING)
         return {name for each in schemas for name in self._probes.schemas[each].properties}
 

@@ -70,10 +70,12 @@ def find(
     asked = [SchemaReasons(probes, keywords, reading.json) for reading in readings]
     spaced = _SPACED if last and last in b" \t\n\r" else ()
     closing = "" if ended else arguments.closing()
-    branches = tuple(dict.fromkeys(
-        ((*_closed(each.find(), reading, closing), *reading.named) if reading.is_dead else reading.named or spaced)
-        for each, reading in zip(asked, readings, strict=True)
-    ))  # fmt: skip
+    branches = tuple(
+        dict.fromkeys(
+            ((*_closed(each.find(), reading, closing), *reading.named) if reading.is_dead else reading.named or spaced)
+            for each, reading in zip(asked, readings, strict=True)
+        )
+    )
     found: tuple[Reason, ...] = ()
     if ended and not branches:
         found = (Reason("incomplete", (), "the members break off"),)

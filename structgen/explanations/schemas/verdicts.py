@@ -30,9 +30,7 @@ _READ = {
     "array": {*_OF_ANY, "prefix_items", "items", "min_items", "max_items"},
 }  # fmt: skip
 
-_WORDS: dict[bytes, tuple[str, bool | None]] = {
-    b"t": ("boolean", True), b"f": ("boolean", False), b"n": ("null", None),
-}  # fmt: skip
+_WORDS: dict[bytes, tuple[str, bool | None]] = {b"t": ("boolean", True), b"f": ("boolean", False), b"n": ("null", None)}
 _PLAIN = re.compile(rb"-?[0-9]{1,300}(\.[0-9]{1,300})?")
 
 #: Stands for a name that nothing is said of: no text in UTF-8 has such a one.

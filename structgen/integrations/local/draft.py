@@ -53,9 +53,8 @@ class LocalDraft:
         self._most = integer(max_tokens, "max_tokens", ArgumentError, least=1)
 
     def write(
-        self, prompt: str, text: str, index: Index, config: Config, *, temperature: float = 0.0,
-        seed: int | None = None,
-    ) -> Iterator[bytes]:  # fmt: skip
+        self, prompt: str, text: str, index: Index, config: Config, *, temperature: float = 0.0, seed: int | None = None
+    ) -> Iterator[bytes]:
         """Generate the continuation of ``text`` in the answer to ``prompt``, token by token.
 
         Parameters

@@ -242,9 +242,11 @@ class WrittenRows:
         guide = self._guides[row]
         if guide is not None and not (0 <= token < guide.index.vocabulary.size and guide.advance(token)):
             raise RefusedTokenError(
-                guide, token, where=f"row {row}",
+                guide,
+                token,
+                where=f"row {row}",
                 remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
-            )  # fmt: skip
+            )
         self._look_ahead(row)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -281,9 +283,11 @@ class Parts(NamedTuple):
 
 
 PLAIN = Parts(
-    lambda index: Guide(index, max_rollback=0), WrittenRows, Optimist,
+    lambda index: Guide(index, max_rollback=0),
+    WrittenRows,
+    Optimist,
     lambda indexes, length: LogitsProcessor(indexes, prompt_length=length),
-)  # fmt: skip
+)
 
 
 class _Reader:

@@ -147,9 +147,11 @@ class Optimist:
         ids = torch.cat([ids, self._chosen(ids, scores)[:, None]], dim=1)
         if not self._allowed(ids[0, -1:].tolist()):
             raise RefusedTokenError(
-                self._guide, int(ids[0, -1]), where="row 0",
+                self._guide,
+                int(ids[0, -1]),
+                where="row 0",
                 remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
-            )  # fmt: skip
+            )
         self._put(ids[:, -1:])
         return ids, bool(self._criteria(ids, None)[0])
 

@@ -109,9 +109,8 @@ class LogitsProcessor:
             check_engine("transformers.processor")
         indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
         self._rows = _TensorRows(
-            indexes, prompt_length=prompt_length, strict=bool(strict), max_tokens=max_tokens,
-            refuse=RefusedTokenError,
-        )  # fmt: skip
+            indexes, prompt_length=prompt_length, strict=bool(strict), max_tokens=max_tokens, refuse=RefusedTokenError
+        )
         self._strict = strict
         self._temperature = checked_temperature(temperature)
 

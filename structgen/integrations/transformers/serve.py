@@ -231,9 +231,7 @@ def handler_class(settings: JsonMap | Settings | None = None) -> type[Foreign]:
                 return super()._streaming(
                     request_id, model, processor, model_id, inputs, gen_config, gen_manager=gen_manager, tools=tools
                 )
-            chunks = self._chunks(
-                request_id, model, processor, model_id, inputs, gen_config, gen_manager, reply.reader
-            )
+            chunks = self._chunks(request_id, model, processor, model_id, inputs, gen_config, gen_manager, reply.reader)
             return StreamingResponse(chunks, media_type="text/event-stream")
 
         async def _chunks(

@@ -81,7 +81,7 @@ class TracedGenerate:
     def _masks(self, indexes: Sequence[Index | None], length: int) -> Foreign:
         self._processor = TracingProcessor(
             indexes, prompt_length=length, max_steps=self._steps, candidates=self._candidates
-        )  # fmt: skip
+        )
         return self._processor
 
 

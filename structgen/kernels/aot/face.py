@@ -101,9 +101,7 @@ def _limits() -> Iterable[str]:
     yield f"static const int64_t least[] = {{{', '.join(least)}}}, most[] = {{{', '.join(most)}}};"
 
 
-def face(
-    kernels: Sequence[Signature], constants: Mapping[str, int], variants: Sequence[str], digest: str
-) -> str:
+def face(kernels: Sequence[Signature], constants: Mapping[str, int], variants: Sequence[str], digest: str) -> str:
     """The text of the module `structgen._kernels`.
 
     Parameters

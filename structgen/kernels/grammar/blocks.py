@@ -68,8 +68,9 @@ def _lowered(function, dtype, dimensions):
         strides = [builder.mul(columns, k.type(size)), k.type(size)][-dimensions:]
         made = make_array(signature.return_type)(context, builder)
         begin = builder.bitcast(builder.gep(data, [header(0)]), context.get_data_type(dtype).as_pointer())
-        populate_array(made, begin, cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides),
-                       k.type(size), None)  # fmt: skip
+        populate_array(
+            made, begin, cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides), k.type(size), None
+        )
         return made._getvalue()
 
 

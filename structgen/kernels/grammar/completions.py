@@ -87,9 +87,7 @@ def _completed(parser, goto, cells, cell, brackets, first):
             waiting[n, 1] = left
             waiting[n, 2] = moves[m, 0]
             j = 0
-            while j < n and not (
-                waiting[j, 0] == below and waiting[j, 2] == moves[m, 0] and _same_words(ahead, j, n)
-            ):
+            while j < n and not (waiting[j, 0] == below and waiting[j, 2] == moves[m, 0] and _same_words(ahead, j, n)):
                 j += 1
             if j == n:
                 n += 1

@@ -347,9 +347,7 @@ def lists_of_ends(
                 terminal = ends[end, 1]
                 watch = ends[end, 2]
                 here = first
-                while here < n and (
-                    found[here, 1] != terminal or found[here, 2] != watch or found[here, 3] != before
-                ):
+                while here < n and (found[here, 1] != terminal or found[here, 2] != watch or found[here, 3] != before):
                     here += 1
                 if here == n:
                     found[n, 0] = k

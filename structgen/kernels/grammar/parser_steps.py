@@ -116,9 +116,7 @@ def _read_terminal(shift, goto, reductions, reduce, before, defaults, same_start
             r += 1
         if r == reductions[s + 1]:
             return np.int64(REFUSED), np.int64(0)
-        s, below = _reduced(
-            goto, cells, cell_slots, counts, s, np.int64(cells[here, 0]), reduce[r, 0], reduce[r, 1]
-        )
+        s, below = _reduced(goto, cells, cell_slots, counts, s, np.int64(cells[here, 0]), reduce[r, 0], reduce[r, 1])
         if below < 0:
             return np.int64(below), np.int64(0)
         reduced = np.int64(_cell(cells, cell_slots, counts, s, below))
@@ -150,9 +148,7 @@ def _read_terminal(shift, goto, reductions, reduce, before, defaults, same_start
         steps += 1
         if steps > 100000:
             return np.int64(SHORT), np.int64(0)
-        s, below = _reduced(
-            goto, cells, cell_slots, counts, s, np.int64(cells[here, 0]), reduce[r, 0], reduce[r, 1]
-        )
+        s, below = _reduced(goto, cells, cell_slots, counts, s, np.int64(cells[here, 0]), reduce[r, 0], reduce[r, 1])
         here = np.int64(_cell(cells, cell_slots, counts, s, below)) if below >= 0 else np.int64(below)
     if here >= 0:
         here = _simplest(shift, goto, same_start, same, cells, cell_slots, counts, here)

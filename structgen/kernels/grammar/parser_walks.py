@@ -115,8 +115,9 @@ def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal)
 
 
 @helper
-def _shifted(shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts, cell,
-             terminal):  # fmt: skip
+def _shifted(
+    shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts, cell, terminal
+):
     """The number in ``shifts`` of what a terminal leads to, which may be `REFUSED`; or `SHORT` or `FULL`."""
     slot = _slot(shift_slots, shifts, cell, terminal, 2)
     if shift_slots[slot]:
@@ -618,8 +619,8 @@ def lay_out_places(
 
 @kernel(releases_gil=False)
 def add_groups(
-    records: int32[::1], ids: int32[::1], groups: int32[::1], row: Out[uint32[::1]], pool_rows: Out[int32[::1]],
-) -> int64:  # fmt: skip
+    records: int32[::1], ids: int32[::1], groups: int32[::1], row: Out[uint32[::1]], pool_rows: Out[int32[::1]]
+) -> int64:
     """Set the bits of groups' ids in a row.
 
     Parameters

@@ -22,9 +22,7 @@ _SPLIT_AT = 11
 #: known of each, slots to find them; users of pairs, with the one before, the last of each pair, the pairs that wait;
 #: where bases begin, their states, their slots; pieces at hand; parts of a base; counts; the parts by where they
 #: lead, and places of a part; pairs that fail; bases that wait; by state when a pair came to it.
-(
-    _TABLE, _LENGTH, _ORIGIN, _DEFAULTS, _CONTEXTS, _WAYS, _BELOW, _ORIGINS, _LIKE, _TERMINALS, _SHIFTS,
-) = range(11)  # fmt: skip
+(_TABLE, _LENGTH, _ORIGIN, _DEFAULTS, _CONTEXTS, _WAYS, _BELOW, _ORIGINS, _LIKE, _TERMINALS, _SHIFTS) = range(11)
 (
     _STARTS, _ROWS, _STATUS, _SLOTS, _USED, _LAST_USE, _WAITING, _BASE_STARTS, _BASE_STATES, _BASE_SLOTS, _SCRATCH,
     _PARTS, _COUNTS, _CHAINS, _FAILED, _BASES_WAITING, _STAMPS,

@@ -162,8 +162,8 @@ def solve_watched(
 
 @kernel(releases_gil=False)
 def keep_watched(
-    keys: Out[int64[::1]], known: Out[int32[::1]], pairs: int32[:, ::1], count: int64, numbers: int32[::1],
-) -> None:  # fmt: skip
+    keys: Out[int64[::1]], known: Out[int32[::1]], pairs: int32[:, ::1], count: int64, numbers: int32[::1]
+) -> None:
     """Enter the sets of so many pairs into a table that has room for them."""
     for k in range(count):
         at = _key_slot(keys, pairs[k, 0], pairs[k, 1])

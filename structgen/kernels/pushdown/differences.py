@@ -27,8 +27,8 @@ def heights_of(depth: uint16[::1], deepest: Out[uint16[::1]], height: Out[uint16
 
 @kernel
 def kinds_below(
-    byte: uint8[::1], depth: uint16[::1], kinds: uint64[::1], met: Out[uint64[::1]], below: Out[uint64[::1]],
-) -> None:  # fmt: skip
+    byte: uint8[::1], depth: uint16[::1], kinds: uint64[::1], met: Out[uint64[::1]], below: Out[uint64[::1]]
+) -> None:
     """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``, out.
 
     ``kinds`` is ``uint64[256]``: one bit each. ``met`` is scratch, zeros, ``uint64[max_depth + 2]``: by depth, on
@@ -250,9 +250,11 @@ def walk_stack_difference(
         other = second[d]
         c = arena[arena[A_CLASS_OF] + byte[i]]
         if (
-            visited > _MANY_NODES and skip[i] > i + _FEW_NODES
-            and begin == first[d - 1] + 1 and other == second[d - 1] + 1
-        ):  # fmt: skip
+            visited > _MANY_NODES
+            and skip[i] > i + _FEW_NODES
+            and begin == first[d - 1] + 1
+            and other == second[d - 1] + 1
+        ):
             state = threads[begin - 1, 0]
             its = others[other - 1, 0]
             k = 0
@@ -295,9 +297,7 @@ def walk_stack_difference(
                 m += 1
             limit -= 1
         else:
-            n, top, escaped = _follow(
-                arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True
-            )
+            n, top, escaped = _follow(arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True)
             m, top, leapt = _follow(arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True)
             limit -= n - first[d - 1] + m - second[d - 1] + top - tops[d - 1] - 3
         if n < 0 or m < 0 or limit < 0:

@@ -111,9 +111,8 @@ class TokenMapper:
         row = np.zeros(self.pool.words + 1, np.uint32)  # the last word takes the spare bit
         nothing = np.empty(0, np.int32)  # pops
         kernels.walk_row(
-            *self._trie_of_nodes, spelled.reshape(-1), classes, n_classes, 0, self._path(), row, _MOST_SPELLED,
-            nothing,
-        )  # fmt: skip
+            *self._trie_of_nodes, spelled.reshape(-1), classes, n_classes, 0, self._path(), row, _MOST_SPELLED, nothing
+        )
         return row[:-1]
 
     def _path(self) -> NDArray[np.int32]:

@@ -57,11 +57,7 @@ class GuideBatch:
     """
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        indexes: Iterable[Index | Guide | None] = (),
-        *,
-        max_rollback: int | None = None,
+        self, vocabulary: Vocabulary, indexes: Iterable[Index | Guide | None] = (), *, max_rollback: int | None = None
     ) -> None:
         check_vocabulary(vocabulary)
         max_rollback = checked_rollback(max_rollback)

@@ -34,9 +34,7 @@ def bits(members: int) -> Iterator[int]:
         members ^= low
 
 
-def solve(
-    values: list[int], relation: Sequence[Sequence[int]], check: Callable[[], object] | None = None
-) -> None:
+def solve(values: list[int], relation: Sequence[Sequence[int]], check: Callable[[], object] | None = None) -> None:
     """Add to each value those that it is related to, however indirectly. In place; no recursion.
 
     ``check`` is called from time to time, and may raise.

@@ -55,9 +55,7 @@ class Configuration(Generic[T]):
 
     __slots__ = ("_all", "_one", "accepting", "dense", "offset", "row", "targets")
 
-    def __init__(
-        self, threads: tuple[T, ...], targets: dict[int, Configuration[T] | None], offset: int
-    ) -> None:
+    def __init__(self, threads: tuple[T, ...], targets: dict[int, Configuration[T] | None], offset: int) -> None:
         self._one = threads[0]
         self._all = threads if len(threads) > 1 else ()
         self.targets, self.offset = targets, offset

@@ -338,8 +338,7 @@ class CompiledMachine(Machine, Protocol):
         return ()
 
     def flat(self) -> Any:
-        """The machine itself where it is an `AutomatonMachine`, which a device can follow; None where it has a stack.
-        """
+        """The machine itself if it is an `AutomatonMachine`, which a device can follow; None if it has a stack."""
         return None
 
     def to_meta(self) -> JsonMap:

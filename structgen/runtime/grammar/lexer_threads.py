@@ -118,9 +118,7 @@ class LexerThreads:
 
     def completions(self, pause: Callable[[int], object]) -> Completions:
         """What completes texts, with nothing found yet; ``pause`` is called within long work."""
-        return Completions(
-            self._tables, self.parses.parser, self.futures.boundaries, self.embedded, pause, self._known
-        )
+        return Completions(self._tables, self.parses.parser, self.futures.boundaries, self.embedded, pause, self._known)
 
     @property
     def start(self) -> Thread:

@@ -55,11 +55,7 @@ class StackMasks:
     """
 
     def __init__(
-        self,
-        lexeme_masks: LexemeMasks,
-        reader: LexerThreads,
-        memory: KernelMemory,
-        pause: Callable[[], None],
+        self, lexeme_masks: LexemeMasks, reader: LexerThreads, memory: KernelMemory, pause: Callable[[], None]
     ) -> None:
         self._lexeme_masks = lexeme_masks
         self._words = lexeme_masks.vocabulary.words
@@ -179,9 +175,7 @@ class StackMasks:
         cells.resume(wanted, self._graph.target[wanted[:, 0], wanted[:, 1]])
         return True
 
-    def _answer(
-        self, parse: Parse, given: int, cells: KernelGss, questions: int
-    ) -> tuple[NDArray[np.int32], int]:
+    def _answer(self, parse: Parse, given: int, cells: KernelGss, questions: int) -> tuple[NDArray[np.int32], int]:
         """Those groups that the kernel left open and that are allowed, and how many states decided it.
 
         To find that out may give way to others, who use the cells; so these are read before.

@@ -102,9 +102,7 @@ class PartialMaskGraph:
         starts, keys = self._lexeme_masks.tables.starts, list[tuple[int, int, Watched]]()
         for continuation, context in wanted:
             new = continuation - len(self._stored.continuations)
-            residual, watched = (
-                self._stored.continuation_at(continuation) if new < 0 else self._new_continuations[new]
-            )
+            residual, watched = self._stored.continuation_at(continuation) if new < 0 else self._new_continuations[new]
             keys.append((residual, int(starts[context]), watched))
         lacking = [key for key in dict.fromkeys(keys) if key not in self._number and self._stored.find(*key) < 0]
         self._lexeme_masks.decide_all(lacking)

@@ -203,10 +203,12 @@ class LexemeMasks:
         runs = self.vocabulary.trie.token_ids[at], np.repeat(states, many), np.repeat(watches, many)
         for (there, at, numbers), size in ((runs, self.vocabulary.spelled), (walks.below, self._nodes)):
             keys, bounds, members = _by_value(at.astype(np.int64) * width + numbers + 1, there, size)
-            found.append([
-                (key // width, walks.watched(key % width - 1), members[i:j])
-                for key, (i, j) in zip(keys, pairwise(bounds), strict=True)
-            ])  # fmt: skip
+            found.append(
+                [
+                    (key // width, walks.watched(key % width - 1), members[i:j])
+                    for key, (i, j) in zip(keys, pairwise(bounds), strict=True)
+                ]
+            )
         return found[0], found[1]
 
     def _groups(self, walks: _Walks) -> list[list[tuple[int, int]]]:
@@ -301,9 +303,7 @@ class LexemeMasks:
         """The walk, the terminal, what is watched from then on, what was before, and the nodes, part by part."""
         tables, watched, room = self.tables, walks.watched, _FEW * (len(walks.below_starts) - 1)
         nodes, found = np.empty(room, np.int32), np.empty((room, 5), np.int32)
-        n = kernels.lists_of_ends(
-            walks.below, walks.below_starts, tables.end_starts, tables.ends, _FEW, nodes, found
-        )
+        n = kernels.lists_of_ends(walks.below, walks.below_starts, tables.end_starts, tables.ends, _FEW, nodes, found)
         wide, begins = list[int](), 0
         for walk, terminal, watch, before, ends in found[:n].tolist():
             if terminal < 0:
@@ -402,9 +402,7 @@ def _united(parts: list[NDArray[np.int32]], end: int) -> NDArray[np.int32]:
     return np.flatnonzero(is_there).astype(np.int32)
 
 
-def _by_value(
-    values: Array, things: NDArray[np.int32], size: int
-) -> tuple[list[int], list[int], NDArray[np.int32]]:
+def _by_value(values: Array, things: NDArray[np.int32], size: int) -> tuple[list[int], list[int], NDArray[np.int32]]:
     """Things, all below ``size``, by value.
 
     The values that are there, where the things of each begin and end, and these, ascending, each once.

@@ -349,9 +349,7 @@ PARSER = (
     Column("lr_certain", "u1", rows="parser", below=2),
     Column("lr_shift", "i4", fields=((0, "parser"), (0, ("terminals", 1)), (0, "parser")), order="never falls"),
     Column("lr_goto", "i4", fields=((0, "parser"), (0, MOST), (0, "parser")), order="never falls"),
-    Column(
-        "lr_reduce", "i4", rows="reductions", fields=((0, "parser"), (0, "parser"), (0, MOST)), order="never falls"
-    ),
+    Column("lr_reduce", "i4", rows="reductions", fields=((0, "parser"), (0, "parser"), (0, MOST)), order="never falls"),
     Column("lr_before", "u4", rows="reductions", members="members"),
     Column("lr_same", columns=("states below", 2 + SYMBOLS), cast="i4"),
 )

@@ -38,11 +38,7 @@ class TokenReader:
     """
 
     def __init__(
-        self,
-        tables: GrammarTables,
-        parses: ParserDriver,
-        memory: KernelMemory,
-        is_open: Callable[[Thread], Opening],
+        self, tables: GrammarTables, parses: ParserDriver, memory: KernelMemory, is_open: Callable[[Thread], Opening]
     ) -> None:
         self._tables = tables
         self._parses = parses
@@ -75,9 +71,9 @@ class TokenReader:
     def _block(self, *futures: NDArray[np.int32] | NDArray[np.uint32]) -> NDArray[np.int32]:
         tables = self._tables
         starts = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
-        block, _ = packed([
-            tables.class_of, starts, tables.ends[:, 1:], tables.beats, tables.lapses, tables.starts, *futures
-        ])  # fmt: skip
+        block, _ = packed(
+            [tables.class_of, starts, tables.ends[:, 1:], tables.beats, tables.lapses, tables.starts, *futures]
+        )
         return block
 
     @cached_property

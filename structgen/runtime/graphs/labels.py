@@ -80,9 +80,10 @@ def _pieces(spelling: Spelling) -> list[tuple[bytes, bytes]] | None:
     for number, ranges in enumerate(spelling):
         is_full = all(rest == (_CONTINUATION,) for rest in spelling[number + 1 :])
         spans = [
-            span for low, high in ranges
+            span
+            for low, high in ranges
             for span in ([(low, high)] if is_full else [(byte, byte) for byte in range(low, high + 1)])
-        ]  # fmt: skip
+        ]
         if len(found) * len(spans) > _MOST_PIECES:
             return None
         found = [(low + bytes([first]), high + bytes([last])) for low, high in found for first, last in spans]
@@ -157,5 +158,3 @@ def _sequence(spelling: Spelling) -> str:
 def _quoted(data: bytes) -> str:
     text = data.decode("utf-8", "backslashreplace")
     return f"‘{''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)}’"
-
-

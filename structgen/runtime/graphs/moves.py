@@ -90,9 +90,7 @@ def draw(title: str, start: int, moves_of: MovesOf, shown: Callable[[int], Drawn
     return _graph(title, near, found, shown)
 
 
-def folded(
-    start: int, moves_of: MovesOf, shown: Callable[[int], DrawnState], most: int
-) -> dict[int, list[DrawnMove]]:
+def folded(start: int, moves_of: MovesOf, shown: Callable[[int], DrawnState], most: int) -> dict[int, list[DrawnMove]]:
     """States near the start, of which so many are looked at, without those that needn't be seen; with their moves."""
     found = _explored(start, moves_of, most)
     fixed = {state for state in found if state == start or shown(state).is_accepting or shown(state).is_fixed}
@@ -150,9 +148,10 @@ class _Folding:
         after, sources = self._found.pop(state), self._sources.pop(state)
         for source in sources:
             self._found[source] = [
-                longer for move in self._found[source]
+                longer
+                for move in self._found[source]
                 for longer in (_joined(move, after) if move.target == state else [move])
-            ]  # fmt: skip
+            ]
         for move in after:
             self._sources[move.target].discard(state)
             self._sources[move.target] |= sources
@@ -164,17 +163,19 @@ def _joined(move: DrawnMove, after: list[DrawnMove]) -> list[DrawnMove]:
 
 def _is_within_character(before: list[DrawnMove], after: list[DrawnMove]) -> bool:
     return (
-        all(starts_character(move.reads) for move in before) and all(is_inside_character(m.reads) for m in after)
+        all(starts_character(move.reads) for move in before)
+        and all(is_inside_character(m.reads) for m in after)
         and len(before) * len(after) <= _MOST_FOLDED
-    )  # fmt: skip
+    )
 
 
 def _is_within_text(before: list[DrawnMove], after: list[DrawnMove]) -> bool:
     reads = before[0].reads + after[0].reads
     return (
-        len(before) == len(after) == 1 and len(reads) <= _LONGEST
+        len(before) == len(after) == 1
+        and len(reads) <= _LONGEST
         and all(ranges[-1][1] <= 0x7F or ranges[0][0] == ranges[-1][1] for ranges in reads)
-    )  # fmt: skip
+    )
 
 
 def _nearest(start: int, found: dict[int, list[DrawnMove]], limit: int) -> list[int]:
@@ -191,9 +192,7 @@ def _nearest(start: int, found: dict[int, list[DrawnMove]], limit: int) -> list[
     return near
 
 
-def _graph(
-    title: str, near: list[int], found: dict[int, list[DrawnMove]], shown: Callable[[int], DrawnState]
-) -> Graph:
+def _graph(title: str, near: list[int], found: dict[int, list[DrawnMove]], shown: Callable[[int], DrawnState]) -> Graph:
     names = {state: f"s{number}" for number, state in enumerate(near)}
     nodes = [GraphNode(names[s], shown(s).label, is_accepting=shown(s).is_accepting) for s in near]
     edges: list[GraphEdge] = []

@@ -45,8 +45,10 @@ def captures(index: Index, tokens: Iterable[int]) -> tuple[Capture, ...]:
     whole = b"".join(data for _, data in pieces)
     return tuple(
         Capture(
-            name, whole[start:end], (start, end),
+            name,
+            whole[start:end],
+            (start, end),
             (first := bisect_right(ends, start), bisect_left(ends, end) + 1 if end > start else first),
         )
         for name, start, end in index.machine.captured(pieces)
-    )  # fmt: skip
+    )

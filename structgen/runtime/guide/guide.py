@@ -161,9 +161,11 @@ class Guide:
         row = self._index.eos_row if config is _END else self._machine.row(config)
         words = self._words
         if (
-            type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
+            type(bitmask) is not _ndarray
+            or bitmask.strides != _PACKED
+            or bitmask.dtype is not _INT32
             or len(bitmask) != words
-        ):  # fmt: skip
+        ):
             bitmask = checked_mask(bitmask, words, self._index.vocabulary.least_words)
             row = row[: len(bitmask)]
         try:

@@ -205,14 +205,15 @@ class Rows:
     def refusal(self, text: Text, token: int, row: int, position: int) -> TokenIdError:
         """The error for a token that a text did not allow, at ``position`` of a row's ids."""
         return text.refusal(
-            token, self._refuse,
+            token,
+            self._refuse,
             where=f"row {row}, {position - self.prompt} tokens after a prompt of {self.prompt}",
             remedy=(
                 "Another logits processor may have forbidden or forced tokens (min_new_tokens, bad_words_ids, ...). "
                 "A loop that draws impossible tokens needs strict=False. Before a prompt that is the last one plus a "
                 "token, call reset()."
             ),
-        )  # fmt: skip
+        )
 
     def _gone_on(self, ids: Ids, known: Ids, texts: list[Text]) -> list[Text] | None:
         """The texts of ``ids``, taken up from those of the ids that were ``known``; None for a new generation."""
@@ -410,13 +411,14 @@ class _Line:
         for token in tokens:
             if not self.text.advance(token):
                 raise self.text.refusal(
-                    token, refuse,
+                    token,
+                    refuse,
                     where=f"{self.length - self.prompt} tokens after a prompt of {self.prompt}",
                     remedy=(
                         "Another logits processor may have forbidden or forced tokens. Before a prompt that is a "
                         "known one plus a token, call reset()."
                     ),
-                )  # fmt: skip
+                )
             if self.length == len(self._ids):
                 self._ids = np.concatenate([self._ids, np.zeros(self.length + 64, np.int64)])
             self._ids[self.length] = token

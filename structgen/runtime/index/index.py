@@ -380,8 +380,9 @@ class Index:
         vocabulary = _vocabulary_for(found["vocabulary"], vocabulary, meta, sections, where)
         machine = reader(meta, sections, vocabulary, where)
         seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
-        return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
-                   relaxations=relaxations)  # fmt: skip
+        return cls(
+            found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds, relaxations=relaxations
+        )
 
 
 def check_index(value: object) -> None:

@@ -180,9 +180,7 @@ class DeviceAutomata:
         counts.copy_(torch.where(accepted, reached, counts))
         return accepted
 
-    def _step(
-        self, state: torch.Tensor, count: torch.Tensor, byte: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _step(self, state: torch.Tensor, count: torch.Tensor, byte: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """One byte: the next states, -1 where they are dead, and the next counts."""
         target = self.table[state, self.classes[byte].long()].long()
         record = self.records[torch.clamp(-2 - target, min=0)]

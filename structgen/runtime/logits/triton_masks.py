@@ -77,9 +77,7 @@ def _advance_kernel(  # type: ignore[no-untyped-def]
     tl.store(counts + row, tl.where(ok, tl.where(target < ended, reached, 0), count))
 
 
-def advance_states(
-    automata: Foreign, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor
-) -> torch.Tensor:
+def advance_states(automata: Foreign, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """`structgen.runtime.logits.device_automata.DeviceAutomata.advance` in one launch."""
     a = automata
     accepted = torch.empty(states.shape, dtype=torch.int8, device=states.device)

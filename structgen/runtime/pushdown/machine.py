@@ -440,9 +440,10 @@ class PushdownMachine(InternedMachine[Thread]):
         """The moves of a thread's own state with a token as such."""
         known = self._token_moves
         return [
-            moves for there, tokens, moves in self._token_edges((thread,))
+            moves
+            for there, tokens, moves in self._token_edges((thread,))
             if there == thread and known is not None and known.has(tokens, token_id)
-        ]  # fmt: skip
+        ]
 
     def at_token_end(self, thread: Thread) -> Thread:
         """A thread where a token ends."""
@@ -499,9 +500,7 @@ class PushdownMachine(InternedMachine[Thread]):
         """The threads behind a token: by its bytes, and by token edges; each counts where it ends."""
         return self.behind_token(threads, token_id, self._follow(threads, data) if data else ())
 
-    def behind_token(
-        self, threads: tuple[Thread, ...], token_id: int, read: tuple[Thread, ...]
-    ) -> tuple[Thread, ...]:
+    def behind_token(self, threads: tuple[Thread, ...], token_id: int, read: tuple[Thread, ...]) -> tuple[Thread, ...]:
         """The threads behind a token: by token edges, and those that ``read`` its bytes."""
         found = dict.fromkeys(read)
         for (_, count, frame), tokens, moves in self._token_edges(threads):
@@ -630,8 +629,7 @@ class PushdownMachine(InternedMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _key(self, config: Configuration[Thread]) -> tuple[int, ...]:
-        """What a configuration's row is put together of: the generation, whether EOS ids are in it, and partial rows.
-        """
+        """The parts of a configuration's row: the generation, whether EOS ids are in it, and partial rows."""
         if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
@@ -785,8 +783,9 @@ class PushdownMachine(InternedMachine[Thread]):
                 known[here, frame] = deeper[0]
             else:
                 known[here, frame] = (
-                    frozenset(own).union(*(rows for rows, _ in deeper)), left.union(*(below for _, below in deeper))
-                )  # fmt: skip
+                    frozenset(own).union(*(rows for rows, _ in deeper)),
+                    left.union(*(below for _, below in deeper)),
+                )
         return known[residual, stack]
 
     def _union(self, key: tuple[int, ...]) -> NDArray[np.int32]:
@@ -841,9 +840,7 @@ class PushdownMachine(InternedMachine[Thread]):
     def to_meta(self) -> JsonMap:
         """What goes into the file's meta section."""
         self.lower_all()
-        return {
-            "states": self.states, "start": self.tables.start, "filled": self._filled, "complete": self._complete
-        }  # fmt: skip
+        return {"states": self.states, "start": self.tables.start, "filled": self._filled, "complete": self._complete}
 
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""

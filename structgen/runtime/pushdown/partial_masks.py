@@ -64,14 +64,7 @@ class StoredMasks:
         ``uint[masks]``: the residual list, state and count of each, its row, and the residual list it leaves.
     """
 
-    def __init__(
-        self,
-        residuals: Array,
-        of: Array,
-        counts: Array,
-        rows: Array,
-        following: Array,
-    ) -> None:
+    def __init__(self, residuals: Array, of: Array, counts: Array, rows: Array, following: Array) -> None:
         self._columns = residuals.data, of.data, counts.data, rows.data, following.data
 
     @classmethod

@@ -276,10 +276,11 @@ class Stacks:
                 if not stack.ends:
                     return False
             elif each not in handed and not any(
-                frame.state == each.state and frame.count == each.count
+                frame.state == each.state
+                and frame.count == each.count
                 and self._subsumes(frame.below, each.below, deep - 1)
                 for frame in handed
-            ):  # fmt: skip
+            ):
                 return False
         return True
 

@@ -142,9 +142,7 @@ def _read_shared(rows: StateMasks, found: Sections, where: str) -> None:
     rows.shared.adopt(list(zip([names[i] for i in of], stretches, *others, strict=True)))
 
 
-def _read_stored(
-    sections: Sections, hashes: Array, vocabulary: Vocabulary, where: str
-) -> dict[bytes, SharedMasks]:
+def _read_stored(sections: Sections, hashes: Array, vocabulary: Vocabulary, where: str) -> dict[bytes, SharedMasks]:
     """What the names stand for, where the file brings it along."""
     own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
     together = SharedMasks.from_sections(own, vocabulary, where)

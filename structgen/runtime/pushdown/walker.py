@@ -281,7 +281,15 @@ class StackWalker:
         here, nodes = np.array(config, np.int64), self._sizes[1]
         n, m, node = self._settled(
             lambda arena: kernels.walk_stack(
-                *self._trie, self._upper, arena, residual, here, at_once, nodes, *_scratch.stacks(self._deepest), ids,
+                *self._trie,
+                self._upper,
+                arena,
+                residual,
+                here,
+                at_once,
+                nodes,
+                *_scratch.stacks(self._deepest),
+                ids,
                 below,
             )
         )
@@ -367,9 +375,8 @@ class StackWalker:
             while status == kernels.TOO_MUCH_WORK:
                 self._pause()
                 status = kernels.walk_sets(
-                    *trie, arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps,
-                    below,
-                )  # fmt: skip
+                    *trie, arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps, below
+                )
             if self._has_grown(arena):
                 continue
             n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()

@@ -98,9 +98,7 @@ class Residuals:
         self._lists.append(None)
         return number
 
-    def share(
-        self, numbers: Iterable[int], shared: Iterable[int], source: Callable[[int], NDArray[np.int32]]
-    ) -> None:
+    def share(self, numbers: Iterable[int], shared: Iterable[int], source: Callable[[int], NDArray[np.int32]]) -> None:
         """Say which lists, whose places in the numbering are known, are kept elsewhere; see `add_shared`."""
         self._shared.update(zip(numbers, shared, strict=True))
         self._source = source
@@ -131,7 +129,7 @@ class Residuals:
         lists._stored = lambda number: stored(number - 2)
         lists._in_file = lambda: {
             gaps[i:j].tobytes(): number for number, (i, j) in enumerate(pairwise(start.tolist()), 2)
-        }  # fmt: skip
+        }
         lists._lists += [None] * (len(start) - 1)
         return lists
 

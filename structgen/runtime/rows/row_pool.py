@@ -257,9 +257,10 @@ class RowPool:
         """The numbers of the rows that are no whole ones, nor differ from these, by content."""
         base, start, gaps = self._base.tolist(), (2 * self._start.astype(np.int64)).tolist(), self._gaps.tobytes()
         found = {
-            gaps[start[number] : start[number + 1]]: number for number in range(len(base) - 1, -1, -1)
+            gaps[start[number] : start[number + 1]]: number
+            for number in range(len(base) - 1, -1, -1)
             if not base[number]
-        }  # fmt: skip
+        }
         for number in range(len(self)):
             if number >= len(base) or base[number] > self._flat_bases:
                 at, own = self._row(number)

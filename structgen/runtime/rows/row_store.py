@@ -66,9 +66,11 @@ class RowStore:
         narrow = capacity, _NARROW
         # See `kernels.copy_rows`.
         self._rows = (
-            np.empty((capacity, self.words), np.int32), np.empty(capacity, np.int32), np.empty(narrow, np.int32),
+            np.empty((capacity, self.words), np.int32),
+            np.empty(capacity, np.int32),
             np.empty(narrow, np.int32),
-        )  # fmt: skip
+            np.empty(narrow, np.int32),
+        )
         self._hashes = np.empty(capacity, np.int64)
         self._slots = np.full(1 << (2 * capacity).bit_length(), -1, np.int32)  # see `kernels.add_row`
 

@@ -48,16 +48,17 @@ AMBIGUOUS = {
     "unit rules": ('start: a | b\na: c | "x"\nb: c | "x" "x"\nc: "x" | c "y"', "xy"),
     "words": (
         'start: (declaration | use)+\ndeclaration: W W ";" | W "*" W ";"\nuse: e ";"\ne: W | e "*" e\n'
-        'W: /[ab]+/\n%ignore " "', "ab*; ",
+        'W: /[ab]+/\n%ignore " "',
+        "ab*; ",
     ),
-    "spaces in rules": ('start: w (s w)* | w s\nw: /[a-c]+/\ns: s s | S\nS: /[ ]{1,2}/', "abc "),
+    "spaces in rules": ("start: w (s w)* | w s\nw: /[a-c]+/\ns: s s | S\nS: /[ ]{1,2}/", "abc "),
     "keywords": (
         'start: s+\ns: "if" e s | e ";" | "if" e s "else" s\ne: N | e N | e "=" e\nN: /[a-z]+/\n%ignore " "',
         "ifelsabx=; ",
     ),
     "numbers": ('start: e\ne: e e | e "-" e | N | "-" e\nN: /-?[0-9]+(\\.[0-9]+)?/', "-01."),
     "follow sets": ('start: "(" x ")" | "[" y "]" | "(" y "]"\nx: e e\ny: e | y e\ne: "n" | e "," e', "()[]n,"),
-}  # fmt: skip
+}
 
 #: What is refused; the engine reads it all the same.
 PALINDROMES = 'start: p\np: "a" p "a" | "b" p "b" | "a" | "b" |'
@@ -383,7 +384,8 @@ def test_what_comes_to_the_same_is_followed_once(name: str) -> None:
 #: By name: a grammar whose stacks are many, and a long text of n parts.
 MANY: dict[str, tuple[str, Callable[[int], bytes]]] = {
     "two ways for each": (
-        'start: s\ns: x s "e" | y s "f" | "z"\nx: "a"\ny: "a"', lambda n: b"a" * n + b"z" + b"ef" * (n // 2)
+        'start: s\ns: x s "e" | y s "f" | "z"\nx: "a"\ny: "a"',
+        lambda n: b"a" * n + b"z" + b"ef" * (n // 2),
     ),
     "three ways for each": (
         'start: s\ns: x s "e" | y s "f" | w s "g" | "z"\nx: "a"\ny: "a"\nw: "a"',
@@ -392,13 +394,11 @@ MANY: dict[str, tuple[str, Callable[[int], bytes]]] = {
     "empty tails": ('start: s\ns: "a" s n | "a"\nn: | "n"', lambda n: b"a" * n + b"n" * (n - 1)),
     "two empty tails": ('start: s\ns: "a" s n m | "b"\nn: | "n"\nm: | "m"', lambda n: b"a" * n + b"b" + b"nm" * n),
     "palindromes": (PALINDROMES, lambda n: b"ab" * (n + 1) + b"a"),
-    "palindromes of all kinds": (
-        PALINDROMES, lambda n: bytes(b"ab"[i.bit_count() & 1] for i in range(2 * n))
-    ),
+    "palindromes of all kinds": (PALINDROMES, lambda n: bytes(b"ab"[i.bit_count() & 1] for i in range(2 * n))),
     "prefixes": (ENDING["indirect left"], lambda n: b"x" * 2 * n),
     "dangling else": (AMBIGUOUS["dangling else"][0], lambda n: b"i" * n + b"x" + b"ex" * n),
     "sums": (AMBIGUOUS["no precedence"][0], lambda n: b"n+n*(" * n),
-}  # fmt: skip
+}
 
 
 def works(guide: sg.Guide, text: bytes) -> list[int]:
@@ -474,7 +474,7 @@ EVER_MORE = {
         'N: /[a-z]+/\n%ignore " "',
         "q",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("lexer", ["basic", "contextual"])
@@ -488,7 +488,7 @@ def test_what_grows_with_the_text_is_refused(name: str, lexer: str) -> None:
 
 def test_what_the_lexer_never_reads_does_not_grow() -> None:
     """Two words in a row are one: there is nothing to read in several ways."""
-    assert compiled('start: s\ns: W s W | W\nW: /[a-z]+/').match(b"abc").accepted
+    assert compiled("start: s\ns: W s W | W\nW: /[a-z]+/").match(b"abc").accepted
 
 
 def random_palindromes(random: Random) -> str:
@@ -592,8 +592,7 @@ def test_what_one_thread_assumes_is_nothing_for_another(monkeypatch: pytest.Monk
     a, b = next(
         (a, b)
         for a, b in itertools.permutations(stacks, 2)
-        if not parser.accepted(b).terminals & ~parser.accepted(a).terminals
-        and not parser.subsumption.subsumes(a, b)[0]
+        if not parser.accepted(b).terminals & ~parser.accepted(a).terminals and not parser.subsumption.subsumes(a, b)[0]
     )
     subsumption, begun, reduced = Subsumption(parser, tables), threading.Event(), parser.reduced
 

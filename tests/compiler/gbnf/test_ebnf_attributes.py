@@ -76,8 +76,9 @@ def delimited(draw: random.Random) -> tuple[str, list[str]]:
         turns = {"": (1,), "*": (0, 1, 2), "{1,2}": (1, 2)}[repeat]
         texts = [
             text + "".join(begin + draw.choice(samples) + end for _ in range(draw.choice(turns)))
-            for text in texts for _ in "ab"
-        ]  # fmt: skip
+            for text in texts
+            for _ in "ab"
+        ]
     attribute = draw.choice(["", "[capture]", "[temperature=0.75]"])
     return "\n".join([f"root{attribute} ::= q0 q1 q2", *rules]), texts
 

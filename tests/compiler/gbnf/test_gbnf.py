@@ -23,12 +23,7 @@ from structgen.compiler.gbnf.compiler import compile_gbnf
 from structgen.compiler.programs.program import Program
 from structgen.compiler.programs.tables import to_tables
 from structgen.definitions.loading import load_definitions
-from structgen.errors import (
-    BudgetExceededError,
-    DefinitionError,
-    EmptyLanguageError,
-    VocabularyError,
-)
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, VocabularyError
 from structgen.runtime.pushdown.machine import PushdownMachine
 
 #: Tokens that cross rules, characters and the ends of quoted texts.
@@ -72,11 +67,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ['{"a": [1, -2.5e+7, {}], "é\\u00e9\\n": null}', '"😀"', "[ ]", "0 ", "[[[[]]]]", "[1,\n 2]"],
         ["", "[", "01", "[1,]", '"a', "{a: 1}", "[}", '"\t"', "nul", ' {"a" 1}'],
     ),
-    "a list": (
-        'root ::= ("- " item)+\nitem ::= [^\\n]+ "\\n"',
-        ["- a\n", "- a\n- - é\n"],
-        ["", "- \n", "- a", "-a\n"],
-    ),
+    "a list": ('root ::= ("- " item)+\nitem ::= [^\\n]+ "\\n"', ["- a\n", "- a\n- - é\n"], ["", "- \n", "- a", "-a\n"]),
     "moves of chess": (
         r"""
         root ::= (

@@ -18,8 +18,9 @@ from structgen.integrations.requests import check_definition
 #: Two ordinary tokens, one of two letters, one spelled like a mark, EOS, two special tokens.
 VOCABULARY = sg.Vocabulary.from_bytes(
     [b"a", b"b", b"ab", b"<", b"t", b">", b"<t>", None, None, None],
-    eos_ids=[7], special_tokens={"<|x|>": 8, "<|y|>": 9},
-)  # fmt: skip
+    eos_ids=[7],
+    special_tokens={"<|x|>": 8, "<|y|>": 9},
+)
 EOS, X, Y = 7, 8, 9
 ALL = [each for each in range(10) if each != EOS]
 
@@ -107,7 +108,7 @@ def test_masks_of_random_grammars() -> None:
 
 
 def test_a_grammar_that_llama_cpp_has_as_an_example() -> None:
-    think = 'root ::= <|x|> thought <|y|> [a-z]*\nthought ::= !<|y|>*'
+    think = "root ::= <|x|> thought <|y|> [a-z]*\nthought ::= !<|y|>*"
     guide = sg.Guide(sg.compile(sg.Gbnf(think), VOCABULARY))
     for token in (X, 0, 6, X, 3, Y, 2):
         assert guide.advance(token)
@@ -145,7 +146,7 @@ def test_two_grammars_in_one_tag_name_different_tokens() -> None:
         ('root ::= !"a"', DefinitionError, "no token is named here"),
         ("root ::= <|x|> root", EmptyLanguageError, "complete the rule root"),
     ],
-)  # fmt: skip
+)
 def test_refused(text: str, error: type[Exception], said: str) -> None:
     text = text.replace("\n  |", " |\n   ")
     with pytest.raises(error, match=said):
@@ -175,9 +176,7 @@ def test_indexes_of_vocabularies_with_other_special_tokens_are_apart(tmp_path: o
         [VOCABULARY.token(each) for each in range(10)], eos_ids=[7], special_tokens={"<|x|>": 9, "<|y|>": 8}
     )
     cache = sg.Cache(str(tmp_path))
-    first, second = (
-        sg.compile(sg.Gbnf("root ::= <|x|>"), each, cache=cache) for each in (VOCABULARY, other)
-    )
+    first, second = (sg.compile(sg.Gbnf("root ::= <|x|>"), each, cache=cache) for each in (VOCABULARY, other))
     assert [mask_of(sg.Guide(each)).nonzero()[0].tolist() for each in (first, second)] == [[8], [9]]
 
 

@@ -55,7 +55,7 @@ def test_random_ends(attribute: str) -> None:
     for _ in range(60):
         pattern, end = random_regex(random, 2), random.choice(["a", ";", "ab", "a;", ";;"])
         most = random.choice([None, 1, 2])
-        says = f', max_chars={most}' if most is not None else ""
+        says = f", max_chars={most}" if most is not None else ""
         whole, longest = f"(?:{pattern}){re.escape(end)}", 99 if most is None else most + len(end)
         expected = {text for text in texts(5) if is_shortest(whole, text) and len(text) <= longest}
         match = matching(f'start: a "!"\na[{attribute}="{end}"{says}]: /{pattern}/')
@@ -78,9 +78,10 @@ def test_captures_end_where_ends_of_several_lengths_begin() -> None:
             if not text or not is_shortest(f"(?:{body})(?:{end})", text):
                 continue
             splits = [
-                (text[:i], text[i:]) for i in range(len(text) + 1)
+                (text[:i], text[i:])
+                for i in range(len(text) + 1)
                 if re.fullmatch(body, text[:i]) and re.fullmatch(end, text[i:])
-            ]  # fmt: skip
+            ]
             guide = sg.Guide(index)
             assert all(map(guide.advance, f"{text}!".encode())), (body, end, text)
             found = {each.name: each.data.decode() for each in guide.captures()}
@@ -227,7 +228,7 @@ def test_random_rules_within_lexemes() -> None:
         'a[max_chars=3]: b\nb[temperature=0.5]: "x"',
         'a[max_chars=3]: b\nb: "x" -> c',
         'a[max_chars=3]: b{"x"}\nb{t}: t',
-        'a[max_chars=3]: b\nb[lazy]: /x*/',
+        "a[max_chars=3]: b\nb[lazy]: /x*/",
         'a[max_chars=3]: b "!"\nb[stop="!"]: /x*/',
     ],
 )
@@ -254,11 +255,13 @@ def test_a_stop_that_may_be_there_twice_is_refused() -> None:
     [
         "start: a\na[max_chars=999999999]: /[a-z]*/",
         "start: r0\n" + "".join(f"r{i}[capture]: /a/\n" for i in range(20_000)),
-        "start: " + " ".join(f"r{i}" for i in range(3000)) + "\n"
+        "start: "
+        + " ".join(f"r{i}" for i in range(3000))
+        + "\n"
         + "".join(f'r{i}[stop="ab"]: /a{i}x*/ \n' for i in range(3000)),
     ],
     ids=["characters", "captures", "stops"],
-)  # fmt: skip
+)
 def test_large_ones_keep_to_the_budget(grammar: str) -> None:
     with pytest.raises(BudgetExceededError):
         sg.compile(sg.Grammar(grammar), BYTES, eager=False, budget=Budget(seconds=0.3))
@@ -306,7 +309,7 @@ def test_texts_are_those_of_llguidance() -> None:
 def random_tags(random: Random) -> str:
     """Free text up to one of several tags, each with a body, and free text at the end."""
     tags = random.sample(["ab", "x", "xy", ";;", "ba", "axb"], random.randint(2, 3))
-    rules = [f"start: ({' | '.join(f'f{i}' for i in range(len(tags)))})* (TEXT | \"!\")", "TEXT: /[abxy;]+/"]
+    rules = [f'start: ({" | ".join(f"f{i}" for i in range(len(tags)))})* (TEXT | "!")', "TEXT: /[abxy;]+/"]
     for i, tag in enumerate(tags):
         attribute, end = random.choice([("lazy", f' "{tag}"'), (f'suffix="{tag}"', "")])
         rules.append(f'f{i}: f{i}_head "{random.choice("abxy;")}" "!"\nf{i}_head[{attribute}]: TEXT{end}')

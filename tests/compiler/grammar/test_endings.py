@@ -61,13 +61,16 @@ TIGHT = {
 
 
 #: Blocks with brackets and comments, which a line end has to follow, and names that no digit may.
-BRACKETS = BLOCKS.replace("NAME _NEWLINE |", "value _NEWLINE |") + r"""
+BRACKETS = (
+    BLOCKS.replace("NAME _NEWLINE |", "value _NEWLINE |")
+    + r"""
 value: NAME | LPAR value* RPAR
 LPAR: "("
 RPAR: ")"
 COMMENT: /#[a-z]*/
 %ignore COMMENT
 """
+)
 
 
 def tables_of(definition: sg.Grammar) -> GrammarTables:
@@ -119,25 +122,40 @@ def test_what_is_watched_is_the_same_where_it_does_the_same() -> None:
 #: A grammar, whether the lexer is contextual, texts that can be completed, texts that can't.
 WALLS: dict[str, tuple[str, str, list[bytes], list[bytes]]] = {
     "two words in a row, six words later": (
-        'start: A B A B A A | "z" A\nA: /a+/\nB: /b+/', "contextual", [b"z", b"za"], [b"a", b"ab"],
+        'start: A B A B A A | "z" A\nA: /a+/\nB: /b+/',
+        "contextual",
+        [b"z", b"za"],
+        [b"a", b"ab"],
     ),
     "brackets that can't be followed, at any depth": (
-        'start: "<" s ">" | "[" s "]"\ns: "(" s ")" | "w" | "q" ")>"', "basic",
-        [b"<", b"<w>", b"<q)>>", b"[(((", b"[((w))]"], [b"<(", b"<((((((", b"[((w)>"],
+        'start: "<" s ">" | "[" s "]"\ns: "(" s ")" | "w" | "q" ")>"',
+        "basic",
+        [b"<", b"<w>", b"<q)>>", b"[(((", b"[((w))]"],
+        [b"<(", b"<((((((", b"[((w)>"],
     ),
     "a terminal that others hide": (
-        'start: "x" B | "y" A\nA.2: /b/\nB: /b/\n%ignore " "', "basic", [b"y", b"y "], [b"x", b" x"],
+        'start: "x" B | "y" A\nA.2: /b/\nB: /b/\n%ignore " "',
+        "basic",
+        [b"y", b"y "],
+        [b"x", b" x"],
     ),
     "what is watched outlives the next lexeme": (
-        'start: T B | "x" U\nT: "a"\nU: /a +b/\nB: "b"\n%ignore / +/', "basic",
-        [b"x", b"xa ", b"ab"], [b"a ", b"a  "],
+        'start: T B | "x" U\nT: "a"\nU: /a +b/\nB: "b"\n%ignore / +/',
+        "basic",
+        [b"x", b"xa ", b"ab"],
+        [b"a ", b"a  "],
     ),
     "what is watched outlives four lexemes": (
-        'start: "a" "b" "c" "d" "e" | "x" LONG\nLONG: "abcde"', "basic", [b"x", b"xabc"], [b"a", b"ab"],
+        'start: "a" "b" "c" "d" "e" | "x" LONG\nLONG: "abcde"',
+        "basic",
+        [b"x", b"xabc"],
+        [b"a", b"ab"],
     ),
     "a conflict that is shifted for ever": (
-        'start: "x" s | "y"\ns: "b" s "a" | r\nr: "a" "c" "a" | r r | "a" "b" "a"\n%ignore " "', "basic",
-        [b"y", b"xaca", b"xaba ac"], [b"xb", b"xba"],
+        'start: "x" s | "y"\ns: "b" s "a" | r\nr: "a" "c" "a" | r r | "a" "b" "a"\n%ignore " "',
+        "basic",
+        [b"y", b"xaca", b"xaba ac"],
+        [b"xb", b"xba"],
     ),
     "a text may not end": ('start: A* "b" A\nA: /a(?=b)/', "contextual", [], []),
 }
@@ -336,9 +354,7 @@ def walk_of(index: sg.Index, seed: int) -> list[bytes]:
 
 def test_definitions_and_tokens_that_can_not_follow() -> None:
     inner = {"SEVENS": sg.Regex("7+"), "OTHERS": sg.Regex("8+")}
-    vocabulary = sg.Vocabulary.from_bytes(
-        [*EACH_BYTE, None, None], eos_ids=[256], special_tokens={"<|end|>": 257}
-    )
+    vocabulary = sg.Vocabulary.from_bytes([*EACH_BYTE, None, None], eos_ids=[256], special_tokens={"<|end|>": 257})
     text = 'start: "x" D SEVENS | "y" D OTHERS | "z" L <|end|> D D | "z" <|end|>\nD: /[0-7]+/\nL: /l(?=m)/'
     guide = sg.Guide(sg.compile(sg.Grammar(text, definitions=inner), vocabulary, eager=False))
     assert not guide.allows(ord("x"))  # the digits would take the sevens

@@ -314,8 +314,7 @@ def test_replacements_come_to_an_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "column", "value"),
-    [(0, 0, 2), (0, 1, 0), (0, 1, 200), (0, 2 + SYMBOLS, 60_000), (-1, 2 + SYMBOLS, -1)],
+    ("row", "column", "value"), [(0, 0, 2), (0, 1, 0), (0, 1, 200), (0, 2 + SYMBOLS, 60_000), (-1, 2 + SYMBOLS, -1)]
 )
 def test_damaged_replacements_are_refused(row: int, column: int, value: int) -> None:
     tables = tables_of(SUMS)

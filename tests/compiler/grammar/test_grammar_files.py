@@ -146,9 +146,10 @@ def test_places_that_lead_round_in_circles_are_refused() -> None:
     meta, sections = unpack(index.to_bytes(with_vocabulary=False))
     starts = set(index.machine.tables.starts.tolist())
     place = next(
-        number for number, (_, state) in enumerate(sections["pl_place"].tolist())
+        number
+        for number, (_, state) in enumerate(sections["pl_place"].tolist())
         if state in starts and sections["pl_ends"][number] < sections["pl_ends"][number + 1]
-    )  # fmt: skip
+    )
     ends = sections["pl_end"].copy()
     ends[sections["pl_ends"][place], 1] = sections["pl_place"][place, 0]
     with pytest.raises(sg.errors.FormatError, match="in circles"):

@@ -15,13 +15,7 @@ from judges.grammars import GRAMMARS
 from judges.guides import BYTES, with_end
 
 import structgen as sg
-from structgen.errors import (
-    BudgetExceededError,
-    DefinitionError,
-    EmptyLanguageError,
-    UnsupportedError,
-    VocabularyError,
-)
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError, VocabularyError
 
 pytestmark = pytest.mark.nightly
 
@@ -102,8 +96,8 @@ def lines(*parts: str) -> str:
         ('start: t{"a", "b"}\nt{x, x}: x', "Duplicate Template Parameter", ""),
         ('start: t{"a"}\nt{u}: u\nu: "b"', "Template Parameter conflicts", ""),
         ("start: t\nt{x}: x", "t is a template, used as a rule", ""),
-        ("%override start: \"a\"", "Cannot override a nonexisting rule start", ""),
-        ("%extend start: \"a\"", "Can't extend rule start", ""),
+        ('%override start: "a"', "Cannot override a nonexisting rule start", ""),
+        ('%extend start: "a"', "Can't extend rule start", ""),
         ('start: "a"\n%ignore A', "marked to ignore but were not defined", ""),
         ('start: "a"\n%ignore b', "Rules aren't allowed inside terminals", ""),
         ('%declare A\nstart: "b"\n%ignore A', "the terminal A is declared and not defined", "%ignore"),
@@ -117,7 +111,7 @@ def lines(*parts: str) -> str:
         ("start: " + "x" * 2_000_000, "used but not defined", ""),
     ],
     ids=lambda value: ascii(value)[:40],
-)  # fmt: skip
+)
 def test_what_is_no_grammar(text: str, message: str, where: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         compiled(text)
@@ -169,7 +163,7 @@ def test_options_of_wrong_types(source: Any, options: dict[str, Any], message: s
         (lines('start: "b" w w', "w: /a+/"), EmptyLanguageError, "the lexer can read no text"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
-)  # fmt: skip
+)
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])
 def test_grammars_without_a_parser(text: str, kind: type[sg.Error], message: str, lexer: str) -> None:
     with pytest.raises(kind) as caught:
@@ -452,7 +446,7 @@ def test_grammars_changed_at_random_end_in_an_index_or_a_typed_error(seed: int) 
         "start: %lark { /" + "\\/" * 400_000,
     ],
     ids=str.__len__,
-)  # fmt: skip
+)
 def test_texts_that_patterns_could_be_lost_in(text: str) -> None:
     with pytest.raises((DefinitionError, BudgetExceededError)):  # at once, where it could take years
         sg.compile(sg.Grammar(text), BYTES, eager=False)

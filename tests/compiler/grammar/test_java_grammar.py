@@ -350,8 +350,7 @@ def _derived(random: Random, count: int) -> Iterator[str]:
         }
         heights |= known
     smallest = {
-        name: min(ones, key=lambda one: max((heights[each] for each in one), default=0))
-        for name, ones in rules.items()
+        name: min(ones, key=lambda one: max((heights[each] for each in one), default=0)) for name, ones in rules.items()
     }
     taken: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for _ in range(count):

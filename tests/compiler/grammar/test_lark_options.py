@@ -50,8 +50,11 @@ RULES = {
     "filtered": Case('start: _A x _B\nx: _A _A\n_A: "a"\n_B: "b" | "c"', "abc", ("aaab", "aaac"), ("aab",)),
     "left and right": Case('start: l r\nl: l "a" | "b"\nr: "a" "c" r | "d"', "abcd", ("bd", "baaacd"), ("bacad",)),
     "a rule without a text": Case(
-        'start: NAME q | LONG | "." LONG\nq: ":" q\nNAME.2: /[ab]+/\nLONG: /[ab]{3}1/', "ab1.", (".aba1", ".bbb1"),
-        ("aba1", "ab"), ("contextual",),
+        'start: NAME q | LONG | "." LONG\nq: ":" q\nNAME.2: /[ab]+/\nLONG: /[ab]{3}1/',
+        "ab1.",
+        (".aba1", ".bbb1"),
+        ("aba1", "ab"),
+        ("contextual",),
     ),
     "shifted": Case('start: s\ns: "i" s | "i" s "e" s | "x"', "iex", ("iixex", "ixeixex"), ("ie", "xe")),
 }
@@ -81,9 +84,7 @@ PRIORITIES = {
         'start: (A | B | C)+ "!"\nA.2: "ab"\nB: /[a-c]+/\nC.-1: /[a-d]+/', "abcd!", ("abc!", "cab!", "d!"), ("abd",)
     ),
     "of rules": Case('start: a "!" | b "!" "?"\na.1: "x"\nb.2: "x"', "x!?", ("x!?",), ("x!",)),
-    "width and length": Case(
-        'start: (A | B | "aa" | "a")+ "b"\nA: /a{1,3}/\nB: /aaa?/', "ab", ("ab", "aaaab"), ("b",)
-    ),
+    "width and length": Case('start: (A | B | "aa" | "a")+ "b"\nA: /a{1,3}/\nB: /aaa?/', "ab", ("ab", "aaaab"), ("b",)),
     "names": Case('start: A "1" | B "2"\nA: /[xy]/\nB: /[yx]/', "xy12", ("x1", "y1"), ("x2", "12")),
     "longest way in a terminal": Case('start: A "c"\nA: "a" | "ab" | "abb"', "abc", ("ac", "abbc"), ("abbbc",)),
     "shortest match": Case('start: A B\nA: /a.*?b/\nB: /b*/ "c"', "abc", ("abc", "acbbc"), ("ac",)),
@@ -174,9 +175,7 @@ IGNORED = {
         'start: "a" B\nB: /b+/\nC: "#" /[^\\n]*/ "\\n"\n%ignore C\n%ignore " "', "ab# \n", ("a #b\nbb",), ("a #b",)
     ),
     "a choice": Case('start: "a" "b"\n%ignore " " | /;+/', "ab ;", ("a ;;b",), (";",)),
-    "what rules use": Case(
-        'start: "a" [" "] "b" S?\nS: "_"\n%ignore S\n%ignore " "', "ab _", ("a b", "_a_b_"), ("a",)
-    ),
+    "what rules use": Case('start: "a" [" "] "b" S?\nS: "_"\n%ignore S\n%ignore " "', "ab _", ("a b", "_a_b_"), ("a",)),
     "twice": Case('start: "a" "b"\n%ignore " "\n%ignore " "', "ab ", ("a  b",), ("",)),
 }
 
@@ -327,9 +326,7 @@ def test_relative_imports(text: str, examples: tuple[str, ...], lexer: str, tmp_
 
 @each_lexer
 def test_import_paths(lexer: str, tmp_path: Path) -> None:
-    files(
-        tmp_path, one__words='word: "a" | other\n%import .more.other', one__more='other: "b"', two__words='word: "c"'
-    )
+    files(tmp_path, one__words='word: "a" | other\n%import .more.other', one__more='other: "b"', two__words='word: "c"')
     files(tmp_path, two__common='INT: "number"', two__json='value: "text"')
     text = "%import words.word\n%import common.INT\n%import json.value\nstart: word INT value"
     for first, second in (("one", "two"), ("two", "one")):

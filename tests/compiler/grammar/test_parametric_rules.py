@@ -14,7 +14,7 @@ import structgen as sg
 from structgen.budget import Budget
 from structgen.errors import BudgetExceededError, DefinitionError
 
-PERMUTATION = "start: perm::0x0\nperm::_: \"\" %if is_ones([0:4])\n" + "\n".join(
+PERMUTATION = 'start: perm::0x0\nperm::_: "" %if is_ones([0:4])\n' + "\n".join(
     f'  | "{letter}" perm::set_bit({bit}) %if bit_clear({bit})' for bit, letter in enumerate("abcd")
 )
 
@@ -152,7 +152,7 @@ def test_llguidance_reads_random_rules_alike() -> None:
 @pytest.mark.parametrize(
     ("grammar", "says"),
     [
-        ("start: p::_\np::_: \"a\"", r"has none to make another one of \(line 1, column 8\)"),
+        ('start: p::_\np::_: "a"', r"has none to make another one of \(line 1, column 8\)"),
         ('start: p::0\np: "a"', "no rule p has a parameter"),
         ('start: p::0\np::_: "a" %if eq([3:1], 1)', r"no bits \[3:1\] \(line 2"),
         ('start: p::0\np::_: "a" %if bit_set(64)', "64 is more than 63"),

@@ -645,9 +645,10 @@ def test_random_lines(judge: Lark, index: sg.Index) -> None:
     left_out = re.compile(r" \f|if a:[^\n]*(\\\n[^\n]*)*\Z")
     for _ in range(3_000):
         pieces = random.choices(
-            ["if a:\n", "b", "\n", " ", "  ", "# c", "\f", "\\\n", "(", ")"], [4, 5, 5, 3, 3, 3, 1, 4, 1, 1],
+            ["if a:\n", "b", "\n", " ", "  ", "# c", "\f", "\\\n", "(", ")"],
+            [4, 5, 5, 3, 3, 3, 1, 4, 1, 1],
             k=random.randint(2, 12),
-        )  # fmt: skip
+        )
         text = "if a:\n  b" * random.randint(0, 1) + "".join(pieces)
         taken = parses(judge, text)
         assert index.match(text.encode()).accepted == taken, repr(text)

@@ -86,11 +86,7 @@ def test_what_is_no_json(text: str, lexer: str) -> None:
 # -- arithmetic -----------------------------------------------------------------------------------------------
 
 SUM_LETTERS = "0012.e+-**/%(), aef\t"
-SUM_TEXTS = (
-    "-a ** -2 ** +e * (1 + 2.5e-3) % f(a, 1, (e)) - 00 / .5",
-    "f() + ae(f(1.), -1e5)",
-    "((a)) - - 1 ** 2",
-)
+SUM_TEXTS = ("-a ** -2 ** +e * (1 + 2.5e-3) % f(a, 1, (e)) - 00 / .5", "f() + ae(f(1.), -1e5)", "((a)) - - 1 ** 2")
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.Pow)
 
 

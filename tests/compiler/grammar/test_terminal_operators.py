@@ -112,8 +112,8 @@ def test_llguidance_reads_random_terminals_alike() -> None:
         # identifiers that are no keyword
         ('start: (A | B) "("\nA: /[a-z]+/ & ~"if"\nB: "if"', ["if(", "iff(", "i("], ["(", "x"]),
         ('start: A*\nA: CNAME "=" & ~KEY\n%import common.CNAME\nKEY: "if=" | "in="', ["i=ix="], ["if=", "in="]),
-        ('start: A\nA: /[a-z]+/i & ~/if/i', ["iff", "I"], ["if", "IF"]),
-        ('start: A\nA: /.+/ & ~/.*é.*/', ["è"], ["aéb"]),
+        ("start: A\nA: /[a-z]+/i & ~/if/i", ["iff", "I"], ["if", "IF"]),
+        ("start: A\nA: /.+/ & ~/.*é.*/", ["è"], ["aéb"]),
         ('start: A\nA: /[ab]*/ & ~/(.*)bb(.*)/ // & ~ \n | "c" & ~"d" # no |', ["abab", "c", ""], ["abba"]),
         ('start: A\nA: ~"a"{2} & /[ab]*/', ["ab", "b", "aaa"], ["a"]),
         ('start: A\nA: "x" ~("a" | "b" "b") "y" & /[abxy]*/', ["xy", "xaay"], ["xay", "xbby"]),
@@ -126,7 +126,7 @@ def test_llguidance_reads_random_terminals_alike() -> None:
         ("start: A\nA: B & ~C\nB: /a|b/\nC: /b|c/", ["a"], ["b", "c"]),
         ("start: A\nA: (/a|b/) & (/b|c/i) | /x|y/", ["b", "x", "y"], ["a", "c", "C"]),
     ],
-)  # fmt: skip
+)
 def test_grammars(grammar: str, accepted: list[str], refused: list[str]) -> None:
     index = sg.compile(sg.Grammar(grammar), BYTES, eager=False)
     for text in [*accepted, *refused]:

@@ -25,23 +25,27 @@ SQL = (
     "SELECT a - -1, NOT a IS NULL, a -> 'b' FROM t AS u JOIN v USING (a) WHERE a NOT IN (1, 2)",
 )  # fmt: skip
 C = (
-    *C_TEXTS, "int x;", "unsigned long y = 0x1e + 1, z = 3 - - 2;",
+    *C_TEXTS,
+    "int x;",
+    "unsigned long y = 0x1e + 1, z = 3 - - 2;",
     "int f(void) { int a = sizeof(int) + + 1; return a & & a ? a - -a : a + ++a; }",
     "int g(int a) { goto end; end: return sizeof a * 2 + (a << 1) + (a < - 1); }",
-)  # fmt: skip
+)
 GO = (
-    "package main\n", 'package a\n\nimport f "fmt"\n\ntype T struct { a, b int }\n',
+    "package main\n",
+    'package a\n\nimport f "fmt"\n\ntype T struct { a, b int }\n',
     "package a\n\nfunc f(x int, c chan int) int {\n\tif x < - 1 {\n\t\treturn x & ^ 3\n\t}\n\tc <- x + + 1\n"
     "\tgo f(x - - 2, c)\n\tfor i := range x {\n\t\tswitch { case i < x: continue; default: break }\n\t}\n"
     "\tvar y = x & & x\n\treturn y\n}\n",
-)  # fmt: skip
+)
 JAVA = (
-    "class A { int f(int x) { return (a) - -x; } }", "interface I<T> extends J { default T g() { return null; } }",
+    "class A { int f(int x) { return (a) - -x; } }",
+    "interface I<T> extends J { default T g() { return null; } }",
     "class A { boolean b = x < 1 && y >>> 2 > - 3; List<List<A>> l = new A<>() { }; }",
     "enum E { A, B; void f() throws X { for (var i : l) if (i instanceof A a) i ++; else throw new X(); } }",
     "record R(int a, long ... b) { static final Object o = (A) b; Object p = (a) -> a - - 1, q = A :: new; }",
     "class A { int f(Object o) { return switch (o) { case B(var x) when x < 1 -> 0x1F; default -> 1; }; } }",
-)  # fmt: skip
+)
 #: By name: texts, and what is wrong with one, if somebody else can tell.
 LANGUAGES: dict[str, tuple[tuple[str, ...], Callable[[str], str] | None]] = {
     "sql": (SQL, sqlite_error),

@@ -25,18 +25,18 @@ IMPOSSIBLE: dict[str, tuple[Any, str]] = {
         "/properties/m/properties/x",
     ),
     "of its own kind": (
-        {"properties": {"m": {"$ref": "#/$defs/m"}},
-         "$defs": {"m": {"type": "object", "properties": {"m": {"$ref": "#/$defs/m"}}, "required": ["m"]}}},
+        {
+            "properties": {"m": {"$ref": "#/$defs/m"}},
+            "$defs": {"m": {"type": "object", "properties": {"m": {"$ref": "#/$defs/m"}}, "required": ["m"]}},
+        },
         "/$defs/m",
     ),
     "in all branches": (
         {"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"m": {**TEXT, "const": None}}},
         "/properties/m",
     ),
-    "within": (
-        {"items": {"properties": {"m": {"minimum": 5, "maximum": 4, "type": "number"}}}}, "/items/properties/m"
-    ),
-}  # fmt: skip
+    "within": ({"items": {"properties": {"m": {"minimum": 5, "maximum": 4, "type": "number"}}}}, "/items/properties/m"),
+}
 
 CLOSED: dict[str, Any] = {"additionalProperties": False}
 A, B = ({"properties": {name: {}, "c": {}}, **CLOSED} for name in "ab")

@@ -56,10 +56,7 @@ def agreed(schema: Any, instance: Any, draft: str | None = None) -> bool:
 
 RULES: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "conjunction of properties": (
-        {
-            "properties": {"a": {"minimum": 1}},
-            "allOf": [{"properties": {"a": {"maximum": 2}, "b": {"type": "null"}}}],
-        },
+        {"properties": {"a": {"minimum": 1}}, "allOf": [{"properties": {"a": {"maximum": 2}, "b": {"type": "null"}}}]},
         [{}, {"a": 1}, {"a": 2, "b": None}],
         [{"a": 0}, {"a": 3}, {"b": 1}],
     ),
@@ -124,10 +121,7 @@ RULES: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{}, {"a": 1}, {"b": None}],
     ),
     "not patternProperties and not propertyNames": (
-        {
-            "type": "object",
-            "not": {"anyOf": [{"patternProperties": {"^a": False}}, {"propertyNames": {"const": "a"}}]},
-        },
+        {"type": "object", "not": {"anyOf": [{"patternProperties": {"^a": False}}, {"propertyNames": {"const": "a"}}]}},
         [{"a": 1, "b": 1}, {"ab": 1}],
         [{}, {"a": 1}, {"b": 1}],
     ),
@@ -206,10 +200,7 @@ RULES: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"next": {"next": 1}}, {"other": {}}],
     ),
     "recursion through a negation": (
-        {
-            "$defs": {"x": {"properties": {"a": {"not": {"$ref": "#/$defs/x"}}}, "required": ["a"]}},
-            "$ref": "#/$defs/x",
-        },
+        {"$defs": {"x": {"properties": {"a": {"not": {"$ref": "#/$defs/x"}}}, "required": ["a"]}}, "$ref": "#/$defs/x"},
         [1, {"a": {}}, {"a": {"a": 1}}],
         [{}, {"a": 1}, {"a": {"a": {}}}],
     ),
@@ -360,11 +351,7 @@ def test_the_form_does_not_depend_on_hashes() -> None:
 EMPTY = {
     "numbers": ({"type": "number", "minimum": 5, "maximum": 3}, "minimum 5", "the root"),
     "deep": (
-        {
-            "type": "object",
-            "properties": {"a": {"type": "string", "maxLength": 1, "minLength": 2}},
-            "required": ["a"],
-        },
+        {"type": "object", "properties": {"a": {"type": "string", "maxLength": 1, "minLength": 2}}, "required": ["a"]},
         "maxLength 1, minLength 2",
         "/properties/a",
     ),
@@ -378,8 +365,11 @@ EMPTY = {
     "too few values": ({"type": "array", "uniqueItems": True, "minItems": 3, "items": {"type": "boolean"}}, "", ""),
     "too few values that contains counts": (
         {
-            "type": "array", "uniqueItems": True, "items": {"enum": [0, 1, 2]},
-            "contains": {"minimum": 1}, "minContains": 3,
+            "type": "array",
+            "uniqueItems": True,
+            "items": {"enum": [0, 1, 2]},
+            "contains": {"minimum": 1},
+            "minContains": 3,
         },
         "minContains 3",
         "",
@@ -401,9 +391,7 @@ def test_an_unsatisfiable_schema_is_refused_with_the_reason(case: str) -> None:
 
 
 HOSTILE: dict[str, Any] = {
-    "2^20 alternatives": {
-        "allOf": [{"anyOf": [{"required": [f"a{k}"]}, {"required": [f"b{k}"]}]} for k in range(20)]
-    },
+    "2^20 alternatives": {"allOf": [{"anyOf": [{"required": [f"a{k}"]}, {"required": [f"b{k}"]}]} for k in range(20)]},
     "2^20 arrays": {"allOf": [{"anyOf": [{"minItems": k}, {"contains": {"const": k}}]} for k in range(20)]},
     "2^20 evaluations": {
         "anyOf": [{"properties": {f"a{k}": {}}, "required": [f"a{k}"]} for k in range(20)],

@@ -58,11 +58,13 @@ def accepts(schema: Any, instance: Any, closing: bool | str = False) -> bool:
 
 
 OBJECTS = st.fixed_dictionaries(
-    {}, optional={
-        "type": st.just("object"), "required": st.lists(st.sampled_from(NAMES), max_size=1),
+    {},
+    optional={
+        "type": st.just("object"),
+        "required": st.lists(st.sampled_from(NAMES), max_size=1),
         "properties": st.dictionaries(st.sampled_from(NAMES), MEMBERS, max_size=2),
     },
-)  # fmt: skip
+)
 SCHEMAS = st.recursive(
     OBJECTS,
     lambda inner: st.builds(
@@ -191,7 +193,7 @@ def vocabulary() -> sg.Vocabulary:
         ),
     ],
     ids=range(14),
-)  # fmt: skip
+)
 def test_branches(schema: Any, open_: list[Any], closed: list[Any]) -> None:
     for instance in open_:
         assert accepts(schema, instance), instance
@@ -291,7 +293,7 @@ HAS_K = {"required": ["k"]}
         ({"oneOf": [{"anyOf": [APPLE, BANANA]}]}, [{"a": 1}, {"b": "x"}], [MIX, {"c": 1}]),
     ],
     ids=["not", "maxContains", "oneOf", "if", "tagged", "single"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("closing", [False, "unevaluated"])
 def test_what_is_tried_stays_as_it_was_written(schema: Any, kept: list[Any], gone: list[Any], closing: Any) -> None:
     form = NormalForm(schema, closing)

@@ -24,9 +24,11 @@ PLACES = [
     ('{"properties":{"l":{"enum":[%s,true]},"r":{"enum":[null,%s]}}}', '{"l":%s,"r":%s}'),
     ('{"prefixItems":[{"const":%s},{"const":%s}]}', "[%s,%s]"),
     ('{"prefixItems":[{"items":{"const":%s}},{"items":{"const":%s}}]}', "[[%s],[%s]]"),
-    ('{"$defs":{"l":{"const":%s},"r":{"const":%s}},"properties":{"l":{"$ref":"#/$defs/l"},"r":{"$ref":"#/$defs/r"}}}',
-     '{"l":%s,"r":%s}'),
-]  # fmt: skip
+    (
+        '{"$defs":{"l":{"const":%s},"r":{"const":%s}},"properties":{"l":{"$ref":"#/$defs/l"},"r":{"$ref":"#/$defs/r"}}}',
+        '{"l":%s,"r":%s}',
+    ),
+]
 
 
 def accepts(schema: Any, text: str) -> bool:

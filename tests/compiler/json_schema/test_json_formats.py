@@ -275,9 +275,10 @@ EAST_ASIAN = "\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u3400-\u4db5\u4e00-\u9fd5\
 def is_left_out(label: str) -> bool:
     """Whether docs/guide/json_formats.md says that a label is left out, though it may be valid."""
     composing = {
-        unicodedata.decomposition(char).split()[1] for char in map(chr, range(0x3100))
+        unicodedata.decomposition(char).split()[1]
+        for char in map(chr, range(0x3100))
         if re.fullmatch("[0-9A-F]+ [0-9A-F]+", unicodedata.decomposition(char))
-    }  # fmt: skip
+    }
     pairs = list(itertools.pairwise(label))
     is_mark = {char: unicodedata.category(char)[0] == "M" for char in label}
     is_rtl = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in label)

@@ -214,11 +214,7 @@ def test_references_that_go_in_a_circle_are_refused(schema: Any) -> None:
         ({"type": "string", "format": "date", "maxLength": 3}, "format date", "the root"),
         ({"type": "string", "pattern": "\ud800"}, "pattern", "the root"),
         ({"type": "array", "minItems": 3, "items": False, "prefixItems": [True]}, "item 1", "the root"),
-        (
-            {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3},
-            "minItems 3",
-            "the root",
-        ),
+        ({"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3}, "minItems 3", "the root"),
         ({"type": "array", "maxItems": 2, "contains": {"const": 1}, "minContains": 3}, "minContains 3", "the root"),
         ({"type": "object", "minProperties": 3, "maxProperties": 2}, "minProperties 3", "the root"),
         ({"type": "object", "required": ["a"], "additionalProperties": False}, "the member 'a'", "the root"),

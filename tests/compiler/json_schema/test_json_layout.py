@@ -151,10 +151,11 @@ def test_separators_by_patterns(item: str, key: str, order: str) -> None:
     for _ in range(1500):
         between = [pick.choice(written) for _ in range(pick.randrange(6))]
         for text in (
-            "[" + "".join(between) + "]", "[1" + between[0] + "1]" if between else "[1]",
+            "[" + "".join(between) + "]",
+            "[1" + between[0] + "1]" if between else "[1]",
             '{"a"' + "".join(between[:1]) + "1" + "".join(between[1:2]) + '"b"' + "".join(between[2:3]) + "[1]}",
             '{"b"' + "".join(between[:1]) + "[]" + "".join(between[1:2]) + '"a"' + "".join(between[:1]) + "1}",
-        ):  # fmt: skip
+        ):
             for index, pattern in zip(indexes, spelled, strict=True):
                 expected = pattern.fullmatch(text) is not None
                 assert takes(index, text) == expected, text
@@ -187,9 +188,10 @@ def test_masks_behind_patterns() -> None:
         guide = sg.Guide(index)
         assert all(map(guide.advance, begun.encode()))
         expected = {
-            i for i, token in enumerate(tokens)
+            i
+            for i, token in enumerate(tokens)
             if (begun in texts if token is None else token.isascii() and begun + token.decode() in prefixes)
-        }  # fmt: skip
+        }
         assert set(allowed(guide)) == expected, begun
 
 
@@ -200,12 +202,14 @@ SEPARATED = [";" * count + space for count in range(1, 6) for space in ("", " ")
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"item_separator": "-*"}, "may be empty"), ({"key_separator": "[^\\s\\S]"}, "matches nothing"),
-        ({"item_separator": r"\s?,"}, "whitespace may stand anyway"), ({"item_separator": "("}, "unterminated group"),
+        ({"item_separator": "-*"}, "may be empty"),
+        ({"key_separator": "[^\\s\\S]"}, "matches nothing"),
+        ({"item_separator": r"\s?,"}, "whitespace may stand anyway"),
+        ({"item_separator": "("}, "unterminated group"),
         ({"item_separator": ";", "max_items": 1_000}, "compared as they are written"),
     ],
     ids=range(5),
-)  # fmt: skip
+)
 def test_patterns_that_are_no_separators(options: dict[str, Any], says: str) -> None:
     with pytest.raises(sg.Error, match=says):
         compiled({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, **options)

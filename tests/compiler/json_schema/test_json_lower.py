@@ -53,9 +53,7 @@ def meter(**budget: Any) -> Meter:
     return Meter(Budget(**budget))
 
 
-def program_of(
-    schema: Any, *, lenient: list[str] | None = None, keeps_sets: bool = True, **layout: Any
-) -> Program:
+def program_of(schema: Any, *, lenient: list[str] | None = None, keeps_sets: bool = True, **layout: Any) -> Program:
     values = normalise(read(JsonSchema(schema).text, meter()), meter())
     return readable(lower(values, TextOptions(**layout), meter(), lenient=lenient, keeps_sets=keeps_sets))
 
@@ -306,7 +304,7 @@ def test_indentation_is_that_of_dumps(document: Any, indent: int) -> None:
         ("[ \t\n\r]*", ['{"n":' + 1000 * " " + "1}", "{\r\n\t}"], [" {}"]),
         ("(?:\n *)?", ['{\n  "n":\n1}', "{}"], ["{ }"]),
     ],
-)  # fmt: skip
+)
 def test_gaps(gap: str, good: list[str], bad: list[str]) -> None:
     program = program_of(NESTED, gap=gap)
     assert not dead_states(program)

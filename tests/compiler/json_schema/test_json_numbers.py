@@ -256,14 +256,8 @@ def test_equal_sets_have_equal_keys() -> None:
             integers.intersect(NumberSet.interval(d("1")), METER),
         ),
         (NumberSet.interval(d("3"), d("3")), NumberSet.literal([d("3.0")])),
-        (
-            NumberSet.multiples(d("2")).intersect(NumberSet.multiples(d("3")), METER),
-            NumberSet.multiples(d("6.0")),
-        ),
-        (
-            NumberSet.interval(None, d("5")).union(NumberSet.interval(d("4")), METER),
-            NumberSet.ANY,
-        ),
+        (NumberSet.multiples(d("2")).intersect(NumberSet.multiples(d("3")), METER), NumberSet.multiples(d("6.0"))),
+        (NumberSet.interval(None, d("5")).union(NumberSet.interval(d("4")), METER), NumberSet.ANY),
         (integers.intersect(NumberSet.interval(d("1.2"), d("1.8")), METER), NumberSet.EMPTY),
         (NumberSet.interval(d("1e2")), NumberSet.interval(d("100.0"))),
         (NumberSet.ANY.complement(METER), NumberSet.EMPTY),

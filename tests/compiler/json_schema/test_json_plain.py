@@ -32,13 +32,11 @@ KEYWORDS: dict[str, Any] = {
     "format": lambda r: r.choice([*sorted(FORMATS), "uri-template", "unknown", 1]),
     "pattern": lambda r: r.choice(PATTERNS),
     **{name: lambda r: r.choice(COUNTS) for name in ("minLength", "maxLength", "minItems", "maxItems")},
-    **{
-        name: lambda r: r.choice(BOUNDS) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-    },
+    **{name: lambda r: r.choice(BOUNDS) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")},
     "uniqueItems": lambda r: True,
     "$ref": lambda r: f"#/$defs/{r.choice('xyz')}",
     "required": lambda r: r.sample(NAMES[: r.choice([1, 2, 4, 9])], 1),
-}  # fmt: skip
+}
 
 
 def schema_of(random: Random, depth: int) -> Any:

@@ -360,7 +360,7 @@ C = {"$anchor": "c", **STRING}
         {"$schema": URIS["draft4"], "id": "http://x.org/y", "allOf": [{"$ref": "y#/definitions/x"}]}
         | {"definitions": {"x": STRING}},
     ],
-)  # fmt: skip
+)
 def test_references(schema: Any) -> None:
     assert accepts(schema, "a")
     assert not accepts(schema, 1)
@@ -463,7 +463,7 @@ PERSON = {"type": "object", "properties": {"name": {}}}
         ({**PERSON, "not": {"properties": {"name": STRING}, "required": ["name"]}}, [{"name": 1}], [{"x": 1}]),
         ({"properties": {"next": {"$ref": "#"}}}, [{"next": {"next": {}}}], [{"x": 1}, {"next": {"x": 1}}]),
     ],
-)  # fmt: skip
+)
 def test_closed_objects(schema: Any, open_: list[Any], closed: list[Any]) -> None:
     for instance in open_:
         assert accepts(schema, instance, additional_properties=False), instance

@@ -47,11 +47,7 @@ TREE = {
 #: A schema, instances in canonical order, and instances that are not valid or not in that order.
 CASES: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "object": (
-        {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "ab": {"type": "boolean"}},
-            "required": ["a"],
-        },
+        {"type": "object", "properties": {"a": {"type": "integer"}, "ab": {"type": "boolean"}}, "required": ["a"]},
         [{"a": 1}, {"a": -12, "ab": True}, {"a": 0, "the": [{"é": None}], "x": {"a": "}"}}],
         [{}, {"a": "1"}, {"a": 1.5}, {"ab": True}, {"ab": True, "a": 1}, {"a": 1, "ab": 0}, [], "a"],
     ),
@@ -214,11 +210,7 @@ class TestLayout:
     def test_indentation(self, indent: int) -> None:
         inner = {"type": ["array", "object"], "maxProperties": 0, "items": {"enum": [1]}}
         schema = {
-            "properties": {
-                "a": {"type": "integer"},
-                "ab": {"type": "boolean"},
-                "c": {"type": "array", "items": inner},
-            },
+            "properties": {"a": {"type": "integer"}, "ab": {"type": "boolean"}, "c": {"type": "array", "items": inner}},
             "required": ["a", "c"],
             "additionalProperties": False,
             "type": "object",

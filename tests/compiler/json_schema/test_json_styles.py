@@ -157,9 +157,10 @@ MASKED = {
     "additionalProperties": {"type": "boolean"},
 }
 OBJECTS: list[dict[str, Any]] = [
-    {"a": "x<b></par\n", "b": 12, "c": ["x", "</"], "d": "y z"}, {"a": "", "b": " x", "other": True},
+    {"a": "x<b></par\n", "b": 12, "c": ["x", "</"], "d": "y z"},
+    {"a": "", "b": " x", "other": True},
     {"a": "é<", "d": 1},
-]  # fmt: skip
+]
 
 
 @pytest.mark.nightly
@@ -230,9 +231,7 @@ def test_masks_are_what_the_program_lets_through(
                 spelled += speller.spell(b"".join(each for each in pieces if isinstance(each, bytes)), random)
         stacks = oracle.start(program)
         for guide, token in zip(guides_along(lazy, spelled), [*spelled, -1], strict=True):
-            after = {
-                each: oracle.token_step(program, stacks, each, vocabulary_) for each in range(vocabulary_.size)
-            }
+            after = {each: oracle.token_step(program, stacks, each, vocabulary_) for each in range(vocabulary_.size)}
             expected = np.zeros(vocabulary_.size, np.bool_)
             expected[[each for each, found in after.items() if found]] = True
             expected[vocabulary_.eos_ids[0]] = oracle.is_complete(program, stacks)
@@ -394,11 +393,13 @@ class TestText:
     @pytest.mark.parametrize(
         ("options", "gaps"),
         [
-            ({"whitespace": "compact"}, [""]), ({}, ["", "\n", " "]),
+            ({"whitespace": "compact"}, [""]),
+            ({}, ["", "\n", " "]),
             ({"whitespace": "any"}, ["", "\n", " ", "\n \n", "\t" * 20]),
-            ({"whitespace": r"\n"}, ["\n"]), ({"whitespace": "any", "max_whitespace": None}, GAPS),
+            ({"whitespace": r"\n"}, ["\n"]),
+            ({"whitespace": "any", "max_whitespace": None}, GAPS),
         ],
-    )  # fmt: skip
+    )
     def test_whitespace(self, options: dict[str, Any], gaps: list[str]) -> None:
         schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "additionalProperties": False}
         program = program_of(schema, "qwen_xml", **options)

@@ -42,9 +42,7 @@ NARROWER = {
 JSONSCHEMA_IS_SILENT = "optional/ecmascript-regex"
 
 #: Cases that structgen refuses, by subject and description, and why.
-REFUSED = {
-    ("multipleOf", "float division = inf"): "0.123456789 has as many remainders",
-}
+REFUSED = {("multipleOf", "float division = inf"): "0.123456789 has as many remainders"}
 
 
 @cache

@@ -27,9 +27,11 @@ from structgen.errors import EmptyLanguageError
 #: Any number but zero with an exponent has one digit before the point; an exponent has no zeros before it, or one.
 FREE = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?|-?[1-9](\.\d+)?[eE][+-]?(0?\d|[1-9]\d+)")
 NUMBERS = [
-    text for n in range(1, 5) for letters in itertools.product("-.015e", repeat=n)
+    text
+    for n in range(1, 5)
+    for letters in itertools.product("-.015e", repeat=n)
     if FREE.fullmatch(text := "".join(letters)) and not (float(text) == 0 and text[0] == "-")
-]  # fmt: skip
+]
 NUMBERS += ["1.50e1", "1.05e2", "1.05e1", "1.000e0", "1.25e-1", "1.00E2", "1.5000e1", "5.000e-1", "1.5e+01", "10.50"]
 
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -69,9 +71,7 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "oneOf": (lambda test: {"oneOf": [{**NUMBER, "maximum": 1}, {**NUMBER, **test}, {**NUMBER, "minimum": 5}]}, "{}"),
     "contains": (lambda test: {"items": NUMBER, "contains": test}, "[{}]"),
     "minContains": (lambda test: {"items": NUMBER, "contains": test, "minContains": 2}, "[{0},1.0,{0}]"),
-    "maxContains": (
-        lambda test: {"items": NUMBER, "contains": test, "minContains": 0, "maxContains": 1}, "[{0},{0}]"
-    ),
+    "maxContains": (lambda test: {"items": NUMBER, "contains": test, "minContains": 0, "maxContains": 1}, "[{0},{0}]"),
     "contains an object": (lambda test: {"items": where_n(NUMBER), "contains": where_n(test)}, '[{{"n":{}}}]'),
     "unevaluated": (lambda test: {"contains": test, "unevaluatedItems": {"minimum": 5}, "items": NUMBER}, "[{}]"),
     "contained or not": (lambda test: {"contains": test, "unevaluatedItems": {**NUMBER, "minimum": 1}}, "[1,{},5.0]"),
@@ -81,12 +81,11 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "not of members": (lambda test: {**where_n(NUMBER), "not": {**where_n(test), **M}}, WITH_M),
     "oneOf, violated": (lambda test: {"not": {"oneOf": [where_n(test), where_n(NUMBER)]}}, IF_N),
     "dependentSchemas, violated": (
-        lambda test: {**M, "not": {"dependentSchemas": {"m": where_n({"not": test})}}}, WITH_M
+        lambda test: {**M, "not": {"dependentSchemas": {"m": where_n({"not": test})}}},
+        WITH_M,
     ),
-    "any member": (
-        lambda test: {"additionalProperties": NUMBER, "not": {"additionalProperties": {"not": test}}}, IF_N
-    ),
-}  # fmt: skip
+    "any member": (lambda test: {"additionalProperties": NUMBER, "not": {"additionalProperties": {"not": test}}}, IF_N),
+}
 
 
 def compared(schema: Any, texts: list[str]) -> int:

@@ -102,8 +102,10 @@ def test_a_tool_in_the_place_of_a_schema_is_told() -> None:
 
 
 def test_many_slips_are_few_warnings() -> None:
-    schema = {"properties": {f"p{k}": {"minLenght": k, f"maxLength{'h' * k}": 1} for k in range(1, 4)} | {
-        "q": {"requird": [], "patern": "", "formt": ""}}}  # fmt: skip
+    schema = {
+        "properties": {f"p{k}": {"minLenght": k, f"maxLength{'h' * k}": 1} for k in range(1, 4)}
+        | {"q": {"requird": [], "patern": "", "formt": ""}}
+    }
     said = warned(schema)
     assert len(said) == 4
     assert "more keywords and formats check nothing" in said[-1]
@@ -154,8 +156,6 @@ def test_findings_in_response_formats_have_their_line(tmp_path: Path) -> None:
     assert f"{path}:3:14: " in CliRunner().invoke(app, ["lint", str(path)]).output
 
 
-@pytest.mark.parametrize(
-    "schema", [{"properties": {"schema": True}}, {"type": "object", "schema": {}}, {"name": "a"}]
-)
+@pytest.mark.parametrize("schema", [{"properties": {"schema": True}}, {"type": "object", "schema": {}}, {"name": "a"}])
 def test_schemas_with_such_members_stay_themselves(schema: dict[str, Any]) -> None:
     assert sg.JsonSchema(schema).text == json.dumps(schema, separators=(",", ":"))

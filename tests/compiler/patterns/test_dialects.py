@@ -18,13 +18,7 @@ from structgen.compiler.patterns.dialects import read
 from structgen.compiler.patterns.syntax import Chars
 from structgen.definitions.canonical import definition_of
 from structgen.definitions.values import DIALECT_FLAGS
-from structgen.errors import (
-    BudgetExceededError,
-    DefinitionError,
-    EmptyLanguageError,
-    StructgenError,
-    UnsupportedError,
-)
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
 
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 BYTES = sg.Vocabulary.bytewise()

@@ -126,7 +126,7 @@ def test_agrees_with_re(text: str, samples: list[str]) -> None:
         ("a|", ["", "b"], []),
         ("(?#note)a", ["a"], ["b"]),
     ],
-)  # fmt: skip
+)
 def test_dialect(text: str, yes: list[str], no: list[str]) -> None:
     found = pattern(text)
     assert [sample for sample in yes if sample not in found] == []

@@ -21,9 +21,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-CASES: list[dict[str, Any]] = tomllib.loads(
-    (Path(__file__).parents[2] / "cases" / "regexes.toml").read_text("utf-8")
-)["case"]
+CASES: list[dict[str, Any]] = tomllib.loads((Path(__file__).parents[2] / "cases" / "regexes.toml").read_text("utf-8"))[
+    "case"
+]
 VOCABULARY = small_vocabulary()
 
 
@@ -98,13 +98,7 @@ def test_case(case: dict[str, Any], path: Callable[[str, Path], sg.Index], tmp_p
 
 def test_cases_without_jit() -> None:
     """The kernels as plain Python give the same answers (a few of the cheaper cases: it is slow)."""
-    names = [
-        "date, ASCII",
-        "e-mail",
-        "password rules by look-ahead",
-        "an exact large count",
-        "anchors in the middle",
-    ]
+    names = ["date, ASCII", "e-mail", "password rules by look-ahead", "an exact large count", "anchors in the middle"]
     program = """
 import json, sys
 import structgen as sg
@@ -121,11 +115,7 @@ for case in json.load(sys.stdin):
     assert len(cases) == len(names)
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     run = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps(cases),
-        capture_output=True,
-        text=True,
-        env=environment,
+        [sys.executable, "-c", program], input=json.dumps(cases), capture_output=True, text=True, env=environment
     )
     assert run.returncode == 0, run.stderr
     for case, line in zip(cases, run.stdout.split(), strict=True):

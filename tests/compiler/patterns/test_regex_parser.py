@@ -308,9 +308,7 @@ def test_anchors_and_lines(pattern: str, flags: int) -> None:
     agree(pattern, texts_over("ab\n", 4), flags)
 
 
-@pytest.mark.parametrize(
-    "pattern", [r"\b.*", r".*\b", r".\b.", r".\B.", r"\B.\B", r"(?:\b.)*", r"(?a:.\b.)|(?u:.\B.)"]
-)
+@pytest.mark.parametrize("pattern", [r"\b.*", r".*\b", r".\b.", r".\B.", r"\B.\B", r"(?:\b.)*", r"(?a:.\b.)|(?u:.\B.)"])
 @pytest.mark.parametrize("flags", [0, re.ASCII])
 def test_word_boundaries(pattern: str, flags: int) -> None:
     agree(pattern, texts_over("a_é-٣", 3), flags)
@@ -365,24 +363,7 @@ VERBOSE = [
 
 @pytest.mark.parametrize("pattern", VERBOSE)
 def test_verbose_mode(pattern: str) -> None:
-    texts = [
-        "",
-        "a",
-        "b",
-        "A",
-        " a",
-        "a b",
-        "ab",
-        "abb",
-        "aa",
-        "a#b",
-        "#a",
-        "ba",
-        "abab",
-        " ab",
-        "a\x1cb",
-        "a\xa0b",
-    ]
+    texts = ["", "a", "b", "A", " a", "a b", "ab", "abb", "aa", "a#b", "#a", "ba", "abab", " ab", "a\x1cb", "a\xa0b"]
     agree(pattern, texts, re.VERBOSE)
     agree("(?x)" + pattern, texts)
     agree(f"(?x:{pattern}\n)", texts)
@@ -505,17 +486,7 @@ def joined(pieces: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    groups = [
-        "({})",
-        "(?:{})",
-        "(?i:{})",
-        "(?s-i:{})",
-        "(?m:{})",
-        "(?a:{})",
-        "(?=(?:{}))",
-        "(?!{})",
-        "(?x: {} )",
-    ]
+    groups = ["({})", "(?:{})", "(?i:{})", "(?s-i:{})", "(?m:{})", "(?a:{})", "(?=(?:{}))", "(?!{})", "(?x: {} )"]
     quantifiers = ["*", "+", "?", "{2}", "{1,}", "{,2}", "{0,1}", "*?", "+?", "??", "{1,2}?"]
     group = st.builds(str.format, st.sampled_from(groups), inner)
     quantified = st.builds("(?:{}){}".format, inner, st.sampled_from(quantifiers))

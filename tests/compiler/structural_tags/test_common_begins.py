@@ -29,12 +29,13 @@ def formats(random: Random) -> dict[str, Any]:
     lead = random.choice(["", "a", "<|a|>", "<"])
     tags: list[Any] = [
         {
-            "type": "tag", "begin": lead + "".join(random.choices(PIECES, k=random.randint(0, 3))),
+            "type": "tag",
+            "begin": lead + "".join(random.choices(PIECES, k=random.randint(0, 3))),
             "content": {"type": "regex", "pattern": random.choice(["x", "x*", "[ab]?"])},
             "end": random.choice([">", "", "<|a|>"]),
         }
         for _ in range(random.choice([3, 12, 40]))
-    ]  # fmt: skip
+    ]
     kind = random.randrange(3)
     if kind == 0:
         return {"type": "or", "elements": [*tags, {"type": "const_string", "value": "ab"}]}

@@ -34,9 +34,10 @@ def triggered(*tags: Any, **fields: Any) -> dict[str, Any]:
 
 
 MANY = [tag(f"<f{i}:", schema()) for i in range(10)]
-ROW = {"type": "sequence", "elements": [schema(style="qwen_xml"), {
-    "type": "optional", "content": {"type": "const_string", "value": "\n"}
-}]}  # fmt: skip
+ROW = {
+    "type": "sequence",
+    "elements": [schema(style="qwen_xml"), {"type": "optional", "content": {"type": "const_string", "value": "\n"}}],
+}
 FORMATS = {
     "one": triggered(tag("<f:", schema(OBJECT))),
     "many": triggered(*MANY),

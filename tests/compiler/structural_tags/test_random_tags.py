@@ -93,9 +93,10 @@ def test_rows_of_tokens_are_the_interpreters(format_: Format, rng: Random) -> No
 
 @given(token_formats, st.randoms(use_true_random=False))
 @settings(
-    max_examples=draws(30), phases=PHASES,
+    max_examples=draws(30),
+    phases=PHASES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("_widths")
 def test_the_same_masks_eagerly_on_demand_from_a_file_and_from_the_cache(
     tmp_path_factory: pytest.TempPathFactory, format_: Format, rng: Random

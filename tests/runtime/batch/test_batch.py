@@ -151,8 +151,10 @@ def test_a_row_that_goes_wrong_takes_no_other_down(monkeypatch: pytest.MonkeyPat
     batch.fill_bitmask(masks)
     assert sorted(batch.errors) == [0, 2]
     assert [allowed_tokens(mask, VOCABULARY.size) for mask in masks] == [
-        {*VOCABULARY.eos_ids}, sequence(INDEXES[0]).mask(), {*VOCABULARY.eos_ids},
-    ]  # fmt: skip
+        {*VOCABULARY.eos_ids},
+        sequence(INDEXES[0]).mask(),
+        {*VOCABULARY.eos_ids},
+    ]
     for name in ("advance", "follow_byte"):
         monkeypatch.setattr(index.machine, name, broken)
     assert batch.advance([ord("a")] * 3).tolist() == [False, True, False]
@@ -194,9 +196,7 @@ def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
 def test_tokens_without_bytes() -> None:
     """Those that a grammar names lead on, wherever else they are refused: in a text, behind its end, in drafts."""
     names = {"<|call|>": 258, "<|pad|>": 259}
-    vocabulary = sg.Vocabulary.from_bytes(
-        [*EACH_BYTE, None, b"", None, None], eos_ids=[256], special_tokens=names
-    )
+    vocabulary = sg.Vocabulary.from_bytes([*EACH_BYTE, None, b"", None, None], eos_ids=[256], special_tokens=names)
     grammar = sg.compile(sg.Grammar('start: "a" <|call|> "b"'), vocabulary)
     plain = sg.compile(sg.Regex("a"), vocabulary)
     batch = sg.GuideBatch(vocabulary, [grammar, plain, None])

@@ -10,14 +10,7 @@ import pytest
 from judges.naive import small_vocabulary
 
 import structgen as sg
-from structgen.errors import (
-    ArgumentError,
-    BatchError,
-    BitmaskError,
-    RollbackError,
-    TokenBudgetError,
-    TokenIdError,
-)
+from structgen.errors import ArgumentError, BatchError, BitmaskError, RollbackError, TokenBudgetError, TokenIdError
 from structgen.errors import VocabularyError as WrongVocabulary
 from structgen.integrations.matcher import Matcher
 from structgen.runtime.events.events import JsonEvents
@@ -31,9 +24,7 @@ A = ord("a")
 INDEX = sg.compile(sg.Regex("(a|b)*"), VOCABULARY)
 
 #: What is no number, though Python or NumPy would make one of most of it.
-NO_NUMBERS: list[Any] = [
-    True, False, 1.0, 1.5, "1", b"1", None, [1], (), {}, 1j, np.float64(1), np.True_, float("nan"),
-]  # fmt: skip
+NO_NUMBERS: list[Any] = [True, False, 1.0, 1.5, "1", b"1", None, [1], (), {}, 1j, np.float64(1), np.True_, float("nan")]
 
 #: Numbers of other types.
 NUMBERS: list[Any] = [A, np.int64(A), np.uint8(A), np.array(A)]
@@ -127,9 +118,10 @@ def calls_of_sizes() -> dict[str, tuple[Callable[[Any], Any], type[Exception]]]:
         "Vocabulary.eos_ids": (lambda n: sg.Vocabulary.from_bytes([b"a", None], [n]), WrongVocabulary),
         "Vocabulary.ids": (lambda n: sg.Vocabulary.from_bytes({n: b"a"}, [1]), WrongVocabulary),
         "Vocabulary.special_tokens": (
-            lambda n: sg.Vocabulary.from_bytes([b"a", None], [1], special_tokens={"<x>": n}), WrongVocabulary,
+            lambda n: sg.Vocabulary.from_bytes([b"a", None], [1], special_tokens={"<x>": n}),
+            WrongVocabulary,
         ),
-    }  # fmt: skip
+    }
 
 
 CALLS_OF_SIZES = calls_of_sizes()
@@ -185,9 +177,7 @@ def test_rows_of_a_batch() -> None:
 # -- memory ---------------------------------------------------------------------------------------------
 
 
-def overlapping(
-    shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any = np.int32, *, owned: bool = False
-) -> Any:
+def overlapping(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any = np.int32, *, owned: bool = False) -> Any:
     """A view of an array, or an array that owns its memory."""
     if owned:
         return np.ndarray(shape, dtype, strides=strides)
@@ -232,9 +222,11 @@ def test_bitmasks_that_share_memory_are_refused(place: str, owned: bool) -> None
 def test_bitmasks_with_any_strides_are_filled() -> None:
     words, guide = VOCABULARY.words, sg.Guide(INDEX)
     for strided in (
-        np.zeros(3 * words, np.int32)[::3], np.zeros(words, np.int32)[::-1], np.zeros((words, 2), np.int32)[:, 1],
+        np.zeros(3 * words, np.int32)[::3],
+        np.zeros(words, np.int32)[::-1],
+        np.zeros((words, 2), np.int32)[:, 1],
         np.zeros((words, 2), np.int32, "F")[:, 1],
-    ):  # fmt: skip
+    ):
         guide.fill_bitmask(strided)
         assert np.array_equal(strided, guide.bitmask())
 

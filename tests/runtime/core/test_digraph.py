@@ -20,8 +20,9 @@ def test_circles_are_those_that_come_back_to_themselves(seed: int) -> None:
         paths |= {(a, d) for a, b in paths for c, d in paths if b == c}
     expected = {
         frozenset(there for there in range(size) if {(here, there), (there, here)} <= paths)
-        for here in range(size) if (here, here) in paths
-    }  # fmt: skip
+        for here in range(size)
+        if (here, here) in paths
+    }
     found = circles(relation)
     assert {*map(frozenset, found)} == expected
     assert sum(map(len, found)) == sum(map(len, expected))

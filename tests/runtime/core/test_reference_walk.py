@@ -26,7 +26,8 @@ AMBIGUOUS = 'start: e\ne: e "+" e | e "+" e "*" e | NAME | NAME "+" NAME\nNAME: 
 DRAWN: dict[str, tuple[Callable[[Random], Any], str]] = {
     "regex": (lambda random: sg.Regex(lexemes.random_regex(random, 4)), "ab;xyé!"),
     "counted regex": (
-        lambda random: sg.Regex(lexemes.random_regex(random, 3, repeats=("{2,9}", "{3}", "{1,40}", "*"))), "ab;xyé!"
+        lambda random: sg.Regex(lexemes.random_regex(random, 3, repeats=("{2,9}", "{3}", "{1,40}", "*"))),
+        "ab;xyé!",
     ),
     "gbnf": (lambda random: sg.Gbnf(gbnf_judge.render(gbnf_judge.random_grammar(random))), "abcé日1 "),
     "schema": (lambda random: sg.JsonSchema(random.choice(CASES)["schema"]), '{}[]",: -0123.etrufalsn\\é'),
@@ -36,7 +37,7 @@ DRAWN: dict[str, tuple[Callable[[Random], Any], str]] = {
     "conflicts": (lambda _: sg.Grammar(AMBIGUOUS, ambiguity="all"), "abc+*"),
     "json, all readings": (lambda _: sg.Grammar(JSON, ambiguity="all"), '[]{}",:1e- .truefalsn\\ab'),
     "definition within": (lambda _: sg.Grammar(WITHIN), 'ab=;"12- '),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", DRAWN)

@@ -79,9 +79,11 @@ def test_logits_with_any_strides_are_masked() -> None:
     wanted = torch.zeros(2, WIDTH)
     apply_bitmask(wanted, mask)
     for logits in (
-        torch.zeros(2, 2 * WIDTH)[:, ::2], torch.zeros(WIDTH, 2).T, torch.zeros(4, WIDTH)[::2],
+        torch.zeros(2, 2 * WIDTH)[:, ::2],
+        torch.zeros(WIDTH, 2).T,
+        torch.zeros(4, WIDTH)[::2],
         torch.zeros(2, 3, WIDTH)[:, 1],
-    ):  # fmt: skip
+    ):
         apply_bitmask(logits, mask)
         assert torch.equal(logits, wanted)
     read = torch.zeros(1, WIDTH).expand(2, WIDTH)

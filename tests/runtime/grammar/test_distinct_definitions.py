@@ -33,14 +33,18 @@ VOCABULARY, EOS = with_bytes(*TOKENS), 256 + len(TOKENS)
 WORDS: dict[str, Any] = {"type": "array", "items": {"enum": ["a", "ab", "abc"]}, "uniqueItems": True, "maxItems": 3}
 MIXED = {"type": "array", "items": {"enum": ["a", 1, 12, None]}, "uniqueItems": True, "maxItems": 3}
 NESTED = {
-    "type": "array", "uniqueItems": True, "maxItems": 2,
+    "type": "array",
+    "uniqueItems": True,
+    "maxItems": 2,
     "items": {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2, "uniqueItems": True},
-}  # fmt: skip
+}
 EITHER = {"anyOf": [{**WORDS, "maxItems": 2}, {"type": "array", "items": {"enum": ["a", 2]}, "maxItems": 2}]}
 NAMED = {
-    "type": "object", "patternProperties": {"^(a|ab|abc)$": {"enum": [1, 12]}}, "additionalProperties": False,
+    "type": "object",
+    "patternProperties": {"^(a|ab|abc)$": {"enum": [1, 12]}},
+    "additionalProperties": False,
     "maxProperties": 2,
-}  # fmt: skip
+}
 
 #: Grammars of one schema, and what finds its texts in theirs.
 AROUND: dict[str, tuple[str, str]] = {
@@ -60,7 +64,7 @@ AROUND: dict[str, tuple[str, str]] = {
         r"""a(?:\["ab?","a\?|\[1,1\?|\[\[\],\[\?|\{"ab?":1,"a\?)?(.*);""",
     ),
     "either of two": ('start: "<" (X | X "?") ">"', r"<(.*?)\??>"),
-}  # fmt: skip
+}
 
 SCHEMAS = {"words": WORDS, "mixed": MIXED, "nested": NESTED, "either": EITHER, "names": NAMED}
 
@@ -129,9 +133,7 @@ def test_jsonschema_decides_texts(name: str) -> None:
     assert tells_apart(wanted)
     seen = set()
     for _ in range(80):
-        lists = [
-            random.choices(ENDLESS[name][1].split(), k=random.randrange(5)) for _ in range(random.choice([1, 2]))
-        ]
+        lists = [random.choices(ENDLESS[name][1].split(), k=random.randrange(5)) for _ in range(random.choice([1, 2]))]
         values = [f"[{','.join(items)}]" for items in lists]
         written = "items:" + "".join(f" {value} ;" for value in values)
         expected = without.match(written.encode()).accepted and all(is_valid(schema, value) for value in values)
@@ -189,8 +191,10 @@ def test_names_are_told_apart_in_any_object() -> None:
     definition = sg.JsonSchema(True, unique_names=True)
     index = sg.compile(sg.Grammar('start: "a" X', definitions={"X": definition}), VOCABULARY, eager=False)
     for text, accepted in (
-        (b'a{"a": 1, "b": {"a": 2}}', True), (b'a{"a": 1, "a": 2}', False), (rb'a[{"a": 1, "\u0061": 2}]', False),
-    ):  # fmt: skip
+        (b'a{"a": 1, "b": {"a": 2}}', True),
+        (b'a{"a": 1, "a": 2}', False),
+        (rb'a[{"a": 1, "\u0061": 2}]', False),
+    ):
         assert index.match(text).accepted is accepted
 
 
@@ -205,8 +209,9 @@ def test_a_budget_of_tokens_counts_no_sets() -> None:
 def test_real_tokens() -> None:
     vocabulary = sg.Vocabulary.from_pretrained(tokenizer_folder("llama3"))
     schema = {"type": "array", "items": {"type": ["string", "integer"]}, "uniqueItems": True}
-    wanted, without = (sg.compile(within('start: "<" X ">"', schema, unique=each), vocabulary, eager=False)
-                       for each in (True, False))  # fmt: skip
+    wanted, without = (
+        sg.compile(within('start: "<" X ">"', schema, unique=each), vocabulary, eager=False) for each in (True, False)
+    )
     refused, encode = 0, vocabulary.encode
     assert encode is not None
     for text in ('<["red","green', '<["red","green","', '<["red","g', "<[12,1,3,1", "<[12,1,", '<["red","re', "<"):
@@ -229,6 +234,4 @@ def test_real_tokens() -> None:
 
 
 #: What ends any text of the test above, if anything does.
-_ENDS = [
-    item + end for item in (b"", b'zq"', b'"zq"', b' "zq"', b"777", b',"zq"', b'"') for end in (b"]>", b">", b"")
-]
+_ENDS = [item + end for item in (b"", b'zq"', b'"zq"', b' "zq"', b"777", b',"zq"', b'"') for end in (b"]>", b">", b"")]

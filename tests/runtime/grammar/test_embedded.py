@@ -173,12 +173,7 @@ def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
         ('start: "a"\n  | %json 12', {}, sg.errors.DefinitionError, r"no schema \(line 2, column 11\)"),
         ("start: X", {"definitions": {"X": sg.Regex("a*")}}, sg.errors.DefinitionError, "X has the empty text"),
         ("start: X", {"definitions": {"x": sg.Regex("a")}}, sg.errors.DefinitionError, "'x' is no name"),
-        (
-            'start: "a"',
-            {"definitions": {"X": sg.Regex("a")}},
-            sg.errors.DefinitionError,
-            "no rule has the terminal X",
-        ),
+        ('start: "a"', {"definitions": {"X": sg.Regex("a")}}, sg.errors.DefinitionError, "no rule has the terminal X"),
         (
             "start: X",
             {"definitions": {"X": sg.StructuralTag({"type": "const_string", "value": "a"})}},
@@ -254,9 +249,7 @@ def test_a_definition_does_not_take_the_place_of_a_mark(mark: str, name: str) ->
 )
 def test_definitions_behind_lexemes_that_may_go_on(rules: str, regex: str, is_read: bool) -> None:
     """Refused where a text could come to no end; else each mask lets something through."""
-    grammar = sg.Grammar(
-        f'start: {rules}\nA: "a"\nLONG: "abcd"', lexer="basic", definitions={"D": sg.Regex(regex)}
-    )
+    grammar = sg.Grammar(f'start: {rules}\nA: "a"\nLONG: "abcd"', lexer="basic", definitions={"D": sg.Regex(regex)})
     if not is_read:
         with pytest.raises(UnsupportedError, match="may go on for several bytes") as caught:
             sg.compile(grammar, BYTES, eager=False)

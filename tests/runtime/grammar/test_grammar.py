@@ -223,9 +223,7 @@ def test_masks_where_the_kernel_remembers_little(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_stack_decides_where_lookaheads_promise_too_much() -> None:
-    vocabulary = sg.Vocabulary.from_bytes(
-        [b"a", b"x", b"y", b"d", b"c", b"yc", b"yd", b"xyd", b"b", None], eos_ids=[9]
-    )
+    vocabulary = sg.Vocabulary.from_bytes([b"a", b"x", b"y", b"d", b"c", b"yc", b"yd", b"xyd", b"b", None], eos_ids=[9])
     guide = sg.Guide(compiled("merged", "contextual", vocabulary))
     assert guide.advance(0)
     assert guide.advance(1)
@@ -448,10 +446,7 @@ def test_stacks_may_be_forgotten_while_another_thread_asks() -> None:
 # -- what reads nothing ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [
-    'start: a\na.2: b | "x"\nb.3: a | "y"',
-    'start: a\na: b | "x"\nb.3: a | "y"',
-])  # fmt: skip
+@pytest.mark.parametrize("text", ['start: a\na.2: b | "x"\nb.3: a | "y"', 'start: a\na: b | "x"\nb.3: a | "y"'])
 def test_a_parser_that_reduces_without_end_is_refused(text: str) -> None:
     """Lark loads these, and its parser never comes back from an X."""
     with pytest.raises(sg.errors.DefinitionError, match="is reduced without end before"):

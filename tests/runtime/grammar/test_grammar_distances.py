@@ -20,12 +20,8 @@ from structgen import grammars, kernels
 from structgen.errors import DefinitionError, TokenBudgetError, UnsupportedError
 from structgen.runtime import ids_of
 from structgen.runtime.automaton.distances import NEVER
-from structgen.runtime.grammar.distances import (
-    potential as grammar_gain,
-)
-from structgen.runtime.grammar.distances import (
-    token_distances as grammar_distances,
-)
+from structgen.runtime.grammar.distances import potential as grammar_gain
+from structgen.runtime.grammar.distances import token_distances as grammar_distances
 from structgen.runtime.grammar.tables import GrammarTables
 from structgen.runtime.index.index import Index
 

@@ -31,7 +31,7 @@ DEFINITIONS: dict[str, sg.Grammar] = {
         "%declare _INDENT _DEDENT",
         postlex=sg.Indentation("_NL", opening=(), closing=()),
     ),
-}  # fmt: skip
+}
 every_definition = pytest.mark.parametrize("name", DEFINITIONS)
 
 

@@ -13,7 +13,7 @@ from structgen.errors import BudgetExceededError
 
 #: Grammars whose lexers would get into each other's way: longest matches, keywords, what is ignored, priorities.
 INNER = {
-    "words": "start: (A | B)+\nA: /[ab]+/ & ~\"ab\"\nB: \"ab\"",
+    "words": 'start: (A | B)+\nA: /[ab]+/ & ~"ab"\nB: "ab"',
     "ignored": 'start: "a" ("," "a")*\n%ignore " "',
     "nested": 'start: "(" start? ")" | "a"',
     "longest": "start: A B?\nA: /a+/\nB: /b|ab/",
@@ -48,7 +48,7 @@ def test_a_grammar_stands_for_its_texts(name: str) -> None:
 
 def test_where_the_inner_text_ends_is_up_to_what_follows() -> None:
     """All ends of the inner text are followed, and what comes behind it may begin with the same letters."""
-    inner, tail = "start: A+\nA: \"a\" | \"ab\"", "b?a"
+    inner, tail = 'start: A+\nA: "a" | "ab"', "b?a"
     index = sg.compile(sg.Grammar(f"start: %lark {{ {inner} }} /{tail}/"), BYTES, eager=False)
     whole = sg.compile(sg.Grammar(inner), BYTES, eager=False)
     for text in texts("ab", 7):
@@ -136,7 +136,7 @@ def test_a_grammar_with_a_budget_of_tokens_that_may_be_empty(most: int) -> None:
 def test_where_llguidance_leaves_a_grammar_out() -> None:
     llguidance = pytest.importorskip("llguidance", reason="the layout's other implementation is not installed")
     tokens = llguidance.LLTokenizer("byte")
-    for inner in ('start: "b"?', 'start: ("b" "a")*', 'start: A B\nA: /a?/\nB: /b?/'):
+    for inner in ('start: "b"?', 'start: ("b" "a")*', "start: A B\nA: /a?/\nB: /b?/"):
         for outer in ('"<" X ">"', '("<" X ">")*', '"<" X X ">"'):
             grammar = "start: " + outer.replace("X", f"%lark {{\n{inner}\n}}")
             index = sg.compile(sg.Grammar(grammar, ambiguity="all"), BYTES, eager=False)
@@ -155,9 +155,9 @@ def test_where_llguidance_leaves_a_grammar_out() -> None:
         ('start: A\nA: %lark { start: "x" }', "holds LARK, which is no text for a lexer"),
         ('start: %lark { start: "" }', "has the empty text"),
         ('start: %lark { begin: "x" }', "there is no rule 'start'"),
-        ('start: %lark { start: <|x|> }', "which nothing lexes"),
+        ("start: %lark { start: <|x|> }", "which nothing lexes"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(grammar: str, says: str) -> None:
     with pytest.raises(sg.Error, match=says):
         sg.compile(sg.Grammar(grammar), BYTES, eager=False)

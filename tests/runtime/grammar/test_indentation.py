@@ -186,9 +186,7 @@ def test_texts(text: str, accepted: bool) -> None:
 
 
 def test_a_line_can_begin_as_far_right_as_was_asked_for() -> None:
-    narrow = sg.compile(
-        sg.Grammar(BLOCKS, postlex=sg.Indentation(columns=5)), vocabulary("blocks"), eager=False
-    )  # fmt: skip
+    narrow = sg.compile(sg.Grammar(BLOCKS, postlex=sg.Indentation(columns=5)), vocabulary("blocks"), eager=False)
     assert narrow.match(b"if a:\n     b\n").accepted
     assert narrow.match(b"if a:\n      b\n").consumed == len(b"if a:\n      ")
     assert narrow.match(b"[\n                b]\n").accepted, "within brackets it does not matter"

@@ -253,8 +253,7 @@ def test_lines_that_begin_at_columns_of_their_own() -> None:
 
 def test_a_grammar_of_many_words_that_could_be_longer() -> None:
     words = [
-        f'W{i}: "{a}"\nL{i}: /{a} +{b}/'
-        for i, (a, b) in enumerate(zip(ascii_uppercase, ascii_lowercase, strict=True))
+        f'W{i}: "{a}"\nL{i}: /{a} +{b}/' for i, (a, b) in enumerate(zip(ascii_uppercase, ascii_lowercase, strict=True))
     ]
     named = " | ".join(f"W{i} | L{i}" for i in range(len(words)))
     text = "\n".join([f"start: line+\nline: ({named})+ _NEWLINE | A A _NEWLINE _INDENT line+ _DEDENT", *words])

@@ -26,8 +26,9 @@ class RandomMoves:
         self.shifts = {at: rng.randrange(self.states) for at in everywhere if rng.random() < shifts}
         self.reduces = {
             at: [(rng.randrange(4), rng.randrange(3)) for _ in range(rng.randrange(1, 3))]
-            for at in everywhere if rng.random() < reduces
-        }  # fmt: skip
+            for at in everywhere
+            if rng.random() < reduces
+        }
         origins = [(s, a) for s in range(self.states) for a in range(3) if rng.random() < 0.7]
         self.gotos = {at: rng.randrange(self.states) for at in origins}
         self.nexts = {(s, e): rng.getrandbits(endings) for s in range(self.states) for e in range(endings)}

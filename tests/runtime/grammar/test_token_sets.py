@@ -179,9 +179,7 @@ def test_files_whose_ranges_meet_are_refused(tokens: list[list[int]], ranges: li
     meta = {"definitions": [], "tokens": tokens, "token_ranges": ranges}
     with pytest.raises(FormatError, match="in common"):
         Embedded.read(meta, {}, vocabulary(), 2, "file")
-    found = Embedded.read(
-        {"definitions": [], "tokens": [[3, 1]], "token_ranges": [[2, 4, 0]]}, {}, vocabulary(), 2, ""
-    )
+    found = Embedded.read({"definitions": [], "tokens": [[3, 1]], "token_ranges": [[2, 4, 0]]}, {}, vocabulary(), 2, "")
     assert [found.terminals_of(token) for token in range(6)] == [0, 0, 1, 3, 1, 0]
 
 

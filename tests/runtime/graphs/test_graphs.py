@@ -36,11 +36,11 @@ PATTERNS = {
     "words": ("(admin|user|admit)s?", ["admin", "user", "admit", "s", "a", "mi"]),
     "loops": ("(ab|c[de])*f?", [*"abcdef", "ab", "cd"]),
     "accents": ("née|ne|[à-ÿ]{1,3}|naïf", [*"neéàÿïafû", "née", "naï"]),
-    "wide": ("[^\"\\\\]*[€😀-😂]|x.y", [*'€😀😁😂😃"\\xy\n', "é", "xéy"]),
+    "wide": ('[^"\\\\]*[€😀-😂]|x.y', [*'€😀😁😂😃"\\xy\n', "é", "xéy"]),
     "dates": ("[0-9]{4}-(0[1-9]|1[0-2])", ["2024-", "12", "01", "0", "199", "9-1"]),
     "counts": ("(?:ab|[xy]){30,33}z|a{26,}", ["ab" * 10, "x" * 15, "xy", "a", "a" * 13, "a" * 25, "y", "z", "b"]),
     "exact": ("é{40}|[0-9]{,50}!", ["é" * 20, "é", "é" * 40, "1" * 25, "2", "!"]),
-}  # fmt: skip
+}
 
 #: What a move that counts says: the loop, and what the new count must be.
 COUNT = re.compile(r"(?:([\d,]+) ≤ )?count \d+( \+ 1)?(?: ([=≤]) ([\d,]+))?")
@@ -87,9 +87,11 @@ def test_drawn_moves_read_what_re_matches(name: str) -> None:
     pattern, pieces = PATTERNS[name]
     tables = sg.compile(sg.Regex(pattern), BYTES).machine.tables
     moves = folded(
-        tables.start, lambda state: automaton._moves(tables, state), lambda state: automaton._shown(tables, state),
+        tables.start,
+        lambda state: automaton._moves(tables, state),
+        lambda state: automaton._shown(tables, state),
         10_000,
-    )  # fmt: skip
+    )
     is_accepting = [bool(each) for each in tables.accepting]
     generator = random.Random(name)
     verdicts = []
@@ -202,9 +204,11 @@ def character_sets() -> list[str]:
 def pattern_of(part: str) -> str:
     """What a part of a label says, for `re`."""
     words = {
-        "a space": " ", "any ASCII character": r"[\x00-\x7f]", "any character": "(?s:.)",
+        "a space": " ",
+        "any ASCII character": r"[\x00-\x7f]",
+        "any character": "(?s:.)",
         "a character beyond ASCII": r"[^\x00-\x7f]",
-    }  # fmt: skip
+    }
     if part in words:
         return words[part]
     if part[0] == "[":

@@ -142,8 +142,9 @@ def test_special_tokens_and_prefixes() -> None:
     guide = sg.Guide(index)
     assert all(map(guide.advance, [*b"ab", 257, *b"cd"]))
     assert [(each.data, each.span, each.tokens) for each in guide.captures()] == [
-        (b"ab", (0, 2), (0, 2)), (b"cd", (2, 4), (3, 5)),
-    ]  # fmt: skip
+        (b"ab", (0, 2), (0, 2)),
+        (b"cd", (2, 4), (3, 5)),
+    ]
 
 
 def test_tokens_by_their_ids_have_bytes() -> None:
@@ -216,7 +217,7 @@ def test_what_has_several_parses_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="one parse"):
         sg.compile(sg.Grammar('start: pair | pair "a"\npair[capture]: "a" | "a" "a"', ambiguity="all"), BYTES)
     with pytest.raises(UnsupportedError, match="part of another"):
-        sg.compile(sg.sequence("x", sg.Grammar("start[capture]: \"a\"")), BYTES)
+        sg.compile(sg.sequence("x", sg.Grammar('start[capture]: "a"')), BYTES)
 
 
 # -- temperatures -------------------------------------------------------------------------------------------------

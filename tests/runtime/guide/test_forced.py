@@ -14,17 +14,11 @@ from structgen.runtime.guide.forced import forced_bytes, whole_characters
 from structgen.runtime.rows.bitmask import ids_of
 
 EOS, SPECIAL = 256, 257
-BYTES = sg.Vocabulary.from_bytes(
-    [*EACH_BYTE, None, None], eos_ids=[EOS], special_tokens={"<|call|>": SPECIAL}
-)
+BYTES = sg.Vocabulary.from_bytes([*EACH_BYTE, None, None], eos_ids=[EOS], special_tokens={"<|call|>": SPECIAL})
 
 PERSON = {
     "type": "object",
-    "properties": {
-        "first_name": {"type": "string"},
-        "first_born": {"type": "boolean"},
-        "n": {"enum": ["one", "only"]},
-    },
+    "properties": {"first_name": {"type": "string"}, "first_born": {"type": "boolean"}, "n": {"enum": ["one", "only"]}},
     "required": ["first_name"],
     "additionalProperties": False,
 }

@@ -21,11 +21,13 @@ SCHEMA = {
     "items": {
         "type": "object",
         "properties": {
-            "name": {"type": "string"}, "size": {"type": "integer"}, "code": {"type": "string", "maxLength": 5},
+            "name": {"type": "string"},
+            "size": {"type": "integer"},
+            "code": {"type": "string", "maxLength": 5},
         },
         "required": ["name", "size", "code"],
     },
-}  # fmt: skip
+}
 DEFINITIONS: dict[str, Callable[[], sg.Definition]] = {
     "schema": lambda: sg.JsonSchema(SCHEMA, whitespace="any"),
     "regex": lambda: sg.Regex(r"(?:[a-z]+=\d{1,30};|é)*end"),

@@ -71,10 +71,7 @@ MISTAKES: dict[str, tuple[Callable[[sg.Cache], object], str]] = {
         "a Vocabulary was expected, got str",
     ),
     "swapped": (lambda cache: untyped.warm(VOCABULARY, [REGEX], cache=cache), "a Vocabulary was expected, got Regex"),
-    "a definition": (
-        lambda cache: untyped.warm(REGEX, VOCABULARY, cache=cache),
-        "are several, got Regex. Pass a list",
-    ),
+    "a definition": (lambda cache: untyped.warm(REGEX, VOCABULARY, cache=cache), "are several, got Regex. Pass a list"),
     "base rows of a name": (lambda cache: untyped.compile_base_rows("gpt2"), "a Vocabulary was expected, got str"),
     "base rows' folder": (
         lambda cache: untyped.compile_base_rows(VOCABULARY, cache="folder"),
@@ -184,10 +181,7 @@ def test_a_damaged_entry_is_a_miss_and_is_rebuilt(tmp_path: Path) -> None:
     definition = sg.Regex("a+b")
     sg.compile(definition, VOCABULARY, cache=cache)
     key = cache_key(definition, VOCABULARY)
-    for value in (
-        b"garbage",
-        sg.compile(definition, small_vocabulary((b"other",))).to_bytes(with_vocabulary=False),
-    ):
+    for value in (b"garbage", sg.compile(definition, small_vocabulary((b"other",))).to_bytes(with_vocabulary=False)):
         cache.put(key, value)
         assert sg.compile(definition, VOCABULARY, cache=cache).origin == "compiled"
         assert sg.compile(definition, VOCABULARY, cache=cache).origin == "cache"
@@ -253,10 +247,7 @@ for round in range(int(sys.argv[2])):
 def warm(folder: Path, rounds: int) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(HERE)}
     return subprocess.Popen(
-        [sys.executable, "-c", WARM, str(folder), str(rounds)],
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", WARM, str(folder), str(rounds)], env=environment, text=True, stdout=subprocess.PIPE
     )
 
 

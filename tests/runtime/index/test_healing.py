@@ -194,7 +194,7 @@ def test_json_behind_a_prefix() -> None:
     assert healed.prefix == b": "
     guide, brute = sg.Guide(healed.index), Brute(b": ", index, vocabulary)
     text = b""
-    for token in (b": {\"", b"ab", b'"', b":", b' "', b"\xc3", b"\xa9b", b'"', b"}"):
+    for token in (b': {"', b"ab", b'"', b":", b' "', b"\xc3", b"\xa9b", b'"', b"}"):
         wanted = {t for t in range(vocabulary.size) if brute.allows(text, t)}
         assert allowed_tokens(guide.bitmask(), vocabulary.size) == wanted
         assert guide.advance(ids[token]), token

@@ -41,13 +41,14 @@ DEFINITIONS: dict[str, sg.Definition] = {
         {
             "type": "structural_tag",
             "format": {
-                "type": "tag", "begin": {"type": "token", "token": "<tool>"},
+                "type": "tag",
+                "begin": {"type": "token", "token": "<tool>"},
                 "content": {"type": "json_schema", "json_schema": {"type": "boolean"}},
                 "end": {"type": "token", "token": "<eot>"},
             },
         }
     ),
-}  # fmt: skip
+}
 
 
 def walked(guide: sg.Guide, other: sg.Guide, seed: int) -> None:

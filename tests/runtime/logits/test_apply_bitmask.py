@@ -157,7 +157,7 @@ def test_what_no_library_takes_is_refused(library: str) -> None:
         (of(3, 40), np.zeros((2, 2), np.int32), [1, 1], "named twice"),
         (of(3, 40), np.zeros((2, 2), np.int32), [1.0, 2.0], "rows are integers"),
         (of(3, 40), np.zeros((3, 2), np.int32), [True, False, True], "rows are integers"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(BitmaskError, match=message):
             sg.apply_bitmask(logits, mask, rows=rows)  # type: ignore[arg-type]
 

@@ -23,9 +23,7 @@ from structgen.runtime.logits.masks import apply_bitmask, mask_rows  # noqa: E40
 from structgen.runtime.rows.bitmask import allocate_bitmask  # noqa: E402
 
 VOCABULARY = small_vocabulary()
-DEVICE = torch.device(
-    "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-)
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
@@ -146,9 +144,7 @@ def test_the_triton_kernel_masks_as_torch_does(
     triton_masks.launch_mask(wide[:, :width], pool, slots)  # rows of a wider tensor: a stride of their own
     assert torch.equal(wide, wanted)
     triton_masks.launch_mask(wide[:0, :width], pool, slots[:0])
-    for mask, rows in (
-        (pool[:4], None), (pool[2], None), (pool[:2], [3, 1]), (pool[:0], []), (pool[:4, ::2], None),
-    ):  # fmt: skip
+    for mask, rows in ((pool[:4], None), (pool[2], None), (pool[:2], [3, 1]), (pool[:0], []), (pool[:4, ::2], None)):
         wide = logits_of(4, width + 7, dtype)
         wanted = wide.clone()
         apply_bitmask(wanted[:, :width], mask, rows=rows, backend="torch")
@@ -193,10 +189,11 @@ def test_automata_on_a_device_as_guides_do(seed: int) -> None:
         automata.mask(logits, states, counts)
         assert torch.equal(logits, wanted)
         tokens = [
-            int(chance.choice(np.flatnonzero(row > -torch.inf))) if chance.random() < 0.9
+            int(chance.choice(np.flatnonzero(row > -torch.inf)))
+            if chance.random() < 0.9
             else chance.randrange(-1, VOCABULARY.size + 1)
             for row in wanted.cpu()
-        ]  # fmt: skip
+        ]
         known = [row for row, token in enumerate(tokens) if 0 <= token < VOCABULARY.size]
         accepted = np.zeros(8, np.bool_)  # on a device nobody can say that an id is none: it is refused
         accepted[known] = batch.advance([tokens[row] for row in known], known)

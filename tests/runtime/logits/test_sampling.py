@@ -15,13 +15,13 @@ from structgen.runtime.logits.masks import apply_bitmask  # noqa: E402
 from structgen.runtime.logits.sampling import Sampler  # noqa: E402
 
 VOCABULARY = small_vocabulary()
-INDEXES = [
-    sg.compile(sg.Regex(pattern), VOCABULARY) for pattern in ("[a-z]+", "a", "(?s).*", "[^a]+", "(ab|[0-9])*")
-]
+INDEXES = [sg.compile(sg.Regex(pattern), VOCABULARY) for pattern in ("[a-z]+", "a", "(?s).*", "[^a]+", "(ab|[0-9])*")]
 SAMPLERS = [
     Sampler(temperature, k, p)
-    for temperature in (0.0, 0.3, 1.0, 2.5) for k in (None, 1, 3, 40, 500) for p in (1.0, 0.99, 0.8, 0.2, 1e-6)
-]  # fmt: skip
+    for temperature in (0.0, 0.3, 1.0, 2.5)
+    for k in (None, 1, 3, 40, 500)
+    for p in (1.0, 0.99, 0.8, 0.2, 1e-6)
+]
 
 
 def by_transformers(sampler: Sampler, logits: Any, guide: sg.Guide) -> Any:

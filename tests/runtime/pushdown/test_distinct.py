@@ -35,10 +35,11 @@ from structgen.storage.container import FORMAT_VERSION, pack, unpack
 
 #: All bytes, and tokens in which items end and others begin.
 WORDS = [
-    b", ", b'", "',
-    *b'''"," ", [" "] "a" ,"a a","a a"," ["a","a"] ["a","b"] "]," aa \\" \\u00'''.split(),
+    b", ",
+    b'", "',
+    *b""""," ", [" "] "a" ,"a a","a a"," ["a","a"] ["a","b"] "]," aa \\" \\u00""".split(),
     *b"[1,1 1,1 ,1 1, 10 0. .0 e1 E+ 0,1,0 ,true true, null]".split(),
-]  # fmt: skip
+]
 VOCABULARY = with_bytes(*WORDS)
 
 BOOLEANS = {"type": "boolean"}
@@ -159,14 +160,12 @@ FEW: list[dict[str, Any]] = [
     array({"enum": ["a", "ab", 1]}, contains={"const": 1}, prefixItems=[{"enum": ["a", 1]}], maxItems=3),
     array({"enum": ["a", "ab", "b"]}, contains={"const": "b"}, prefixItems=[{"const": 1}, {"enum": ["a", "b", 1]}]),
     array({"enum": ["a", "ab", 1, 12]}, contains={"const": "a"}, allOf=[{"contains": {"type": "integer"}}]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(FEW)))
 @pytest.mark.parametrize("whitespace", ["compact", "any"])
-def test_the_lowering_with_bits_allows_the_same(
-    number: int, whitespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lowering_with_bits_allows_the_same(number: int, whitespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = FEW[number]
     bits = compiled(schema, whitespace=whitespace)
     assert not isinstance(bits.machine, DistinctMachine)
@@ -294,9 +293,7 @@ def test_what_is_refused() -> None:
         with pytest.raises(UnsupportedError, match=f"uniqueItems.*{why}"):
             compiled(schema)
     with pytest.raises(UnsupportedError, match="uniqueItems"):
-        compiled(
-            array({"pattern": "^a{1000}[b-z]?$", "type": "string"}, minItems=27, prefixItems=[{"type": "string"}])
-        )
+        compiled(array({"pattern": "^a{1000}[b-z]?$", "type": "string"}, minItems=27, prefixItems=[{"type": "string"}]))
     index = compiled(array({"type": "string"}))
     with pytest.raises(UnsupportedError, match="max_tokens"):
         sg.Guide(index, max_tokens=20)
@@ -332,7 +329,7 @@ def test_numbers_are_equal_by_value() -> None:
         f"{random.choice(['', '-'])}{random.choice(['0', '1', '10', '120'])}{random.choice(['', '.0', '.50', '.05'])}"
         f"{random.choice(['', 'e1', 'E-2', 'e+02', 'e-0'])}"
         for _ in range(200)
-    ]  # fmt: skip
+    ]
     values = {}
     for text in texts:
         item: items.ItemInProgress = items.begun(ord(text[0]))

@@ -48,28 +48,25 @@ FINITE: dict[str, tuple[Any, dict[str, Any]]] = {
     "optional": (array(record([], a=BOOLEANS, bb={"enum": ["x", "xy"]}), maxItems=2), {}),
     "any order": (array(record([], a=BOOLEANS, b={"enum": [1, 12]}), maxItems=2), {"property_order": "any"}),
     "names again": (
-        array({**LISTED, "patternProperties": {"^[ab]$": {"enum": [1, 2]}}, "minProperties": 1}, maxItems=2), {}
+        array({**LISTED, "patternProperties": {"^[ab]$": {"enum": [1, 2]}}, "minProperties": 1}, maxItems=2),
+        {},
     ),
     "one name": (array({**LISTED, "patternProperties": {"^a$": {"enum": [1, 2]}}}, maxItems=3), {}),
     "arrays": (array({"type": "array", "items": {"enum": [1, 12, "a"]}, "maxItems": 2}, maxItems=2), {}),
     "pairs": (array(PAIR, maxItems=3), {}),
     "sets of sets": (array(array({"enum": ["a", [1], [2]]}, maxItems=2), maxItems=2), {}),
     "sets in records": (
-        array(record(a=array(BOOLEANS, maxItems=2), b=array({"enum": [[], {}]}, maxItems=1)), maxItems=2), {}
-    ),
-    "either": (
-        {"type": "array", "maxItems": 3,
-         "anyOf": [array(record(a=BOOLEANS)), {"items": record(a={"const": True})}]},
+        array(record(a=array(BOOLEANS, maxItems=2), b=array({"enum": [[], {}]}, maxItems=1)), maxItems=2),
         {},
     ),
-    "mixed": (
-        array({"anyOf": [record([], a={"enum": [1, {"b": None}, {}]}), {"enum": [1, "{", []]}]}, maxItems=3), {}
+    "either": (
+        {"type": "array", "maxItems": 3, "anyOf": [array(record(a=BOOLEANS)), {"items": record(a={"const": True})}]},
+        {},
     ),
+    "mixed": (array({"anyOf": [record([], a={"enum": [1, {"b": None}, {}]}), {"enum": [1, "{", []]}]}, maxItems=3), {}),
     "escapes": (array(record(a={"enum": ["a", "b"]}), maxItems=2), {"escapes": "any"}),
     "at least": (array(record([], a=BOOLEANS), prefixItems=[record(a=BOOLEANS)], minItems=2, maxItems=3), {}),
-    "contained": (
-        array(record([], a=BOOLEANS, b={"enum": [1, 12]}), contains={"required": ["a"]}, maxItems=2), {}
-    ),
+    "contained": (array(record([], a=BOOLEANS, b={"enum": [1, 12]}), contains={"required": ["a"]}, maxItems=2), {}),
     "within": (
         record(
             x=array(record(a=BOOLEANS), maxItems=2),
@@ -77,7 +74,7 @@ FINITE: dict[str, tuple[Any, dict[str, Any]]] = {
         ),
         {},
     ),
-}  # fmt: skip
+}
 
 
 def plain(schema: Any) -> Any:
@@ -196,11 +193,12 @@ def test_tags_whose_tokens_are_taken_whole(end: Any, eager: bool) -> None:
     vocabulary = with_bytes(b'","', b'a"', b'"]', b'"]A', b'"]zz', b'["a', b'a","a"', b'"a","b"', b"]x", b"[")
     wanted, without = (
         sg.compile(
-            sg.StructuralTag({"type": "sequence", "elements": [each, end]}, whitespace="compact"), vocabulary,
+            sg.StructuralTag({"type": "sequence", "elements": [each, end]}, whitespace="compact"),
+            vocabulary,
             eager=eager,
         )
         for each in (part(words), part(plain(words)))
-    )  # fmt: skip
+    )
     assert isinstance(wanted.machine, DistinctMachine)
 
     def repeats(text: bytes) -> bool:

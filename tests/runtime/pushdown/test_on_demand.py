@@ -100,10 +100,12 @@ def check_same(index: sg.Index, other: sg.Index, seed: int, texts: int = 4, step
 @settings(
     max_examples=draws(60),
     suppress_health_check=[
-        HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large,
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+        HealthCheck.data_too_large,
         HealthCheck.function_scoped_fixture,
     ],
-)  # fmt: skip
+)
 @given(schemas(), st.integers(0, 99))
 def test_masks_are_those_of_a_schema_lowered_as_a_whole(schema: Any, seed: int) -> None:
     try:

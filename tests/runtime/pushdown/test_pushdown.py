@@ -10,13 +10,7 @@ from judges import pushdown_oracle as oracle
 from judges.token_distances import allowed
 from tiers import draws
 
-from structgen.compiler.programs.program import (
-    Condition,
-    CountedEdge,
-    Edge,
-    MarkedEdge,
-    Program,
-)
+from structgen.compiler.programs.program import Condition, CountedEdge, Edge, MarkedEdge, Program
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
 from structgen.runtime.automaton.tables import INC, SET

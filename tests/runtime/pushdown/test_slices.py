@@ -18,15 +18,9 @@ from test_stacks import ARRAYS, LONG, VOCABULARY
 import structgen as sg
 from structgen import kernels
 from structgen.runtime.core.machine import Config
-from structgen.runtime.pushdown import (
-    machine as pushdown,
-)
-from structgen.runtime.pushdown import (
-    partial_masks as stack_rows,
-)
-from structgen.runtime.pushdown import (
-    walker as stack_walks,
-)
+from structgen.runtime.pushdown import machine as pushdown
+from structgen.runtime.pushdown import partial_masks as stack_rows
+from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.distances.token_distances import StackDistances
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.stacks import laid_out

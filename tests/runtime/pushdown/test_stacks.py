@@ -142,11 +142,7 @@ def test_texts_with_nested_continuations(seed: int) -> None:
         '"a" root "b"?': ("seq", (("text", "a"), ("rule", "root"), ("repeat", ("text", "b"), 0, 1))),
         '"a" root ("c" root)?': (
             "seq",
-            (
-                ("text", "a"),
-                ("rule", "root"),
-                ("repeat", ("seq", (("text", "c"), ("rule", "root"))), 0, 1),
-            ),
+            (("text", "a"), ("rule", "root"), ("repeat", ("seq", (("text", "c"), ("rule", "root"))), 0, 1)),
         ),
         '"b" root? "b"': ("seq", (("text", "b"), ("repeat", ("rule", "root"), 0, 1), ("text", "b"))),
         '"c"': ("text", "c"),

@@ -62,8 +62,7 @@ def test_allocate_forbids_everything(width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [np.zeros(3, np.int64), np.zeros(3, np.uint32), np.zeros((2, 3), np.int32), np.int32(1), [1, 2], None],
+    "wrong", [np.zeros(3, np.int64), np.zeros(3, np.uint32), np.zeros((2, 3), np.int32), np.int32(1), [1, 2], None]
 )
 def test_ids_of_refuses(wrong: object) -> None:
     with pytest.raises(BitmaskError, match=r"expected a NumPy int32\[words\]"):

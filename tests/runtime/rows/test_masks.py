@@ -69,9 +69,7 @@ def test_exact_along_random_walks(pattern: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize(
-    "pattern", [r"[^\"]{3,60}\"", r"(?:a{1,2} ){2,26}", r"a{30,33}b?", r"(?:ab){25}(?:a|é){0,40}"]
-)
+@pytest.mark.parametrize("pattern", [r"[^\"]{3,60}\"", r"(?:a{1,2} ){2,26}", r"a{30,33}b?", r"(?:ab){25}(?:a|é){0,40}"])
 def test_exact_near_the_bounds_of_counts(pattern: str, eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole walks by the longest tokens, so that every count near a bound is met. A step works out one count."""
     if not eager:
@@ -85,9 +83,7 @@ def test_exact_near_the_bounds_of_counts(pattern: str, eager: bool, monkeypatch:
         # Far from the bounds one look in eight is enough; within reach of them, every step.
         near = step % 8 == 0 or len(text) < 12 or len(text) > 24
         allowed = (
-            check_invariants(index, guide, text, pattern)
-            if near
-            else allowed_tokens(guide.bitmask(), VOCABULARY.size)
+            check_invariants(index, guide, text, pattern) if near else allowed_tokens(guide.bitmask(), VOCABULARY.size)
         )
         going_on = sorted(allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b""))
         if not going_on:
@@ -137,10 +133,7 @@ def test_random_regexes_are_exact(pattern: str, random_source: random.Random) ->
 DATE, STRING = r"\d{4}-\d{2}-\d{2}", r"[^\"\\]{0,200}\""
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern"),
-    [("llama3", STRING), ("gemma", STRING), ("tekken", DATE)],
-)
+@pytest.mark.parametrize(("name", "pattern"), [("llama3", STRING), ("gemma", STRING), ("tekken", DATE)])
 def test_real_vocabularies(name: str, pattern: str, request: pytest.FixtureRequest) -> None:
     """Every token of a real vocabulary, on a few configurations: the mask, `advance` and plain bytes agree."""
     vocabulary: sg.Vocabulary = request.getfixturevalue(name)

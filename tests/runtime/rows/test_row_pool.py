@@ -58,10 +58,11 @@ def test_bases_are_as_they_are_row_by_row() -> None:
         bases, shared, rows = draw.randrange(3), draw.randrange(3), draw.choice([0, 1, 5, 70, 300])
         near = draw.choice([1, 2, 4])  # how far before a row its base is, or so: of short steps come long chains
         row_base = [
-            draw.randrange(1 + bases + shared) if draw.random() < draw.choice([0.05, 0.5])
+            draw.randrange(1 + bases + shared)
+            if draw.random() < draw.choice([0.05, 0.5])
             else 1 + bases + shared + max(0, row - draw.choice(range(0 if draw.random() < 0.002 else 1, near + 1)))
             for row in range(rows)
-        ]  # fmt: skip
+        ]
         expected = is_sound(row_base, bases, shared)
         seen.add((expected, rows > LONGEST))
         assert takes(row_base, bases, shared) == expected

@@ -71,9 +71,7 @@ def attributed(
     return replace(grammar, nodes=tuple(nodes), rules=tuple(rules))
 
 
-def _regular(
-    facts: RuleFacts, number: int, attributes: WrittenAttributes, first: NodeId, meter: Meter
-) -> list[Node]:
+def _regular(facts: RuleFacts, number: int, attributes: WrittenAttributes, first: NodeId, meter: Meter) -> list[Node]:
     """The nodes, from number ``first`` on, of a rule with a bound."""
     if attributes.is_lazy or attributes.max_chars is not None:
         # What is lazy ends at the first place where it can, whether or not its characters are used up.
@@ -83,9 +81,7 @@ def _regular(
     return [network_of(written_out(facts, rule.root, meter, f"the automaton of the rule {rule.name}"))]
 
 
-def _refuse_calls(
-    facts: RuleFacts, number: int, written: Mapping[int, WrittenAttributes], meter: Meter
-) -> None:
+def _refuse_calls(facts: RuleFacts, number: int, written: Mapping[int, WrittenAttributes], meter: Meter) -> None:
     """Raise `UnsupportedError` where a rule with a bound is no regular language by its rules, or has others in it."""
     rules = facts.document.rules
 
@@ -108,9 +104,7 @@ def _refuse_calls(
             refuse("with tokens")
 
 
-def _length(
-    facts: RuleFacts, number: int, defined: Sequence[int], attributes: WrittenAttributes, meter: Meter
-) -> int:
+def _length(facts: RuleFacts, number: int, defined: Sequence[int], attributes: WrittenAttributes, meter: Meter) -> int:
     """How many bytes the end of a rule has. Raises `UnsupportedError` where that depends."""
     rule, marker = facts.document.rules[number], attributes.marker
     if marker is not None and marker < len(defined):

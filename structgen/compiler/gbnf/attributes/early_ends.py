@@ -10,9 +10,7 @@ from ..facts import RuleFacts
 from ..syntax import MAX_COUNT, CharacterSet, Choice, Network, Node, NodeId, Reference, Repetition, Sequence
 
 
-def closed(
-    facts: RuleFacts, number: int, most: int | None, first: NodeId, meter: Meter, *, counts: bool
-) -> list[Node]:
+def closed(facts: RuleFacts, number: int, most: int | None, first: NodeId, meter: Meter, *, counts: bool) -> list[Node]:
     """The nodes, from number ``first`` on, of a rule that has so many characters at most.
 
     None ends it as soon as it can. ``counts``: whether characters may be counted, in place of spelling out how many

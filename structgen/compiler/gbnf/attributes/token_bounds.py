@@ -28,5 +28,6 @@ def ends_late(lists: EdgeLists) -> bool:
     exhausted = [after for state, (_, after) in lists.bounds.items() if state in entered]
     return any(
         not lists.accepting[state] and (high < 0x80 or high > 0xBF)
-        for state in exhausted for _, high, _ in lists.edges[state]
-    )  # fmt: skip
+        for state in exhausted
+        for _, high, _ in lists.edges[state]
+    )

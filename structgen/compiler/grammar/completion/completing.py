@@ -271,8 +271,9 @@ def are_good(options: list[list[Alternative]], meter: Meter) -> list[bool]:
     groups = [group for option in every for group in option.groups]
     arrays = (
         *(np.array([0, *accumulate(map(len, each))]) for each in (options, [o.groups for o in every], groups)),
-        np.array([*chain.from_iterable(groups)], np.int64), np.array([o.is_lower for o in every], np.bool_),
-    )  # fmt: skip
+        np.array([*chain.from_iterable(groups)], np.int64),
+        np.array([o.is_lower for o in every], np.bool_),
+    )
     good, proved = np.ones(len(options), np.uint8), np.zeros(len(options), np.uint8)
     at = np.array([len(options) - 1, 0])
     # Places come after those that led to them, so the last ones are looked at first.

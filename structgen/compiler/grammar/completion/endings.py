@@ -257,9 +257,7 @@ class _Explorer:
         nesting = Nesting.find(self._tables, self._check)
         if nesting is None:
             return separated(self._tables, self._terminal, self._border, self._contexts, self._meter)
-        lines = LineEnds(
-            self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
-        )  # fmt: skip
+        lines = LineEnds(self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter)
         found, self.room = lines.unconstrained(self._completing)
         return found
 
@@ -377,8 +375,7 @@ class _Explorer:
         fates = [self._borders.fate(border) for _, border in self._pairs]
         everything = (1 << self._tables.table.shape[1]) - 1
         reads = [
-            each << 2 | (fate.ends == everything) << 1 | fate.is_final
-            for each, fate in zip(nexts, fates, strict=True)
+            each << 2 | (fate.ends == everything) << 1 | fate.is_final for each, fate in zip(nexts, fates, strict=True)
         ]
         ignored = set_of(e for e, terminal in enumerate(self._terminal) if self._ignored >> terminal & 1)
         solve(reads, [
@@ -492,9 +489,10 @@ class _Explorer:
 
         roots = {
             (self._border[ending], target): ending
-            for _, terminal, target in self._tables.shift.tolist() if target in ways
+            for _, terminal, target in self._tables.shift.tolist()
+            if target in ways
             for ending in bits(with_terminal[terminal] & ~unconstrained)
-        }  # fmt: skip
+        }
         for border, target in roots:
             node(target, context[target], border)
         options: list[list[Alternative]] = []

@@ -148,11 +148,13 @@ def _longer(
 def _plain(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]) -> set[int]:
     """The terminals without lazy repeats and look-around, as long as may be."""
     return {
-        t for t, terminal in enumerate(terminals)
-        if matchers[t] is not None and terminal.pattern is not None
+        t
+        for t, terminal in enumerate(terminals)
+        if matchers[t] is not None
+        and terminal.pattern is not None
         and (terminal.text is not None or terminal.automaton is not None or is_greedy(parse(terminal.pattern)))
         and not terminal.is_bounded
-    }  # fmt: skip
+    }
 
 
 def _not_preferred(matcher: LeftmostDfa, everything: Dfa, meter: Meter) -> bytes | None:

@@ -71,9 +71,7 @@ def _without_needless(lexer: Lexer, meter: Meter) -> Lexer:
     alike = _alike(left, np.column_stack([lapses, is_beaten]), on_way, meter)
     watched = np.where(matters, alike, -1).tolist()
     ends = [
-        [(t, watched[watch] if watch >= 0 else -1) for t, watch in there if watch < 0 or stands[watch]]
-        if here
-        else []
+        [(t, watched[watch] if watch >= 0 else -1) for t, watch in there if watch < 0 or stands[watch]] if here else []
         for there, here in zip(lexer.ends, on_way.tolist(), strict=True)
     ]
     seeds = np.zeros(len(table), np.bool_)
@@ -82,9 +80,11 @@ def _without_needless(lexer: Lexer, meter: Meter) -> Lexer:
     may_end = reaching(*edges, np.array([bool(there) for there in ends]))
     kept = on_way[:, None] & may_end[table] | is_watched[:, None] & (is_beaten | (left >= 0))
     return replace(
-        lexer, table=np.where((table >= 0) & kept, table, -1), ends=ends,
+        lexer,
+        table=np.where((table >= 0) & kept, table, -1),
+        ends=ends,
         lapses=(lapses & (on_way | is_watched)).tolist(),
-    )  # fmt: skip
+    )
 
 
 def _alike(table: NDArray[np.int32], flags: _States, first: _States, meter: Meter) -> NDArray[np.int64]:

@@ -62,10 +62,11 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
             raise _of(terminal, error) from error
     automata = iter(preferred(made, meter))
     found = [
-        None if terminal.pattern is None and terminal.automaton is None
+        None
+        if terminal.pattern is None and terminal.automaton is None
         else bounded(terminal, LeftmostDfa.of(whole[t]) if t in whole else next(automata), meter)
         for t, terminal in enumerate(terminals)
-    ]  # fmt: skip
+    ]
     for terminal, matcher in zip(terminals, found, strict=True):
         if matcher is not None and not matcher.states:
             raise DefinitionError(
@@ -150,8 +151,9 @@ def embedded(terminals: tuple[Terminal, ...], matchers: list[LeftmostDfa | None]
     hidden_by: dict[int, int] = {}
     texts = [
         (k, terminal, terminal.text.encode("utf-8", "surrogatepass"))
-        for k, terminal in enumerate(terminals) if terminal.text is not None
-    ]  # fmt: skip
+        for k, terminal in enumerate(terminals)
+        if terminal.text is not None
+    ]
     for t, (regex, matcher) in enumerate(zip(terminals, matchers, strict=True)):
         if regex.text is not None or matcher is None or regex.is_shortest:
             continue

@@ -33,9 +33,7 @@ _HEAD = re.compile(
 )
 _PIECES = re.compile(rf"{_HEAD.pattern}|//[^\n]*|\#[^\n]*|{STRING}|{REGEX}", _HEAD.flags)
 
-_ATTRIBUTE = re.compile(
-    rf"\s*(?P<key>\w+)\s*(?:=\s*(?P<value>{_VALUE}|-?\d+(?:\.\d+)?|\w+)\s*)?(?:,|$)", re.ASCII
-)
+_ATTRIBUTE = re.compile(rf"\s*(?P<key>\w+)\s*(?:=\s*(?P<value>{_VALUE}|-?\d+(?:\.\d+)?|\w+)\s*)?(?:,|$)", re.ASCII)
 
 #: A rule that is one symbol.
 _ALONE = re.compile(r"(?:\s|\\\n)*(\w+)(?:[ \t\r]|\\\n)*(?://[^\n]*|\#[^\n]*)?(?:\n(?!\s*\|)|\Z)")

@@ -20,21 +20,21 @@ class Notation(NamedTuple):
 
 
 _NAME = "Give it a name in capital letters, A: B & ~C, and use that."
-_ATTRIBUTES = (
-    r"(?<=[\w}])\[[^\]:\n]{0,80}\b(?:lazy|suffix|stop|max_tokens|max_chars|temperature|capture)\b[^\]:\n]{0,80}\]\s{0,8}:"
-)
+_NAMES_OF_ATTRIBUTES = "lazy|suffix|stop|max_tokens|max_chars|temperature|capture"
+_ATTRIBUTES = rf"(?<=[\w}}])\[[^\]:\n]{{0,80}}\b(?:{_NAMES_OF_ATTRIBUTES})\b[^\]:\n]{{0,80}}\]\s{{0,8}}:"
 
 #: The one that stands first in a text is told.
 NOTATIONS = (
     Notation(r"::=", "the ::= of GBNF and EBNF", "Use sg.Gbnf for such grammars, or write name: ... as Lark has it."),
     Notation(
-        _ATTRIBUTES, "an attribute of llguidance's where it can't be",
+        _ATTRIBUTES,
+        "an attribute of llguidance's where it can't be",
         "Give attributes to rules of the grammar's own text, not to terminals, templates and what is imported.",
     ),
     Notation(r"%lark\b", "%lark without braces", "Write %lark { start: ... }."),
     Notation(r"&", "& outside of a terminal", _NAME),
     Notation(r"~\s{0,8}[A-Z_(/\".]", "~ outside of a terminal", _NAME),
-)  # fmt: skip
+)
 
 _OTHER = re.compile(rf"//[^\n]*|#[^\n]*|{STRING}|{REGEX}")
 _ANY = re.compile("|".join(f"(?P<n{i}>{notation.pattern})" for i, notation in enumerate(NOTATIONS)))
@@ -71,8 +71,9 @@ def read_options(objects: Iterable[str]) -> dict[str, object]:
         if not any(value is each for each in _KEPT.get(name, ())):
             raise DefinitionError(
                 f"llguidance's option {name!r} with {json.dumps(value)[:40]} is not honoured",
-                where="%llguidance", remedy=_INSTEAD.get(name, "Leave it out."),
-            )  # fmt: skip
+                where="%llguidance",
+                remedy=_INSTEAD.get(name, "Leave it out."),
+            )
     return given
 
 

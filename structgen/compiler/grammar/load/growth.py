@@ -207,9 +207,7 @@ def _check_terminals(within: dict[str, list[str]], meter: Meter) -> None:
 
 def _too_many_times(where: str = "") -> BudgetExceededError:
     return BudgetExceededError(
-        "terminals are made of terminals too many times over",
-        where=where,
-        remedy="Write the inner ones as one regex.",
+        "terminals are made of terminals too many times over", where=where, remedy="Write the inner ones as one regex."
     )
 
 

@@ -177,7 +177,5 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
         for name in rule.expansion:
             if name not in known:
                 raise DefinitionError(
-                    f"the terminal {name} is declared and not defined",
-                    where=f"rule {rule.origin}",
-                    remedy="Define it.",
+                    f"the terminal {name} is declared and not defined", where=f"rule {rule.origin}", remedy="Define it."
                 )

@@ -200,8 +200,9 @@ class _Expansion:
             if written > _MOST_WRITTEN:
                 raise BudgetExceededError(
                     f"rules with parameters come to more than {len(found):,} rules",
-                    where=f"rule {instance[0]}", remedy="Have parameters take fewer values.",
-                )  # fmt: skip
+                    where=f"rule {instance[0]}",
+                    remedy="Have parameters take fewer values.",
+                )
         self._find_dead(found)
         rules = (self._written(instance) for instance in self._meter.each(found, _DOING))
         return "".join(outside) + "\n" + "\n".join(rules) + "\n"

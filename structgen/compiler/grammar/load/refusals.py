@@ -92,9 +92,10 @@ def no_start(start: str, definitions: Mapping[str, Definition], places: Places) 
     remedy = f"Name the rule that a whole text is: start=..., one of {', '.join(names[:_MOST_NAMES])}."
     where = places.of_definition(names[0]) if names else ""
     return DefinitionError(
-        f"there is no rule {start!r}", where=where or "line 1, column 1",
+        f"there is no rule {start!r}",
+        where=where or "line 1, column 1",
         remedy=remedy if names else f"Write one: {start}: ...",
-    )  # fmt: skip
+    )
 
 
 #: Rules that a message names.

@@ -62,10 +62,11 @@ def shifted(table: Lalr, meter: Meter) -> Iterator[str]:
     """
     imported = tuple(f"{name}__" for name in names())
     found = [
-        conflict for conflict in table.conflicts
+        conflict
+        for conflict in table.conflicts
         if conflict.winner == -1
         and not all(table.symbols.names[table.symbols.rules[rule][0]].startswith(imported) for rule in conflict.rules)
-    ]  # fmt: skip
+    ]
     describe = Descriptions(table, meter) if found else None
     return (f"two actions compete {describe(conflict)}" for conflict in found if describe)
 

@@ -87,9 +87,7 @@ def _expansions(
     expansion: tuple[str, ...], nullable: Collection[str], only_empty: Collection[str]
 ) -> Iterator[tuple[str, ...]]:
     """An expansion with and without each symbol that may be empty."""
-    choices = (
-        ((),) if name in only_empty else ((name,), ()) if name in nullable else ((name,),) for name in expansion
-    )
+    choices = (((),) if name in only_empty else ((name,), ()) if name in nullable else ((name,),) for name in expansion)
     for chosen in product(*choices):
         yield tuple(name for names in chosen for name in names)
 

@@ -152,9 +152,7 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
     def rule(self, schema: Schema) -> ItemRule:
         """``prefixItems`` and ``items`` of one subschema."""
         goal = self.nodes.goal
-        return ItemRule(
-            tuple(map(goal, schema.prefix_items)), ANYTHING if schema.items is None else goal(schema.items)
-        )
+        return ItemRule(tuple(map(goal, schema.prefix_items)), ANYTHING if schema.items is None else goal(schema.items))
 
     def _contains(self, schema: Schema) -> tuple[Counting, ...]:
         if schema.contains is None or (schema.min_contains == 0 and schema.max_contains is None):

@@ -19,9 +19,9 @@ INTEGER_DIGITS = frozenset({"min_digits", "max_digits"})
 NUMBER_DIGITS = frozenset(
     {f"{bound}_digits_{part}" for bound in ("min", "max") for part in ("integer", "fraction", "exponent")}
 )
-NUMBER_FIELDS = INTEGER_DIGITS | NUMBER_DIGITS | {
-    "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of",
-}  # fmt: skip
+NUMBER_FIELDS = (
+    INTEGER_DIGITS | NUMBER_DIGITS | {"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"}
+)
 ARRAY_FIELDS = frozenset(
     {"prefix_items", "items", "min_items", "max_items", "contains", "unique_items", "unevaluated_items"}
 )

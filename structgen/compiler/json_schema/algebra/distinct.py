@@ -137,8 +137,9 @@ class Distinct:
             known = kinds[min(length, beyond)]
             here = {
                 (seen | {key}, tuple([n + is_counted for n, is_counted in zip(counts, known[key], strict=True)]))
-                for seen, counts in meter.each(here, _DOING) for key in known.keys() - seen
-            }  # fmt: skip
+                for seen, counts in meter.each(here, _DOING)
+                for key in known.keys() - seen
+            }
             if not here or len(here) > _MOST_SETS or length == clause.high:
                 break
         return len(here) > _MOST_SETS

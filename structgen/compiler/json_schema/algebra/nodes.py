@@ -166,9 +166,7 @@ class Nodes:
                 below = list(schema.children(names & BELOW))
                 for child in below:
                     parents.setdefault(child, []).append(each)
-                says = _spells_numbers(schema, names) or any(
-                    child < begin and self._spelling[child] for child in below
-                )
+                says = _spells_numbers(schema, names) or any(child < begin and self._spelling[child] for child in below)
                 self._spelling.append(says)
                 if says:
                     found.append(each)

@@ -388,8 +388,7 @@ def _weakest_dropped(rules: list[MemberRule]) -> tuple[MemberRule, ...]:
     kept: list[MemberRule] = []
     for rule in sorted(rules, key=lambda rule: (not rule.lists_names(), len(rule.names))):
         if not any(
-            other.lists_names() and all(rule.goal(name) == goal for name, goal in other.names.items())
-            for other in kept
+            other.lists_names() and all(rule.goal(name) == goal for name, goal in other.names.items()) for other in kept
         ):
             kept.append(rule)
     return tuple(kept)

@@ -107,5 +107,3 @@ def _inhabited(others: list[KeyClass]) -> tuple[KeyClass, ...]:
 
 def _moved(choice: Choice) -> Choice:
     return tuple([Option(value + 1, marks) for value, marks in choice])
-
-

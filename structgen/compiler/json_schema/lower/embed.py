@@ -90,9 +90,7 @@ class Embedding:
         The edges where a string may end.
     """
 
-    def __init__(
-        self, program: Program, escapes: str, meter: Meter, ends: First = END
-    ) -> None:
+    def __init__(self, program: Program, escapes: str, meter: Meter, ends: First = END) -> None:
         self.program = program
         self._escapes = escapes
         self._meter = meter
@@ -217,10 +215,7 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
 
 
 def _step(
-    mine: Sequence[tuple[int, int, int]],
-    theirs: Sequence[tuple[int, int, int]],
-    pairs: dict[int, int],
-    todo: list[int],
+    mine: Sequence[tuple[int, int, int]], theirs: Sequence[tuple[int, int, int]], pairs: dict[int, int], todo: list[int]
 ) -> bool:
     """Pair the targets of two states; False where they differ."""
     if len(mine) != len(theirs):

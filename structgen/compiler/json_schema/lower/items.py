@@ -55,10 +55,7 @@ class ArrayStates:
         if self.is_distinct:
             builder.program.distinct[start] = OPENS_ARRAY
         alive = states(
-            tally.start,
-            self._next,
-            lambda here: here.number == self.loop_from or tally.is_enough(here),
-            self._check,
+            tally.start, self._next, lambda here: here.number == self.loop_from or tally.is_enough(here), self._check
         )
         for here, goes_on in builder.meter.each(alive.items(), "lowering arrays"):
             if goes_on or here.number == self.loop_from:

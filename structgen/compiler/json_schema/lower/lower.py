@@ -150,12 +150,7 @@ def _states_of(
 
 
 def lower(
-    values: Values,
-    layout: TextOptions,
-    meter: Meter,
-    *,
-    lenient: list[str] | None = None,
-    keeps_sets: bool = False,
+    values: Values, layout: TextOptions, meter: Meter, *, lenient: list[str] | None = None, keeps_sets: bool = False
 ) -> Program:
     """The program as a whole; see `SchemaLowering`."""
     return SchemaLowering(values, layout, meter, lenient=lenient, whole=True, keeps_sets=keeps_sets).program

@@ -148,9 +148,7 @@ class Tags(MemberText):
             if token is not None:
                 by_token.setdefault(token, []).append((tuple(others), way))
         edges = [Edge(byte, byte, way) for byte, rests in by_byte.items() for way in self._behind(rests)]
-        return First(
-            edges, [TokenEdge(token, way) for token, rests in by_token.items() for way in self._behind(rests)]
-        )
+        return First(edges, [TokenEdge(token, way) for token, rests in by_token.items() for way in self._behind(rests)])
 
     def _behind(self, rests: list[tuple[Text, tuple[State, ...]]]) -> list[tuple[State, ...]]:
         """The sequences that read what is left of texts."""
@@ -258,8 +256,7 @@ class Tags(MemberText):
 
     @remembered
     def _bounded_string(self, strings: StringSet, padded: bool) -> list[Edge] | None:
-        """The first edges of strings up to a length with the closing tag, all around them included; None for others.
-        """
+        """The first edges of strings up to a length with the closing tag, all around them included; None for others."""
         meter, closing = self._builder.meter, self._style.closing
         least, most = strings.lengths or (0, 0)
         if most <= COUNT_FROM or least > COUNT_FROM or strings != self._of_length(least, most) or any(
@@ -354,9 +351,7 @@ def _closed(strings: StringSet, closing: bytes, by: Unremembered) -> EdgeLists:
 
 
 @lru_cache(maxsize=32)
-def _counted(
-    free: EdgeLists, text: EdgeLists, closing: bytes, gap: EdgeLists | None, least: int
-) -> EdgeLists | None:
+def _counted(free: EdgeLists, text: EdgeLists, closing: bytes, gap: EdgeLists | None, least: int) -> EdgeLists | None:
     """The automaton of `closed_string`, which is the same for all upper bounds, but for its loop's."""
     return closed_string(free, text, closing, gap, least, max(1, least) + 1)
 

@@ -58,9 +58,11 @@ def without_repeats(builder: Builder, shape: ArrayShape, pointer: str, level: in
     why = _obstacle(builder, shape, level)
     if why:
         builder.relax(
-            "uniqueItems", pointer, why,
+            "uniqueItems",
+            pointer,
+            why,
             "Bound the items by an enum (of up to 12 values, or more with a small maxItems), or drop uniqueItems.",
-        )  # fmt: skip
+        )
     return plain, not why
 
 
@@ -122,9 +124,11 @@ def _has_values(value: Value, count: int, builder: Builder, depth: int = 0) -> b
         found += _several(value.numbers, count - found, builder.meter)
     if value.strings is not None and found < count:
         found += value.strings.several(count - found, builder.meter)
-    return found + bool(value.arrays) + bool(value.objects) >= count or any(
-        _has_arrays(shape, count, builder, depth + 1) for shape in value.arrays
-    ) or any(_has_objects(shape, count, builder, depth + 1) for shape in value.objects)  # fmt: skip
+    return (
+        found + bool(value.arrays) + bool(value.objects) >= count
+        or any(_has_arrays(shape, count, builder, depth + 1) for shape in value.arrays)
+        or any(_has_objects(shape, count, builder, depth + 1) for shape in value.objects)
+    )
 
 
 def _several(numbers: NumberSet, limit: int, meter: Meter) -> int:

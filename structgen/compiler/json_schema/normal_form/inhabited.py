@@ -104,9 +104,7 @@ def _marks_fit(shape: ObjectShape, alive: set[Ref], required: int, meter: Meter)
     return full in cost and (most is None or required + cost[full] <= most)
 
 
-def _spent(
-    without: dict[int, int], cost: dict[int, int], earned: set[int], price: int, meter: Meter
-) -> dict[int, int]:
+def _spent(without: dict[int, int], cost: dict[int, int], earned: set[int], price: int, meter: Meter) -> dict[int, int]:
     """The costs after one more member that earns one of the sets of marks, or that is left out."""
     after = dict(without)
     for marks, paid in meter.each(cost.items(), _DOING):

@@ -90,9 +90,7 @@ def _with_marks(shape: _Shape, kept: list[int]) -> _Shape:
     """The shape with those marks only, numbered anew."""
 
     def renumbered(choice: Choice) -> Choice:
-        options = (
-            Option(ref, sum((marks >> mark & 1) << k for k, mark in enumerate(kept))) for ref, marks in choice
-        )
+        options = (Option(ref, sum((marks >> mark & 1) << k for k, mark in enumerate(kept))) for ref, marks in choice)
         return tuple(dict.fromkeys(options))
 
     return shape.mapped(renumbered)

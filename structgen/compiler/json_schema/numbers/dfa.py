@@ -209,9 +209,7 @@ class _Spelling:
                 moves.append((ZERO + digit, state))
         return moves
 
-    def _after_fraction(
-        self, which: int, tail: Open | int, remainders: Remainders, mantissa: Mantissa | None
-    ) -> Moves:
+    def _after_fraction(self, which: int, tail: Open | int, remainders: Remainders, mantissa: Mantissa | None) -> Moves:
         yield from self._after_point(which, tail, remainders, mantissa)
         yield from self._exponent(which, mantissa)
 

@@ -312,9 +312,7 @@ def _everywhere(line: IntervalSet) -> NumberSet:
     return NumberSet(line, line, line)
 
 
-def _shared(
-    plain: IntervalSet, other: IntervalSet, written: IntervalSet, freedom: Freedom, meter: Meter
-) -> NumberSet:
+def _shared(plain: IntervalSet, other: IntervalSet, written: IntervalSet, freedom: Freedom, meter: Meter) -> NumberSet:
     """A set whose pieces are one object where they say the same."""
     if plain is not other and (plain == other or plain.meet(INTEGERS, meter) == other.meet(INTEGERS, meter)):
         plain = other

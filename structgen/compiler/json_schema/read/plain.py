@@ -13,9 +13,7 @@ _TYPE_OF: dict[type, str] = {str: "string", int: "integer", bool: "boolean", typ
 _TYPES = frozenset({*_TYPE_OF.values(), "number", "object", "array"})
 
 #: Formats whose strings hold no ``<``.
-FORMATS = frozenset({
-    "date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid",
-})  # fmt: skip
+FORMATS = frozenset({"date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"})
 
 #: Patterns that match some text without ``<``: a row of characters and of sets, none of them empty, perhaps repeated.
 _UNIT = r"""(?:[\w @:/,;=%#&!'"-]|\\[dws.+*/-]|\[(?:a-z|A-Z|a-f|A-F|0-9|[\w .:/@]|\\[dws])+-?\])"""
@@ -41,9 +39,9 @@ _BOUNDED = _VALUES | {*_LOWER, *_UPPER}
 _TEXTS = frozenset({"title", "description", "$comment"})
 
 #: Keywords with schemas or names within.
-_NESTED = frozenset({
-    "properties", "required", "items", "additionalProperties", "anyOf", "oneOf", "$ref", "enum", "const",
-})  # fmt: skip
+_NESTED = frozenset(
+    {"properties", "required", "items", "additionalProperties", "anyOf", "oneOf", "$ref", "enum", "const"}
+)
 
 _Schema = dict[str, Foreign]
 

@@ -71,10 +71,7 @@ _TIME = rf"{_HOUR}:{_SIXTY}:{_SIXTY}{_FRACTION}(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
 #: Offsets from UTC, in minutes, that leap seconds can have: each has states of its own. A date has more of them, and
 #: offsets of time zones only, without quarters of an hour.
 _OFFSETS = {sign: range(30, 24 * 60, 30) for sign in "+-"}
-_ZONES = {
-    "+": (*range(60, 15 * 60, 60), 210, 270, 330, 390, 570, 630),
-    "-": (*range(60, 13 * 60, 60), 150, 210, 570),
-}  # fmt: skip
+_ZONES = {"+": (*range(60, 15 * 60, 60), 210, 270, 330, 390, 570, 630), "-": (*range(60, 13 * 60, 60), 150, 210, 570)}
 
 
 def _leap_seconds(sign: str, offsets: Iterable[int]) -> str:

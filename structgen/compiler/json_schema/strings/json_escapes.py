@@ -63,14 +63,12 @@ class _Policy:
 
 _ALL = frozenset(range(256))
 _WORDS = {
-    "minimal": _Policy(
-        _ALL - _MUST, _SHORT, ((0x00, 0x07), (0x0B, 0x0B), (0x0E, 0x1F))
-    ),
+    "minimal": _Policy(_ALL - _MUST, _SHORT, ((0x00, 0x07), (0x0B, 0x0B), (0x0E, 0x1F))),
     "ascii": _Policy(
         frozenset(range(0x20, 0x7F)) - _MUST, _SHORT, ((0x00, 0x07), (0x0B, 0x0B), (0x0E, 0x1F), (0x7F, 0x10FFFF))
     ),
     "any": _Policy(_ALL - _MUST, _SHORT | _SOLIDUS, ((0x00, 0x10FFFF),)),
-}  # fmt: skip
+}
 
 
 def _policy(escapes: str) -> _Policy:

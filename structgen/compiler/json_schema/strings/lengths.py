@@ -258,9 +258,5 @@ def trimmed(dfa: Dfa) -> Dfa:
     number = np.maximum(-2 - table, 0)
     table = np.where(table < _DEAD, np.where(dead[number], _DEAD, table), new[np.maximum(table, _DEAD)])
     return replace(
-        dfa,
-        table=table.astype(np.int32),
-        accepting=dfa.accepting[useful],
-        records=records,
-        start=int(new[dfa.start]),
+        dfa, table=table.astype(np.int32), accepting=dfa.accepting[useful], records=records, start=int(new[dfa.start])
     )

@@ -39,12 +39,14 @@ SECTIONS = (
     Column("cp_sure", rows="completion rows", below="completion sets", cast="i4"),
     Column("cp_starts", rows=("completion rows", 1), starts="completion moves", cast="i4"),
     Column(
-        "cp_move", rows="completion moves", cast="i4",
+        "cp_move",
+        rows="completion moves",
+        cast="i4",
         fields=((0, MOST), (0, MOST), (0, "completion sets"), (0, ("completion sets", 1))),
     ),
     Column("cp_row", rows="positions", below="completion rows", cast="i4"),
     Column("cp_first", rows="contexts", columns="first sets", below="completion sets", cast="i4"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +91,10 @@ class CompletionTables:
         if not any(column.name in sections for column in SECTIONS):
             return None
         sizes: Sizes = {
-            "parser": len(tables.context), "contexts": len(tables.starts),
+            "parser": len(tables.context),
+            "contexts": len(tables.starts),
             "first sets": 2 * len(columns_of(tables.endings)),
-        }  # fmt: skip
+        }
         found = columns.read(sections, SECTIONS, sizes, where)
         if len(found["cp_row"]) != len(found["cp_reach"]) + int(found["cp_reach"].sum(dtype=np.int64)):
             raise FormatError("section 'cp_row' has not one row for each position", where=where)

@@ -209,7 +209,7 @@ class Completions:
         first = [
             [builder.number(self._first(context, each, within)) for each in boundaries for within in (False, True)]
             for context in contexts
-        ]  # fmt: skip
+        ]
         net = nesting.net if nesting is not None else [0] * len(reach)
         return builder.tables(reach, net, row_of, first, len(self._moves.terminal))
 
@@ -271,8 +271,9 @@ class Completions:
         for _ in range(count):
             places = {
                 below: indented.below(each.state, place) if indented is not None else place
-                for each, place in places.items() for below in each.belows
-            }  # fmt: skip
+                for each, place in places.items()
+                for below in each.belows
+            }
         for each, place in places.items():
             there = waiting.setdefault(each, ({}, place))[0]
             there[origin] = there.get(origin, 0) | endings
@@ -300,9 +301,7 @@ class Completions:
         return found
 
 
-def _nesting(
-    tables: GrammarTables, known: CompletionTables | None, pause: Callable[[int], object]
-) -> Nesting | None:
+def _nesting(tables: GrammarTables, known: CompletionTables | None, pause: Callable[[int], object]) -> Nesting | None:
     if known is None:
         return Nesting.find(tables, lambda: pause(0))
     return Nesting(known.net.tolist(), (known.reach - 1).tolist())

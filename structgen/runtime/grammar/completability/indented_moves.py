@@ -104,8 +104,9 @@ class IndentedMoves:
         #: By state right behind an indent or a dedent: how many rooms it has more than the one below.
         self._blocks = {
             target: 1 if terminal == layout.indent else -1
-            for _, terminal, target in tables.shift.tolist() if terminal in (layout.indent, layout.dedent)
-        }  # fmt: skip
+            for _, terminal, target in tables.shift.tolist()
+            if terminal in (layout.indent, layout.dedent)
+        }
         self._numbering = Lock(Rank.LEAF)
         self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
 

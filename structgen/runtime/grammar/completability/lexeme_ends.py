@@ -121,8 +121,4 @@ class Endings:
 
     def to_sections(self) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md)."""
-        return {
-            "lex_ending": smallest(self.ends),
-            "lex_border": smallest(self.watched + 1),
-            "lex_endings": self.words,
-        }
+        return {"lex_ending": smallest(self.ends), "lex_border": smallest(self.watched + 1), "lex_endings": self.words}

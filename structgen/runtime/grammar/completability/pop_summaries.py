@@ -188,9 +188,10 @@ class PopSummaries:
             for reduction in moves.reductions(state, terminal):
                 reductions[reduction] = reductions.get(reduction, 0) | endings
         return _Actions(
-            accepted, tuple(shifts.items()),
+            accepted,
+            tuple(shifts.items()),
             tuple((length, origin, before) for (length, origin), before in reductions.items() if before),
-        )  # fmt: skip
+        )
 
     def _find_groups(self, state: int) -> Iterator[Group]:
         _, shifts, reductions = self._actions[state]

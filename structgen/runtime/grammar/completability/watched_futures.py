@@ -199,9 +199,7 @@ class _KnownPairs:
         The different sets, and the number of each.
     """
 
-    def __init__(
-        self, size: int, sets: list[int] | None = None, number_of: dict[int, int] | None = None
-    ) -> None:
+    def __init__(self, size: int, sets: list[int] | None = None, number_of: dict[int, int] | None = None) -> None:
         self.keys, self.numbers = np.zeros(size, np.int64), np.zeros(size, np.int32)
         self.sets: list[int] = [] if sets is None else sets
         self._number_of: dict[int, int] = {} if number_of is None else number_of

@@ -303,6 +303,8 @@ def completion_scratch(deepest: int, states: int, kinds: int) -> tuple[Array, ..
     """Scratch of `kernels.most_completed`, with room for more than all states at each depth."""
     depths, room, keys = deepest + 2, 2 * states + 4096, states * kinds
     return (
-        np.empty((depths, room), np.int32), np.empty((depths, room), np.int64), np.empty(depths, np.int64),
+        np.empty((depths, room), np.int32),
+        np.empty((depths, room), np.int64),
+        np.empty(depths, np.int64),
         *np.empty((2, keys), np.int64),
-    )  # fmt: skip
+    )

@@ -97,8 +97,9 @@ class GraphParser(Parser):
                     alike.setdefault(below.state, set()).add(below)
                 keys = [
                     (each, frozenset(below for stack in stacks for below in stack.belows))
-                    for each, stacks in alike.items() if len(stacks) > 1
-                ]  # fmt: skip
+                    for each, stacks in alike.items()
+                    if len(stacks) > 1
+                ]
                 missing = [key for key in keys if key not in self._merged]
                 self._count(len(here[1]))
                 if missing:
@@ -146,9 +147,7 @@ class GraphParser(Parser):
         first: dict[tuple[int, _Key], Stack] = {}
         for stack, key in stacks:
             first.setdefault((stack.state, key), stack)
-        far = {
-            (stack.state, key) for stack, key in stacks if near and not _is_near(first[stack.state, key], stack)
-        }
+        far = {(stack.state, key) for stack, key in stacks if near and not _is_near(first[stack.state, key], stack)}
         return self._together(stacks, first.keys() - far)
 
     def _together(

@@ -225,8 +225,7 @@ class ParserDriver:
             return threads
         keyed = ((parse.stack, (parse.context, parse.level, a, b)) for parse, a, b in threads)
         return [
-            (self._parse(stack, context, level), a, b)
-            for stack, (context, level, a, b) in self.parser.few(keyed)[0]
+            (self._parse(stack, context, level), a, b) for stack, (context, level, a, b) in self.parser.few(keyed)[0]
         ]
 
     def together(

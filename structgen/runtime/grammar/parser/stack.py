@@ -222,8 +222,9 @@ class Parser:
         """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
         return [
             (self._reduce(stack, length, origin), before)
-            for length, origin, before in self._reductions[stack.state] if before & terminals
-        ]  # fmt: skip
+            for length, origin, before in self._reductions[stack.state]
+            if before & terminals
+        ]
 
     def accepts(self, stack: Stack, terminal: int) -> bool:
         """Whether a terminal may come next: as `accepted` says, in less time where that is not known."""

@@ -182,9 +182,7 @@ class BudgetedDefinition:
         return {_SECTION.name: np.frombuffer(pack(self._machine.to_meta(), sections), np.uint8)}
 
     @classmethod
-    def from_sections(
-        cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str
-    ) -> BudgetedDefinition:
+    def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> BudgetedDefinition:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         most = columns.read_meta(meta, (_BUDGET,), {}, where)[_BUDGET.name]
         (stored,) = columns.read(sections, (_SECTION,), {}, where).values()

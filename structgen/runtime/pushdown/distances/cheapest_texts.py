@@ -248,9 +248,11 @@ class CheapestTexts:
 
 
 def summed(
-    stack: Stack, sums: dict[Stack, int], of_frame: Callable[[int, int], int],
+    stack: Stack,
+    sums: dict[Stack, int],
+    of_frame: Callable[[int, int], int],
     of_members: Callable[[Iterable[int]], int],
-) -> int:  # fmt: skip
+) -> int:
     """What the frames of a stack come to together, and what one of the members of a fork does.
 
     ``sums`` has what is known of stacks, and what is found out.

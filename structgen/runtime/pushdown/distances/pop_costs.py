@@ -85,9 +85,7 @@ class PopCosts:
         self._known: Memo[Entry, _Known] = Memo(MEMO_ENTRIES)
         self._walked: Memo[Entry, tuple[Costs, list[_Sequence]]] = Memo(_MOST_BYTES, _bytes_of)
 
-    def distances(
-        self, sets: Iterable[Iterable[list[int]]], cells: NDArray[np.int64], most: int
-    ) -> NDArray[np.int64]:
+    def distances(self, sets: Iterable[Iterable[list[int]]], cells: NDArray[np.int64], most: int) -> NDArray[np.int64]:
         """For each set of threads the fewest tokens that complete a text and end where it does.
 
         ``int64[sets]``, ``most + 1`` where these are more. A thread is its state, count and cell; ``int64[*, 5]``, as
@@ -154,8 +152,7 @@ class PopCosts:
                 costs = self._of((state, count, nodes), most - cost)
                 _lower(here, {nodes: _least(costs, far[below], most)}, most)
         found = (
-            min((_least(costs, far[cell], most) for cell, costs in place.items()), default=most + 1)
-            for place in places
+            min((_least(costs, far[cell], most) for cell, costs in place.items()), default=most + 1) for place in places
         )
         return np.fromiter(found, np.int64, len(places))
 

@@ -33,18 +33,7 @@ from ...core.machine import Distances, SharedRows
 from ..machine import MEMO_FRAMES, PushdownMachine
 from ..stacks import Thread
 from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
-from .containers import (
-    CLOSE_BRACE,
-    CLOSE_BRACKET,
-    COLON,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    SPACES,
-    Around,
-    Known,
-    Seen,
-    Value,
-)
+from .containers import CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, SPACES, Around, Known, Seen, Value
 from .endless import EndlessItems
 from .item_tokens import ItemTokens, is_allowed
 from .items import COMMA, NUMERIC, Number, String
