@@ -14,6 +14,19 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parent.parent
 #: Pages from outside docs/, by their path in the repository.
 INCLUDED = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+#: How the page of options shows a call: its parameters alone.
+PARAMETERS_ALONE = """
+    options:
+      docstring_section_style: table
+      separate_signature: false
+      show_docstring_description: false
+      show_docstring_raises: false
+      show_docstring_returns: false
+      show_docstring_warns: false
+      show_root_heading: false
+      show_root_toc_entry: false
+      skip_local_inventory: true
+"""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 
 
@@ -31,6 +44,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Lead links between files of the repository to pages, to `repo_url`, or, without one, nowhere."""
     if page.file.src_uri.startswith("reference/"):
         page.meta["search"] = {"boost": 2}
+    if page.file.src_uri == "reference/options.md":
+        markdown = re.sub(r"^::: .*\n", lambda call: call[0] + PARAMETERS_ALONE.lstrip("\n"), markdown, flags=re.M)
     origin = next((old for old, new in INCLUDED.items() if new == page.file.src_uri), f"docs/{page.file.src_uri}")
 
     def led(link: re.Match[str]) -> str:
