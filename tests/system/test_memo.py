@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from functools import partial
 from random import Random
 from typing import Any
@@ -31,6 +32,7 @@ from structgen.runtime.grammar.parser import subsumption as parser_cover
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown import partial_masks as stack_rows
+from structgen.runtime.pushdown import walker
 from structgen.runtime.pushdown.distances import cheapest_texts
 from structgen.runtime.pushdown.distances import token_distances as stack_distances
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -283,6 +285,28 @@ class TestBounds:
             assert 0 < held.total <= held.most
         machines = [index.machine for index in indexes if isinstance(index.machine, pushdown.PushdownMachine)]
         assert [machine.rows._walker is None for machine in machines] == [True] * 4 + [False] * 2
+
+    def test_an_arena_larger_than_the_bound(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It stays while its machine walks, is laid out once, and goes without the collector when another one comes."""
+        monkeypatch.setattr(stack_rows, "ARENAS", dense_rows.SharedBound(1, keeps_last=True))
+        made: list[weakref.ref[walker.StackWalker]] = []
+        make = walker.StackWalker.__init__
+
+        def noted(self: walker.StackWalker, *arguments: Any) -> None:
+            made.append(weakref.ref(self))
+            make(self, *arguments)
+
+        monkeypatch.setattr(walker.StackWalker, "__init__", noted)
+        indexes = [compiled("json") for _ in range(2)]
+        made.clear()
+        gc.collect()
+        gc.disable()
+        try:
+            for index in indexes:
+                check(index, "json")
+            assert [each() is None for each in made] == [True, False]
+        finally:
+            gc.enable()
 
     def test_rows_of_batches(self) -> None:
         """A row that comes as another array every time is held once."""

@@ -32,10 +32,13 @@ class SharedBound:
     ----------
     most:
         Bytes of all of them. Past that they let go until three quarters are left.
+    keeps_last:
+        The one that added some last keeps it, however much it is: it is about to be used.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, keeps_last: bool = False) -> None:
         self.most = most
+        self._keeps_last = keeps_last
         self._held: dict[int, tuple[ref[Holder], int]] = {}
         self._lock = Lock(Rank.LEAF)
         #: Bytes of all of them together, with those of holders that are gone and were not missed yet.
@@ -54,7 +57,7 @@ class SharedBound:
     def _least(self) -> list[Holder]:
         """Those that are to let go of what they keep."""
         found = []
-        for key, (holder, nbytes) in list(self._held.items()):
+        for key, (holder, nbytes) in list(self._held.items())[: len(self._held) - self._keeps_last]:
             if 4 * self.total <= 3 * self.most:
                 break
             del self._held[key]
@@ -66,4 +69,4 @@ class SharedBound:
 
 
 #: Those of this process.
-DENSE_ROWS, ARENAS = SharedBound(MOST_BYTES), SharedBound(MOST_ARENA_BYTES)
+DENSE_ROWS, ARENAS = SharedBound(MOST_BYTES), SharedBound(MOST_ARENA_BYTES, keeps_last=True)

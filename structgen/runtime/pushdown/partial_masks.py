@@ -268,7 +268,7 @@ class StateMasks:
 
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""
-        return bool(self._walk().weight[state] >= _WIDE)
+        return bool(self._walk().weight(state) >= _WIDE)
 
     # -- wide states -----------------------------------------------------------------------------------
 

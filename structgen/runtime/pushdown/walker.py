@@ -15,7 +15,6 @@ from ...kernels.values import LONG_GAP
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
-from ..core.lazy_table import LazyTable
 from ..rows.row_pool import row_of
 from ..rows.subtrees import kinds_of, subtrees
 from .stacks import END
@@ -209,8 +208,7 @@ class StackWalker:
         self._weights = self._nodes_below(self._classes)
         self._kinds = kinds_of(self._classes)
         self._moves = tables.moves
-        #: Trie nodes below the bytes that each state takes.
-        self.weight = LazyTable(self._find_weight)
+        self._weight_of: dict[int, float] = {}  # by state
 
     def _has_grown(self, arena: NDArray[np.int32]) -> bool:
         """Whether a walk of an arena came to open states. They are lowered then, and it is to be taken again."""
@@ -315,7 +313,7 @@ class StackWalker:
         if done:
             return ids[:n], below[:m], self._gaps[:gaps] if gaps >= 0 else None
         if weight >= 0:
-            self.weight[state] = weight  # which is asked for next
+            self._weight_of[state] = weight  # which is asked for next
         return None
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -487,7 +485,7 @@ class StackWalker:
 
     def counts_in(self, state: int) -> int | None:
         """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
-        if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
+        if self._tables.live[state] >= 0 or self.weight(state) < self._narrowest_base:
             return None
         entry, share, _ = self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights))
         moves = self._moves[entry - self._n] if entry >= self._n else []
@@ -496,8 +494,13 @@ class StackWalker:
         operation, _, inside, *_ = moves[0][0]
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
-    def _find_weight(self, state: int) -> float:
-        return float(self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights)[2]))
+    def weight(self, state: int) -> float:
+        """The number of trie nodes below the bytes that a state takes."""
+        found = self._weight_of.get(state)
+        if found is None:
+            found = float(self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights)[2]))
+            self._weight_of[state] = found
+        return found
 
 
 def stretches(
