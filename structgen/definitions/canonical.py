@@ -29,7 +29,7 @@ _DECODER = json.JSONDecoder()
 #: The pieces of JSON text: strings, empty containers, signs, and scalars with their digits.
 _PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^"{}\[\],:]+')
 
-#: Characters of JSON text that is indented, levels that are, and characters of a container in one line.
+#: Characters and levels of JSON text that is indented at most, and characters of a container in one line.
 _MOST_INDENTED, _LEVELS, _WIDTH = 1 << 16, 40, 72
 
 #: The bounded pattern of ``whitespace="any"``.
@@ -77,16 +77,21 @@ def as_written(kind: str, canonical: str) -> str:
 
 
 def _indented(text: str) -> str:
-    """JSON text in lines, with characters as they are; a container that is short is in one line."""
-    held = [[""]]  # of each open container: its bracket, then what is written of its members
+    """JSON text in lines, with characters as they are; a container that is short is in one line.
+
+    Text that is long or nested deeply stays as it is: each level copies the levels within it.
+    """
+    held = [[""]]  # of each open container: its bracket, then the text of its members
     for piece in _PIECES.findall(text) if len(text) <= _MOST_INDENTED else [text]:
         if piece in ("{", "["):
             held.append([piece, ""])
+            if len(held) > _LEVELS:
+                return text
         elif piece in ("}", "]"):
             bracket, *members = held.pop()
             line = f"{bracket}{', '.join(members)}{piece}"
             if len(line) > _WIDTH or "\n" in line:
-                gap = "\n" + "  " * min(len(held), _LEVELS)
+                gap = "\n" + "  " * len(held)
                 line = f"{bracket}{gap}{f',{gap}'.join(members)}{gap[:-2]}{piece}"
             held[-1][-1] += line
         elif piece == ",":

@@ -19,6 +19,7 @@ from judges.naive import small_vocabulary
 from rich.console import Console
 
 import structgen as sg
+from structgen.definitions import canonical
 from structgen.definitions.canonical import as_written
 from structgen.runtime import ids_of
 from structgen.traces.steps import TraceCandidate, TraceRollback, TraceStep
@@ -460,9 +461,15 @@ def test_a_definition_that_cannot_be_read_is_text(kind: str, text: str) -> None:
     assert as_written(kind, text) in (f"canonical text: {text}", "\ud800")
 
 
-def test_deep_json_is_not_indented_without_end() -> None:
+@pytest.mark.parametrize("levels", [39, 40, 30_000])
+def test_json_that_is_nested_deeply_stays_as_it_is(levels: int) -> None:
+    text = "[" * levels + '"a, long, text, that, fills, a, line, of, its, own, and, some, more, of, it"' + "]" * levels
+    assert (canonical._indented(text) == text) is (levels >= 40)
+
+
+def test_deep_definitions_are_shown() -> None:
     deep = sg.JsonSchema('{"not":' * 400 + "true" + "}" * 400)
-    assert len(as_written("json_schema", deep.canonical())) < 400 * 200
+    assert as_written("json_schema", deep.canonical()) == deep.text
 
 
 def test_a_definition_in_one_line() -> None:

@@ -132,9 +132,9 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary |
     return vocabulary
 
 
-def check_bitmask(bitmask: Foreign, ndims: Sequence[int], kind: Foreign = np.ndarray, i32: object = np.int32) -> None:
+def check_bitmask(bitmask: Foreign, ndims: Sequence[int], kind: Foreign = np.ndarray, dtype: object = np.int32) -> None:
     """Raise `BitmaskError` for anything but masks, of a library's arrays, with one of these numbers of dimensions."""
-    if not isinstance(bitmask, kind) or bitmask.dtype != i32 or bitmask.ndim not in ndims:
+    if not isinstance(bitmask, kind) or bitmask.dtype != dtype or bitmask.ndim not in ndims:
         shapes = " or ".join("int32[words]" if n == 1 else "int32[batch, words]" for n in ndims)
         library = kind.__module__.partition(".")[0].replace("numpy", "NumPy")
         raise BitmaskError(f"expected a {library} {shapes}, got {describe(bitmask)}", remedy=ALLOCATE)
