@@ -85,8 +85,8 @@ class Regex(Composable):
     ----------
     pattern:
         Python's `re` syntax, and ``\p{..}``. Groups do not capture; greedy and lazy quantifiers mean the same
-        language. Look-around is exact. Backreferences, conditionals, recursion, atomic groups and possessive
-        quantifiers are refused with their column.
+        language. Look-around is exact. Backreferences, conditionals on a group, recursion, atomic groups and
+        possessive quantifiers are refused with their column.
     flags:
         `re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE`, or their union as an int.
     dialect:
