@@ -285,7 +285,7 @@ def public_folder() -> Iterator[Path]:
 #: Lose the rights of root, which no mode binds. Modules load before, for their folder may be root's too.
 UNPRIVILEGED = """
 import sqlite3, tempfile
-import structgen.cache.store
+import structgen.cache.audit, structgen.cache.store
 Path("/").as_uri()
 if os.geteuid() == 0:
     os.setgid(65534)

@@ -24,12 +24,13 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv"),
 ]
 
-#: Shows somebody else the interpreter, where that is in a folder of root's alone: in a name space of this process.
+#: Shows somebody else the interpreter and the package where these are in folders of root's alone: in a name space of
+#: this process.
 OPENED = """
 set -e
 away=$(mktemp -d); number=0
 for path in {paths}; do number=$((number + 1)); mkdir $away/$number; mount --bind $path $away/$number; done
-mount -t tmpfs -o mode=755 tmpfs {barred}; number=0
+for folder in {barred}; do mount -t tmpfs -o mode=755 tmpfs $folder; done; number=0
 for path in {paths}; do number=$((number + 1)); mkdir -p $path; mount --bind $away/$number $path; done
 exec "$@"
 """
@@ -60,12 +61,15 @@ def as_user(name: str) -> list[str]:
     found = pwd.getpwnam(name)
     switch = ["setpriv", f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups"]
     needed = [sys.base_prefix, sys.prefix, str(ROOT)]
-    above = [each for path in needed for each in reversed(Path(path).parents)]
-    barred = next((each for each in above if not each.stat().st_mode & 1), None)
+    barred = {
+        path: next((each for each in reversed(Path(path).parents) if not each.stat().st_mode & 1), None)
+        for path in needed
+    }
+    hidden = {path: str(folder) for path, folder in barred.items() if folder is not None}
     begin = switch
-    if barred is not None:
-        paths = " ".join(shlex.quote(path) for path in needed if Path(path).is_relative_to(barred))
-        begin = ["unshare", "-m", "sh", "-c", OPENED.format(paths=paths, barred=barred), "sh", *switch]
+    if hidden:
+        opened = OPENED.format(paths=shlex.join(hidden), barred=shlex.join(dict.fromkeys(hidden.values())))
+        begin = ["unshare", "-m", "sh", "-c", opened, "sh", *switch]
     done = subprocess.run([*begin, sys.executable, "-c", "import numpy"], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"{name} can't run this Python: {done.stderr[-200:]}")

@@ -272,11 +272,12 @@ def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
 
 
 HOMELESS = """
-import os, sys, warnings
+import os, pathlib, sys, warnings
 import pwd
 import structgen as sg, structgen.cache.store, structgen.doctor
 from structgen.kernels import fallback
 from structgen.system.folders import cache_root
+kernel = pathlib.Path(sys.argv[1])  # those of the package may be root's to read
 for name in ("HOME", "XDG_CACHE_HOME", "STRUCTGEN_CACHE_DIR"):
     os.environ.pop(name, None)
 os.environ["NUMBA_DISABLE_JIT"] = "1"
@@ -288,19 +289,20 @@ with warnings.catch_warnings(record=True) as caught:
     assert not cache.put("key", b"value") and cache.get("key") is None and "key" not in cache
     assert cache.entries() == [] and cache.prune(0) == [] and cache.clear() == 0
     fallback._folder.cache_clear()
-    assert fallback._folder(fallback.kernel_files()[0]) is None
+    assert fallback._folder(kernel) is None
 assert len(caught) == 2 and all("has no home folder" in str(each.message) for each in caught), caught
 found = list(structgen.doctor._cache(cache))
 """
 
 
 @as_root
-def test_a_user_without_a_home_has_a_warning_and_no_cache(tmp_path: Path) -> None:
+def test_a_user_without_a_home_has_a_warning_and_no_cache(shared: Path) -> None:
     """A container with a number of its own for the user, and nothing about it in passwd."""
     root = os.path.dirname(os.path.dirname(structgen.__file__))
-    program = HOMELESS.format(them=54321)
-    environment = {**os.environ, "PYTHONPATH": root}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    kernel = shared / "kernel.py"
+    kernel.touch()
+    command = [sys.executable, "-c", HOMELESS.format(them=54321), str(kernel)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True)
     assert "CacheError" in done.stderr.splitlines()[-1], done.stderr  # the doctor's, who says it
     assert "Set HOME, or name a folder with STRUCTGEN_CACHE_DIR" in done.stderr
 
