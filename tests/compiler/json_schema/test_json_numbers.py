@@ -194,15 +194,29 @@ def test_integers_are_written_without_a_fraction() -> None:
 
 
 def test_not_an_integer() -> None:
-    assert spelled(NumberSet.INTEGERS.complement(METER), "1", "1.0", "1.05", "5e-07") == [False, False, True, True]
+    assert spelled(NumberSet.INTEGERS.complement(METER), "1", "1.0", "1.05", "5e-07") == [False, False, True, False]
     assert spelled(NumberSet.PLAIN_INTEGERS.complement(METER), "1", "1.0", "1.05") == [False, True, True]
 
 
 def test_whole_multiples_may_have_a_fraction() -> None:
     assert spelled(NumberSet.multiples(d("1")), "10", "10.0", "10.00", "10.01") == [True, True, True, False]
-    assert spelled(NumberSet.multiples(d("1e-8")), "1e-05", "1.5e-07", "1.5e-08", "0.00000001") == [
-        True, True, False, True,
-    ]  # fmt: skip
+    assert spelled(NumberSet.multiples(d("1e-8")), "1e-05", "0.00000001", "0.000000015") == [False, True, False]
+
+
+@pytest.mark.parametrize("seed", range(draws(60)))
+def test_exponents_are_those_of_intervals(seed: int) -> None:
+    """None of a stretch of multiples; beside them, as without them."""
+    rng = random.Random(seed)
+    numbers, multiples = interval(rng), NumberSet.multiples(rng.choice(DIVISORS))
+    if numbers.is_any() or numbers.values(1000) is not None:
+        return
+    beside, within = numbers.union(multiples, METER), numbers.intersect(multiples, METER)
+    either, is_listed = beside.dfa(METER), within.values(1000) is not None
+    of_multiples = within.dfa(METER)
+    for text in filter(SCIENTIFIC.fullmatch, TEXTS):
+        assert is_listed or not accepts(of_multiples, text), text
+        assert accepts(either, text) or Decimal(text) not in numbers, text
+        assert not accepts(either, text) or Decimal(text) in beside, text
 
 
 def test_no_minus_sign_leads_to_zero_alone() -> None:
