@@ -17,10 +17,14 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges.guides import BYTES
 from tiers import draws
 
+import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa
+from structgen.compiler.json_schema.numbers import numbers as numbers_module
+from structgen.compiler.json_schema.numbers.interval_set import IntervalSet
 from structgen.compiler.json_schema.numbers.numbers import NumberSet
 from structgen.errors import BudgetExceededError
 
@@ -305,6 +309,22 @@ def test_few_states() -> None:
     assert NumberSet.interval(None, d("99999999999.99")).dfa(METER).states < 60
     assert NumberSet.multiples(d("1e30")).dfa(METER).states < 40
     assert NumberSet.INTEGERS.intersect(NumberSet.interval(d("0"), d("1e400")), METER).dfa(METER).states < 820
+
+
+def test_a_set_is_spelled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for its number of states, and again to be lowered."""
+    spelled: list[object] = []
+    original = numbers_module.number_dfa
+
+    def counted(plain: IntervalSet, written: IntervalSet, meter: Meter, *, free: bool) -> Dfa:
+        spelled.append(plain)
+        return original(plain, written, meter, free=free)
+
+    monkeypatch.setattr(numbers_module, "number_dfa", counted)
+    sg.compile(sg.JsonSchema({"type": "number", "multipleOf": 641}), BYTES, eager=False)
+    multiples = NumberSet.multiples(d("641"))
+    assert multiples.dfa(METER).states > 641
+    assert spelled.count(multiples.plain) == 2
 
 
 def test_a_large_divisor_in_bounds_is_listed() -> None:
