@@ -9,7 +9,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges.guides import BYTES
+from judges.json_judge import Judge
 from tiers import draws
 
 import structgen as sg
@@ -26,7 +27,7 @@ from structgen.compiler.automata.dfa import Dfa
 from structgen.compiler.json_schema.numbers import numbers as numbers_module
 from structgen.compiler.json_schema.numbers.interval_set import IntervalSet
 from structgen.compiler.json_schema.numbers.numbers import NumberSet
-from structgen.errors import BudgetExceededError
+from structgen.errors import BudgetExceededError, EmptyLanguageError
 
 METER = Meter(Budget(seconds=100_000))  # from when the module is imported
 
@@ -174,6 +175,59 @@ def test_jsonschema_agrees(keyword: str) -> None:
             if keyword == "multipleOf" and "e" in text:
                 continue
             assert accepts(dfa, text) == validator.is_valid(json.loads(text)), (limit, text)
+
+
+def drawn(rng: random.Random) -> Decimal:
+    """A number of any size that schemas and programs have."""
+    return Decimal(rng.randrange(-(10 ** rng.randrange(1, 9)), 10 ** rng.randrange(1, 9))).scaleb(rng.randrange(-9, 9))
+
+
+def assertions(rng: random.Random, met: list[Decimal], depth: int = 1) -> dict[str, Any]:
+    """Random bounds and divisors, whose numbers are added to ``met``."""
+    schema: dict[str, Any] = {}
+    for names in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"), ("multipleOf",)):
+        if rng.random() < 0.5:
+            value = rng.choice(DIVISORS) if names == ("multipleOf",) else drawn(rng)
+            schema[rng.choice(names)] = float(value)
+            met.append(Decimal(repr(float(value))))
+    if depth and rng.random() < 0.5:
+        inner = assertions(rng, met, depth - 1)
+        keyword = rng.choice(["not", "anyOf", "oneOf", "if"])
+        schema[keyword] = inner if keyword in ("not", "if") else [inner, assertions(rng, met, depth - 1)]
+        if keyword == "if":
+            schema["then"] = assertions(rng, met, depth - 1)
+    return schema
+
+
+def spellings_near(rng: random.Random, value: Decimal) -> Iterator[str]:
+    """A number at or beside another, as a decimal without needless zeros, and in other ways."""
+    step = Decimal(rng.choice([0, 0, 1, -1])).scaleb(rng.randrange(-6, 3))
+    number = (value + step) * rng.choice([1, 1, 2, 3, -1])
+    text = f"{number:f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    if number:
+        yield text
+        yield text + ("0" if "." in text else ".0")
+        yield from (json.dumps(float(number)), f"{number:e}", f"{number.normalize():E}")
+
+
+@pytest.mark.parametrize("seed", range(draws(150)))
+def test_random_assertions_against_jsonschema(seed: int) -> None:
+    """Nothing invalid is taken, in whatever spelling, and all that is valid is, as a decimal."""
+    rng = random.Random(seed)
+    met: list[Decimal] = [Decimal(1)]
+    schema = {"type": "number", **assertions(rng, met)}
+    judge, index = Judge(schema), None
+    with contextlib.suppress(EmptyLanguageError):
+        index = sg.compile(sg.JsonSchema(schema), BYTES, eager=False, base_rows=False)
+    is_interval = schema.keys() <= {"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    for _ in range(60):
+        value = rng.choice(met) if rng.random() < 0.7 else drawn(rng)
+        for k, text in enumerate(spellings_near(rng, value)):
+            is_taken, is_valid = index is not None and index.match(text.encode()).accepted, judge.is_valid(text)
+            assert is_valid or not is_taken, (schema, text)
+            if k == 0 or (is_interval and SCIENTIFIC.fullmatch(text)):
+                assert is_taken or not is_valid, (schema, text)
 
 
 # -- how integers and literals are written -----------------------------------------------------------------
