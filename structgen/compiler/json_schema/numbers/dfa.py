@@ -144,9 +144,10 @@ class _Spelling:
     def _after_whole(
         self, which: int, place: DigitPosition | None, remainders: Remainders, mantissa: Mantissa
     ) -> Moves:
-        alike = not remainders and (place is None or not place.equal)  # all digits have the same consequence
+        rows = self.sides[which].stepped(remainders)
+        alike = (place is None or not place.equal) and rows.count(rows[0]) == 10  # all digits have the same consequence
         state: State | None = None
-        for digit, stepped in enumerate(self.sides[which].stepped(remainders)):
+        for digit, stepped in enumerate(rows):
             if not (alike and digit):
                 state = self._whole(which, place, stepped, digit, None)
             if state is not None:
@@ -188,8 +189,8 @@ class _Spelling:
 
     def _after_point(self, which: int, tail: Open | int, remainders: Remainders, mantissa: Mantissa) -> Moves:
         side = self.sides[which]
-        if mantissa is None and not remainders and isinstance(tail, int):
-            state = self._fraction("fraction", which, tail, remainders, None)
+        if not remainders and isinstance(tail, int) and not isinstance(mantissa, Open):
+            state = self._fraction("fraction", which, tail, remainders, mantissa)
             return [] if state is None else [(column, state) for column in range(ZERO, ZERO + 10)]
         moves: list[tuple[int, State]] = []
         for digit in range(10):
