@@ -48,6 +48,9 @@ MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
 #: Bytes of a text that are followed in one step.
 _BYTES = 1 << 8
 
+#: Sets of tokens that masks have together; past that they are put together anew.
+MOST_TOKEN_SETS = 1 << 8
+
 #: States whose edges are remembered by target.
 MEMO_GROUPED = 1 << 12
 
@@ -818,6 +821,10 @@ class PushdownMachine(CompiledMachine):
         found = self._sets.get(numbers)
         if found is None:
             assert self._token_moves is not None
+            if len(self._sets) >= MOST_TOKEN_SETS:  # stores forget which ones masks have, before these go
+                self.rows.head.words[kernels.M_GENERATION] += 1
+                self.rows.head.put(kernels.M_SETS, np.zeros(0, np.int32))
+                self._sets = {}
             row = np.bitwise_or.reduce([self._token_moves.row(number) for number in numbers])
             before = self.rows.head.arrays.get(kernels.M_SETS, row[:0])
             self.rows.head.put(kernels.M_SETS, np.concatenate([before, row]))

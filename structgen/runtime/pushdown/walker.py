@@ -272,7 +272,7 @@ class StackWalker:
         while True:
             arena = self._arena
             found = walk(arena)
-            if not self._has_grown(arena):
+            if not self._has_grown(arena) and arena is self._arena:  # nor was it laid out anew in between
                 return found
 
     @property

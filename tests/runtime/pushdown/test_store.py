@@ -12,6 +12,7 @@ from tiers import draws
 
 import structgen as sg
 from structgen import kernels
+from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.store import store as module
 from structgen.runtime.pushdown.store.store import ConfigurationStore
@@ -173,6 +174,34 @@ def test_states_that_a_step_lowers_are_laid_out(tokens: list[int]) -> None:
         assert asked.advance(token) == unasked.advance(token)
         assert asked.is_accepting() == unasked.is_accepting()
     np.testing.assert_array_equal(asked.bitmask(), unasked.bitmask())
+
+
+def test_sets_of_tokens_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And masks stay right where those that were put together are forgotten."""
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(VOCABULARY.token(i) for i in range(105)), None, None, None],
+        eos_ids=[107],
+        special_tokens={"<a>": 105, "<b>": 106},
+    )
+    elements = [{"type": "any_tokens", "exclude_tokens": [k, "<b>"]} for k in range(6)]
+    tags = [
+        {"type": "tag", "begin": "x", "content": each, "end": {"type": "token", "token": "<b>"}} for each in elements
+    ]
+    tag = sg.StructuralTag({"type": "structural_tag", "format": {"type": "sequence", "elements": tags}})
+    bounded, plain = (sg.compile(tag, vocabulary, eager=False) for _ in range(2))
+    assert isinstance(bounded.machine, PushdownMachine)
+    for _ in range(2):
+        guide, other = sg.Guide(bounded), sg.Guide(plain)
+        for _ in tags:
+            for token in (ord("x") - 32, 40, 106):
+                monkeypatch.setattr(pushdown, "MOST_TOKEN_SETS", 1)
+                row = guide.bitmask()
+                monkeypatch.undo()
+                np.testing.assert_array_equal(row, other.bitmask())
+                assert guide.advance(token)
+                assert other.advance(token)
+                assert len(bounded.machine._sets) <= 1
+    assert bounded.machine.rows.generation > 4
 
 
 def test_rows_that_are_forgotten_change_no_mask(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -443,7 +443,8 @@ class ConfigurationStore:
         if other is self:
             return configs
         if other._counts:
-            return np.array([c if c < 0 else self.add(other.threads(c)) for c in configs.tolist()], np.int32)
+            with self.machine.lock:  # large counts get numbers
+                return np.array([c if c < 0 else self.add(other.threads(c)) for c in configs.tolist()], np.int32)
         found, numbers = np.empty(len(configs), np.int32), np.empty(len(other._head.arrays[kernels.S_CELLS]), np.int64)
         while status := kernels.adopt_configs(other._words, self._words, configs, numbers, found):
             self._provide(status)
