@@ -251,7 +251,8 @@ class RowPool:
             end = self._n_gaps + len(gaps)
             if number == len(self._base) or end > len(self._gaps):
                 self._make_room(end)
-            self._gaps[self._n_gaps : end] = gaps
+            if len(gaps):  # or a file's may be there, which can't be written to
+                self._gaps[self._n_gaps : end] = gaps
             self._base[number] = base
             self._start[number + 1] = end
             self._n, self._n_gaps = number + 1, end
