@@ -53,36 +53,45 @@ S_THREADS, S_CONFIGS, S_CONFIG_SLOTS = 6, 8, 10
 S_TOKENS, S_TARGETS = 12, 14
 
 #: Unions of rows, ``int32[*, 3]``: where its rows begin, how many these are, and the page where it is written out, or
-#: `NO_PAGE` or `WANTS_PAGE`; the rows, and slots to find unions, ``int32``; and the pages, ``int32``.
+#: below 0; the rows, and slots to find unions, ``int32``; and the head of the pages.
 S_UNIONS, S_UNION_ROWS, S_UNION_SLOTS, S_PAGES = 16, 18, 20, 22
 
 #: Scratch: threads ``int64[*, 3]``; places that a mask goes through, ``int64[*, 2]``, and ``int32`` slots to find them;
 #: missing partial masks, ``int64[*, 3]``; rows, ``int32``; a row's words, ``uint32``.
 S_ROOM, S_PLACES, S_PLACE_SLOTS, S_MISSING, S_FOUND, S_ROW = 24, 26, 28, 30, 32, 34
 
-#: How many there are: cells, threads, configurations, tokens, unions, their rows, pages. A stamp of steps; the
-#: machine's generation that unions are of; what is missing: partial masks, or the number of a shared row; how many
-#: threads one step may follow over bytes, all together.
-N_CELLS, N_THREADS, N_CONFIGS, N_TOKENS, N_UNIONS, N_UNION_ROWS, N_PAGES = range(36, 43)
-S_STAMP, S_GENERATION, N_MISSING, S_WORK, STORE_HEAD = 43, 44, 45, 46, 47
+#: How many there are: cells, threads, configurations, tokens, unions, their rows. Generations that unions are of: that
+#: of the pages, and the machine's. A stamp of steps; what is missing: partial masks, or the number of a shared row; how
+#: many threads one step may follow over bytes, all together.
+N_CELLS, N_THREADS, N_CONFIGS, N_TOKENS, N_UNIONS, N_UNION_ROWS, S_PAGED = range(36, 43)
+S_STAMP, S_GENERATION, N_MISSING, S_WORK = 43, 44, 45, 46
+
+#: Where masks are whole rows: by configuration the address and the length of its row, 0 where it is not there.
+S_DENSE, STORE_HEAD = 47, 49
 
 #: Columns of a configuration: its threads, whether the text may have ended with an empty stack, whether it is complete,
 #: its union of rows, or -1, and tokens that it takes by their ids, the number of a row of `M_SETS` or -1.
 C_FIRST, C_COUNT, C_ENDED, C_ACCEPTS, C_UNION, C_SET, CONFIG = range(7)
 
-#: Columns of a union, and what its page is before there is one.
+#: Columns of a union, and what its page is before there is one: none; one when it is written again; or the time after.
 U_FIRST, U_COUNT, U_PAGE, UNION = range(4)
-NO_PAGE, WANTS_PAGE = -1, -2
+NO_PAGE, WANTS_PAGE, MAY_WANT_PAGE = -1, -2, -3
+
+# -- of pages, which all stores of one width share --------------------------------------------------------------
+
+#: Unions that are written out, ``int32[pages, words]`` as one row, their hashes, ``int64[pages]``, and ``int32`` slots
+#: to find them; how many there are, and how often they began anew.
+G_ROWS, G_HASHES, G_SLOTS, N_PAGES, G_GENERATION, PAGES_HEAD = 0, 2, 4, 6, 7, 8
 
 #: In place of a configuration, or of a mask: the arena is needed; a state is to be lowered; a table is full; the text
 #: can be read in too many ways; there is no such configuration; partial masks, or a shared row, are missing; a mask
 #: has fewer words than rows have; kernels don't do it;
-#: it is not known where a token leads. And beside a mask: it would be there sooner with more pages.
+#: it is not known where a token leads.
 NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS, NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED = range(
     -2, -12, -1
 )
 
-WRITTEN, SLOWLY = 0, 1
+WRITTEN = 0
 
 words32 = table("int32")
 words64 = table("int64")

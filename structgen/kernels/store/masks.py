@@ -18,7 +18,7 @@ from .layout import *
 _ROOT, _NOTHING = 0, 1
 
 #: Gaps of a union that are worth a page, and what a row with a base counts as.
-_COSTLY, _COST_OF_BASE = 400, 400
+_COSTLY, _COST_OF_BASE = 64, 400
 
 
 @helper
@@ -254,7 +254,7 @@ def _union_of(head, machine, n):
             cost += start[row + 1] - start[row]
     unions[number, U_FIRST] = first
     unions[number, U_COUNT] = n
-    unions[number, U_PAGE] = WANTS_PAGE if cost > _COSTLY else NO_PAGE
+    unions[number, U_PAGE] = MAY_WANT_PAGE if cost > _COSTLY else NO_PAGE
     slots[slot] = number
     head[N_UNIONS] = number + 1
     head[N_UNION_ROWS] = first + n
@@ -320,19 +320,65 @@ def _add_row(pool, row, out, scratch, head):
 
 
 @helper
+def _row_hash(row, words):
+    """A hash of the first words of a row, as four sums, since a multiplication waits for the one before."""
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    h0, h1, h2, h3 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    whole = words - words % 4
+    for w in range(0, whole, 4):
+        h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
+        h1 = (h1 ^ np.uint64(np.int64(row[w + 1]) & 0xFFFFFFFF)) * factor
+        h2 = (h2 ^ np.uint64(np.int64(row[w + 2]) & 0xFFFFFFFF)) * factor
+        h3 = (h3 ^ np.uint64(np.int64(row[w + 3]) & 0xFFFFFFFF)) * factor
+    for w in range(whole, words):
+        h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
+    h0 = ((h0 ^ (h1 >> np.uint64(1))) * factor ^ (h2 >> np.uint64(2))) * factor ^ (h3 >> np.uint64(3))
+    return np.int64((h0 * factor) >> np.uint64(20))
+
+
+@helper
+def _page_of(pages, row, words):
+    """The page that is equal to the first words of a row, added where there is none; -1 where they begin anew."""
+    rows, hashes, slots = words32(pages, G_ROWS), words64(pages, G_HASHES), words32(pages, G_SLOTS)
+    key = _row_hash(row, words)
+    slot = key & (len(slots) - 1)
+    while slots[slot] >= 0:
+        there = np.int64(slots[slot])
+        if hashes[there] == key:
+            w = np.int64(0)
+            while w < words and rows[there * words + w] == row[w]:
+                w += 1
+            if w == words:
+                return there
+        slot = (slot + 1) & (len(slots) - 1)
+    number = pages[N_PAGES]
+    if number == len(hashes):
+        for i in range(len(slots)):
+            slots[i] = -1
+        pages[N_PAGES] = 0
+        pages[G_GENERATION] += 1
+        return np.int64(-1)
+    slots[slot] = number
+    hashes[number] = key
+    for w in range(words):
+        rows[number * words + w] = row[w]
+    pages[N_PAGES] = number + 1
+    return number
+
+
+@helper
 def _write_union(head, machine, union, out):
-    """Write a union of rows to an array; returns `WRITTEN`, `SLOWLY` or `NO_SHARED`."""
-    pool = words64(machine, M_POOL)
+    """Write a union of rows to an array; returns `WRITTEN` or `NO_SHARED`."""
+    pool, pages = words64(machine, M_POOL), words64(head, S_PAGES)
     words = pool[R_WORDS]
-    unions, pages = triples32(head, S_UNIONS), words32(head, S_PAGES)
+    unions = triples32(head, S_UNIONS)
     page = np.int64(unions[union, U_PAGE])
-    if (page + 1) * words > len(pages):  # which were let go of
-        page = np.int64(NO_PAGE)
     for w in range(words, len(out)):
         out[w] = 0
     if page >= 0:
+        rows = words32(pages, G_ROWS)
         for w in range(words):
-            out[w] = pages[page * words + w]
+            out[w] = rows[page * words + w]
         return np.int64(WRITTEN)
     members, scratch = words32(head, S_UNION_ROWS), words32(head, S_ROW)
     first, count = unions[union, U_FIRST], unions[union, U_COUNT]
@@ -344,16 +390,19 @@ def _write_union(head, machine, union, out):
         status = _add_row(pool, row, out, scratch, head) if k else _copy_row(pool, row, out, head)
         if status != WRITTEN:
             return status
-    if page != WANTS_PAGE:
-        return np.int64(WRITTEN)
-    at = head[N_PAGES]
-    if (at + 1) * words > len(pages):
-        return np.int64(SLOWLY)
-    for w in range(words):
-        pages[at * words + w] = out[w]
-    unions[union, U_PAGE] = at
-    head[N_PAGES] = at + 1
+    if page == MAY_WANT_PAGE:
+        unions[union, U_PAGE] = WANTS_PAGE
+    elif page == WANTS_PAGE:
+        page = _page_of(pages, out, words)
+        if page >= 0:
+            unions[union, U_PAGE] = page
     return np.int64(WRITTEN)
+
+
+@helper
+def _are_outdated(head, machine):
+    """Whether unions are to be forgotten: they are of rows or of pages of an earlier generation."""
+    return head[S_GENERATION] != machine[M_GENERATION] or head[S_PAGED] != words64(head, S_PAGES)[G_GENERATION]
 
 
 @kernel(releases_gil=False)
@@ -364,20 +413,21 @@ def forget_unions(head: Out[int64[::1]]) -> None:
         configs[i, C_UNION] = -1
     for i in range(len(slots)):
         slots[i] = -1
-    head[N_UNIONS] = head[N_UNION_ROWS] = head[N_PAGES] = 0
+    head[N_UNIONS] = head[N_UNION_ROWS] = 0
     head[S_GENERATION] = machine[M_GENERATION]
+    head[S_PAGED] = words64(head, S_PAGES)[G_GENERATION]
 
 
 @kernel(releases_gil=False)
 def write_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> int64:
     """Write the mask of a configuration, EOS ids included, to an array, ``int32[*]``; what is wider becomes 0.
 
-    Returns `WRITTEN`, `SLOWLY`, or what is to be done first (see `layout`).
+    Returns `WRITTEN`, or what is to be done first (see `layout`).
     """
     if not 0 <= config < head[N_CONFIGS]:
         return NO_CONFIG
     machine = words64(head, S_MACHINE)
-    if head[S_GENERATION] != machine[M_GENERATION]:
+    if _are_outdated(head, machine):
         forget_unions(head)
     if len(out) < words64(machine, M_POOL)[R_WORDS]:
         return TOO_SHORT
@@ -432,7 +482,7 @@ def put_union(head: Out[int64[::1]], config: int64, rows: int32[::1], tokens: in
     Returns 0, or `NO_SPACE`.
     """
     machine, found = words64(head, S_MACHINE), words32(head, S_FOUND)
-    if head[S_GENERATION] != machine[M_GENERATION]:
+    if _are_outdated(head, machine):
         forget_unions(head)
     if len(rows) > len(found):
         return TOO_MANY_WAYS

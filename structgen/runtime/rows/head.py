@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...system.locks import TABLES
 from ...system.types import Array
 
@@ -44,3 +45,23 @@ class Head:
         self.arrays.update({place + 2 * i: array for i, array in enumerate(arrays)})
         self.lend(place, *arrays)
         del before
+
+    def lengthen(self, place: int) -> None:
+        """Have a table in an array that is twice as long."""
+        old = self.arrays[place]
+        new = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
+        self.arrays[place] = new
+        kernels.move_table(self.words, place, _octets(old), _octets(new), address_of(new), len(new))
+
+    def lengthen_tokens(self) -> None:
+        """Have room for twice as many tokens of which it is known where they lead, in a store's head."""
+        before = self.arrays[kernels.S_TOKENS], self.arrays[kernels.S_TARGETS]
+        size = 2 * len(before[0])
+        keys, targets = np.full(size, -1, np.int64), np.zeros(size, np.int32)
+        self.arrays[kernels.S_TOKENS], self.arrays[kernels.S_TARGETS] = keys, targets
+        kernels.move_tokens(self.words, keys, targets, address_of(keys), address_of(targets))
+        del before
+
+
+def _octets(array: Array) -> NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from judges.guides import ids_of_bits
+from numpy.typing import NDArray
 from tiers import draws
 
 import structgen as sg
@@ -211,8 +212,62 @@ def test_rows_that_are_forgotten_change_no_mask(monkeypatch: pytest.MonkeyPatch)
         with machine.lock:
             machine.rows.forget()
         np.testing.assert_array_equal(store.row(config), row)
-        store.let_go()
-        np.testing.assert_array_equal(store.row(config), row)
+
+
+#: With pairs of characters: masks that are worth a page.
+PAIRS = sg.Vocabulary.from_bytes(
+    [*(bytes([i]) for i in range(32, 127)), *(bytes([i, j]) for i in range(32, 72) for j in range(32, 127, 2)), None],
+    eos_ids=[95 + 40 * 48],
+)
+
+
+def masks_with_pages(monkeypatch: pytest.MonkeyPatch, most: int) -> tuple[NDArray[np.int64], list[Any]]:
+    """The head of the pages, so many at most, and places of several stores with their masks."""
+    monkeypatch.setattr(module, "_MOST_PAGES", most)
+    monkeypatch.setattr(module, "_scratch", module._Scratch())
+    found = []
+    for longest in (4, 4, 6, 9):
+        schema = {
+            "properties": {"a": {"type": "number"}},
+            "additionalProperties": {"type": "string", "maxLength": longest},
+        }
+        machine = sg.compile(sg.JsonSchema(schema), PAIRS, eager=False).machine
+        assert isinstance(machine, PushdownMachine)
+        store = machine.stepper()
+        config: int | None = store.start
+        for token in b'{"b":"xyz':
+            config = None if config is None else store.advance(config, token - 32)
+            assert config is not None
+            with machine.lock:
+                found.append((store, config, machine.row_of(store.threads(config))))
+    return module._scratch.pages(PAIRS.row_words).words, found
+
+
+def test_masks_are_written_out_once_for_all_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, found = masks_with_pages(monkeypatch, 1000)
+    counts = []
+    for _ in range(3):
+        for store, config, row in found:
+            np.testing.assert_array_equal(store.row(config), row)
+        counts.append(int(pages[kernels.N_PAGES]))
+    assert 0 == counts[0] < counts[1] == counts[2]  # of what is written but once there is none
+    paged = [(store, config) for store, config, _ in found if page_of(store, config) >= 0]
+    assert len({page_of(*each) for each in paged}) == counts[2] < len({(id(store), config) for store, config in paged})
+
+
+def page_of(store: ConfigurationStore, config: int) -> int:
+    arrays = store._head.arrays
+    union = arrays[kernels.S_CONFIGS][config, kernels.C_UNION]
+    return int(arrays[kernels.S_UNIONS][union, kernels.U_PAGE])
+
+
+def test_pages_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, found = masks_with_pages(monkeypatch, 1)
+    for _ in range(8):
+        for store, config, row in found:
+            np.testing.assert_array_equal(store.row(config), row)
+        assert pages[kernels.N_PAGES] <= 1
+    assert pages[kernels.G_GENERATION] > 1
 
 
 def test_a_mask_of_any_width() -> None:

@@ -15,21 +15,8 @@ from numpy.typing import NDArray
 
 from .... import budget, kernels
 from ....errors import BitmaskError, InternalError
-from ....kernels import (
-    BEYOND,
-    DEAD,
-    NO_ARENA,
-    NO_PARTS,
-    NO_SHARED,
-    NO_SPACE,
-    NOT_LOWERED,
-    SLOWLY,
-    TOO_MANY_WAYS,
-    TOO_SHORT,
-)
+from ....kernels import BEYOND, DEAD, NO_ARENA, NO_PARTS, NO_SHARED, NO_SPACE, NOT_LOWERED, TOO_MANY_WAYS, TOO_SHORT
 from ....system.memo import Memo
-from ....system.types import Array
-from ...core.dense_rows import DENSE_ROWS
 from ...rows.head import Head, address_of
 from ..stacks import END, FORK, Fork, Stack, Thread
 
@@ -53,8 +40,11 @@ _MOST_THREADS, _MOST_PLACES = 1 << 13, 1 << 14
 #: Missing partial masks that are worked out before the mask is looked at again; more are walked together.
 _MOST_MISSING = 1 << 8
 
-#: Unions that are written out, at most, and at first.
-_MOST_PAGES, _FEW_PAGES = 1 << 8, 1 << 2
+#: Bytes of unions that are written out, for all stores whose rows have as many words, and how many these are at most.
+_MOST_PAGE_BYTES, _MOST_PAGES = 1 << 26, 1 << 13
+
+#: Widths of rows of which there are pages.
+_MOST_WIDTHS = 4
 
 #: Below the last of the stacks of a fork.
 _NIL = -2
@@ -70,7 +60,11 @@ _MOST_WORK = 1 << 14
 
 
 class _Scratch:
-    """What kernels write to while they run, one for a process: kernels of a store run one at a time."""
+    """What all stores of a process share: kernels of a store run one at a time.
+
+    It is what they write to while they run, and pages, which have unions of rows by content: masks of different
+    definitions are often the same.
+    """
 
     def __init__(self) -> None:
         self.tables = (
@@ -81,6 +75,17 @@ class _Scratch:
             np.empty(_MOST_PLACES, np.int32),
         )
         self._rows: dict[int, NDArray[np.int32]] = {}
+        self._pages: Memo[int, Head] = Memo(_MOST_WIDTHS)
+
+    def pages(self, words: int) -> Head:
+        """The pages of rows with so many words. The system gives memory as they are written."""
+        found = self._pages.get(words)
+        if found is None:
+            most = max(1, min(_MOST_PAGE_BYTES // (4 * words), _MOST_PAGES))
+            found = self._pages[words] = Head(kernels.PAGES_HEAD)
+            slots = np.full(2 << most.bit_length(), -1, np.int32)
+            found.put(kernels.G_ROWS, np.empty(most * words, np.int32), np.empty(most, np.int64), slots)
+        return found
 
     def row(self, words: int) -> NDArray[np.int32]:
         """Room for a row."""
@@ -147,14 +152,12 @@ class ConfigurationStore:
         The automaton over its vocabulary.
     """
 
-    keeps_rows = False
-
     def __init__(self, machine: Automaton) -> None:
         self.machine = machine
         self.vocabulary = machine.vocabulary
         self._rows = machine.rows
         self._head = head = Head(kernels.STORE_HEAD)
-        self._words = words = head.words
+        self.head = self._words = words = head.words
         row_words = machine.pool.words
         head.put(kernels.S_MACHINE, self._rows.head.words)
         head.put(kernels.S_CELLS, np.empty((_FEW, kernels.CELL), np.int64), _slots(_FEW))
@@ -162,7 +165,9 @@ class ConfigurationStore:
         head.put(kernels.S_THREADS, np.empty((_FEW, 3), np.int64), configs, _slots(_FEW))
         head.put(kernels.S_TOKENS, np.full(2 * _FEW, -1, np.int64), np.zeros(2 * _FEW, np.int32))
         unions = np.empty((_FEW, kernels.UNION), np.int32)
-        head.put(kernels.S_UNIONS, unions, np.empty(4 * _FEW, np.int32), _slots(_FEW), np.empty(0, np.int32))
+        head.put(kernels.S_UNIONS, unions, np.empty(4 * _FEW, np.int32), _slots(_FEW))
+        self._pages = _scratch.pages(row_words)
+        head.put(kernels.S_PAGES, self._pages.words)
         head.lend(kernels.S_ROOM, *_scratch.tables, _scratch.row(row_words))
         words[kernels.S_GENERATION], words[kernels.S_WORK] = self._rows.generation, _MOST_WORK
         tables = machine.tables
@@ -178,6 +183,11 @@ class ConfigurationStore:
     def __len__(self) -> int:
         """Number of configurations."""
         return int(self._words[kernels.N_CONFIGS])
+
+    @property
+    def lock(self) -> Lock:
+        """Held while steps are made that nobody made before."""
+        return self.machine.lock
 
     def is_full(self) -> bool:
         """Whether it is time for another one."""
@@ -256,9 +266,6 @@ class ConfigurationStore:
         known = len(rows)
         with machine.lock:
             while status:
-                if status == SLOWLY:  # it is written
-                    self._add_pages()
-                    break
                 if status == TOO_SHORT:
                     raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
                 if status == NO_SHARED:
@@ -318,13 +325,13 @@ class ConfigurationStore:
             is_short = cells < 2 * used + _FEW
             tokens = 4 * words[kernels.N_TOKENS] > len(self._head.arrays[kernels.S_TOKENS])
             if is_short or not (full or tokens):  # or one step needs more than there is in use
-                self._lengthen(kernels.S_CELLS)
+                self._head.lengthen(kernels.S_CELLS)
                 slots, kept = _slots(2 * cells), self._head.arrays[kernels.S_CELL_SLOTS]
                 self._head.arrays[kernels.S_CELL_SLOTS] = slots
                 kernels.move_cell_slots(words, slots, address_of(slots))
                 del kept
             for place, _ in full or ([] if tokens else _TABLES):
-                self._lengthen(place)
+                self._head.lengthen(place)
             configs = len(self._head.arrays[kernels.S_CONFIGS])
             if len(self._head.arrays[kernels.S_CONFIG_SLOTS]) < 2 * configs:
                 slots = _slots(configs)
@@ -336,13 +343,8 @@ class ConfigurationStore:
             if len(self._head.arrays[kernels.S_UNION_SLOTS]) < 2 * unions:
                 self._head.put(kernels.S_UNION_SLOTS, _slots(unions))
                 kernels.forget_unions(words)
-            keys = self._head.arrays[kernels.S_TOKENS]
             if tokens:
-                new, targets = np.full(2 * len(keys), -1, np.int64), np.zeros(2 * len(keys), np.int32)
-                before = self._head.arrays[kernels.S_TARGETS]
-                self._head.arrays[kernels.S_TOKENS], self._head.arrays[kernels.S_TARGETS] = new, targets
-                kernels.move_tokens(words, new, targets, address_of(new), address_of(targets))
-                del before
+                self._head.lengthen_tokens()
 
     def _is_large(self) -> bool:
         """Whether there is room for more cells than one step may add."""
@@ -350,29 +352,6 @@ class ConfigurationStore:
 
     def _is_nearly_full(self, place: int, used: int) -> bool:
         return bool(2 * self._words[used] >= len(self._head.arrays[place]))
-
-    def _lengthen(self, place: int) -> None:
-        old = self._head.arrays[place]
-        new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
-        self._head.arrays[place] = new
-        kernels.move_table(self._words, place, _octets(old), _octets(new), address_of(new), len(new))
-
-    def _add_pages(self) -> None:
-        """Have room for more unions that are written out, if there may be more."""
-        words, old = self.machine.pool.words, self._head.arrays[kernels.S_PAGES]
-        pages = len(old) // words
-        if pages >= _MOST_PAGES:
-            return
-        new = np.empty(max(2 * pages, _FEW_PAGES) * words, np.int32)
-        self._head.arrays[kernels.S_PAGES] = new
-        kernels.move_table(self._words, kernels.S_PAGES, _octets(old), _octets(new), address_of(new), len(new))
-        DENSE_ROWS.note(self, new.nbytes)
-
-    def let_go(self) -> None:
-        """Forget unions that are written out; see `structgen.runtime.core.dense_rows`."""
-        with self.machine.growing:
-            self._head.put(kernels.S_PAGES, np.empty(0, np.int32))
-            kernels.forget_unions(self._words)
 
     # -- for people, and what kernels don't do ---------------------------------------------------------
 
@@ -469,7 +448,3 @@ _TABLES = (
 
 def _slots(items: int) -> NDArray[np.int32]:
     return np.full(2 * items, -1, np.int32)
-
-
-def _octets(array: Array) -> NDArray[np.uint8]:
-    return array.reshape(-1).view(np.uint8)
