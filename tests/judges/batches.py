@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from random import Random
 
 import structgen as sg
@@ -16,9 +17,9 @@ class Sequence:
         self.vocabulary, self.guide, self.taken = vocabulary, guide, taken
 
     @classmethod
-    def of(cls, vocabulary: sg.Vocabulary, index: sg.Index | None) -> Sequence:
+    def of(cls, vocabulary: sg.Vocabulary, index: sg.Index | None, max_tokens: int | None = None) -> Sequence:
         """A new one of an index, or without any."""
-        return cls(vocabulary, None if index is None else sg.Guide(index))
+        return cls(vocabulary, None if index is None else sg.Guide(index, max_tokens=max_tokens))
 
     def mask(self) -> set[int]:
         size = self.vocabulary.size
@@ -65,13 +66,53 @@ def check_steps(index: sg.Index, rows: int, steps: int, chance: Random) -> None:
         assert all(each.advance(token) for each, token in zip(oracle, tokens, strict=True))
 
 
+def limit_of(index: sg.Index, chance: Random) -> int | None:
+    """A number of tokens for a text, or none."""
+    with suppress(sg.errors.UnsupportedError):
+        if chance.random() < 0.3:
+            return index.shortest() + chance.randrange(8)
+    return None
+
+
+def draft(batch: sg.GuideBatch, oracle: list[Sequence], count: int, chance: Random) -> None:
+    """Propose trees of tokens for rows: what is accepted, and every mask behind. No row moves."""
+    size = batch.vocabulary.size
+    ends: list[Sequence | None] = []
+    tokens: list[int] = []
+    above: list[int] = []
+    rows: list[int] = []
+    for _ in range(count if oracle else 0):
+        place = chance.randrange(-1, len(ends)) if ends else -1
+        row = rows[place] if place >= 0 else chance.randrange(len(oracle))
+        start = ends[place] if place >= 0 else oracle[row]
+        token = chance.randrange(size)
+        if start is not None and chance.random() < 0.9:
+            token = chance.choice([*start.mask()])
+        end = start and start.fork()
+        ends.append(end if end is not None and end.advance(token) else None)
+        tokens.append(token)
+        above.append(place)
+        rows.append(row)
+    drafts = batch.draft(tokens, above, rows)
+    assert drafts.accepted.tolist() == [end is not None for end in ends]
+    wanted = [set(batch.vocabulary.eos_ids) if end is None else end.mask() for end in ends]
+    masks = sg.allocate_bitmask(len(ends), size)
+    drafts.fill_bitmask(masks)
+    assert [allowed_tokens(mask, size) for mask in masks] == wanted
+    rows_of = batch.rows.dense(batch.rows.numbers_of(drafts.row_ids()))
+    assert [allowed_tokens(mask, size) for mask in rows_of] == wanted
+
+
 def move(batch: sg.GuideBatch, oracle: list[Sequence], indexes: Iterable[sg.Index], chance: Random) -> None:
     """Do one thing at random to both: add a row, remove one, reorder all, roll back, or append tokens."""
     kind, size = chance.random(), batch.vocabulary.size
     if not oracle or kind < 0.1:
         index = chance.choice([*indexes, None])
-        assert batch.add(index) == len(oracle)
-        oracle.append(Sequence.of(batch.vocabulary, index))
+        added = Sequence.of(batch.vocabulary, index, None if index is None else limit_of(index, chance))
+        as_guide = added.guide is not None and chance.random() < 0.3
+        limit = None if added.guide is None else added.guide._given
+        assert batch.add(added.guide if as_guide else index, max_tokens=None if as_guide else limit) == len(oracle)
+        oracle.append(added.fork())
     elif kind < 0.14:
         row = chance.randrange(len(oracle))
         batch.remove([row])

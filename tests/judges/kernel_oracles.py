@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from judges.batches import Sequence, check, move
+from judges.batches import Sequence, check, draft, move
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
@@ -30,7 +30,7 @@ from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.reaching import reaching
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
-from structgen.runtime.batch import histories, lazy_automaton
+from structgen.runtime.batch import histories
 from structgen.runtime.grammar import partial_masks as lexeme_masks
 from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
@@ -39,7 +39,7 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
-from structgen.runtime.rows import row_pool, row_store
+from structgen.runtime.rows import row_pool
 
 #: What a kernel is judged by; it raises `AssertionError`.
 Oracle: TypeAlias = Callable[[Random], object]
@@ -556,14 +556,7 @@ def batches(random: Random) -> None:
     for _ in range(40):
         move(batch, guides, indexes, random)
         check(batch, guides)
-    tokens = [random.choice([*each.mask()]) for each in guides]
-    count = len(guides)
-    ends = [each.fork() for each in guides]
-    first = [end.advance(token) for end, token in zip(ends, tokens, strict=True)]
-    again = [random.choice([*end.mask()]) for end in ends]
-    second = [ok and end.advance(token) for ok, end, token in zip(first, ends, again, strict=True)]
-    drafts = batch.draft([*tokens, *again], [-1] * count + [*range(count)], [*range(count)] * 2)
-    assert drafts.accepted.tolist() == first + second
+    draft(batch, guides, 20, random)
 
 
 def texts_of_bytes(random: Random) -> None:
@@ -582,17 +575,6 @@ def texts_of_bytes(random: Random) -> None:
         length = kernels.follow_bytes(targets.reshape(states, 256), state, data, found)
         assert found[:length].tolist() == expected
         assert (found[length:] == -9).all()
-
-
-def cramped_batches(random: Random) -> None:
-    """The same, while what is remembered is forgotten all the time, and the rows have no room."""
-    with pytest.MonkeyPatch.context() as patch:
-        for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
-            patch.setattr(lazy_automaton, bound, 6)
-        patch.setattr(lazy_automaton, "_SPELLED_FROM", 2)
-        patch.setattr(row_store, "_MOST_ROWS", 3)
-        patch.setattr(row_store, "_FEW", 0)
-        batches(random)
 
 
 def forests(random: Random) -> None:
@@ -615,7 +597,7 @@ def forests(random: Random) -> None:
             back = np.array([random.randint(0, min(4, len(text) - 1)) for text in texts], np.int32)
             nodes = found.before(np.arange(len(texts), dtype=np.int32), back)
             wanted = [text[-1 - n] for text, n in zip(texts, back.tolist(), strict=True)]
-            assert found.configs[nodes].tolist() == wanted
+            assert found.places[nodes].tolist() == wanted
             if random.random() < 0.2:
                 found.sweep()
             for sequence, text in enumerate(texts):
@@ -826,15 +808,8 @@ ORACLES: Mapping[str, Oracle] = {
     "most_gained": stack_distances,
     "most_completed": grammar_distances,
     "follow_bytes": texts_of_bytes,
-    "remember_tokens": batches,
-    "keep_tokens": cramped_batches,
-    "forget_targets": cramped_batches,
-    "add_row": batches,
-    "place_rows": cramped_batches,
-    "advance_batch": batches,
-    "follow_tree": batches,
-    "copy_rows": batches,
-    "change_rows": batches,
+    "follow_tokens": batches,
+    "write_masks": batches,
     "roll_back": forests,
     "mark_nodes": forests,
     "take_texts": forests,

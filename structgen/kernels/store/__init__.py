@@ -1,6 +1,7 @@
 """Kernels of a store: configurations of an automaton with a stack, where tokens lead from them, and their masks.
 
-`layout` says which tables there are; `structgen.runtime.pushdown.store` owns them.
+`layout` says which tables there are; `structgen.runtime.pushdown.store` owns them. `sequences` has the kernels of
+batches, over many stores.
 """
 
 from __future__ import annotations
@@ -8,4 +9,5 @@ from __future__ import annotations
 from .interning import *
 from .layout import *
 from .masks import *
+from .sequences import *
 from .steps import *

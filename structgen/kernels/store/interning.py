@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..batches import token_slot
 from ..jit import helper, kernel
 from ..pushdown.arena import A_RETURNS, OVERFLOW
 from ..pushdown.cells import _BOTTOM, _LINK, _cell_slot, _may_end, _sort_threads, _stack_cell
@@ -18,6 +17,17 @@ def _hashed(key, number):
     """A key with a number more in it."""
     key = (key ^ number) * 0x1E3779B97F4A7C15
     return key ^ ((key >> 29) & 0x7FFFFFFFF)
+
+
+@helper
+def token_slot(keys, config, token):
+    """The slot of a configuration's token, which holds -1 where it is new. (Linear probing, TAOCP 3, section 6.4.)"""
+    mask = len(keys) - 1
+    key = np.int64(config) << 32 | np.int64(token)
+    slot = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
+    while keys[slot] != key and keys[slot] >= 0:
+        slot = (slot + 1) & mask
+    return slot
 
 
 @helper

@@ -91,6 +91,9 @@ NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS, NO_SHARED, 
     -2, -12, -1
 )
 
+#: In place of where a token leads: it is not known where the one before it does.
+UNKNOWN = -12
+
 WRITTEN = 0
 
 words32 = table("int32")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..batches import token_slot
 from ..jit import helper, kernel
 from ..pushdown.arena import A_CAME_TO, A_CLASS_OF, OVERFLOW
 from ..pushdown.cells import _LINK
@@ -12,7 +11,7 @@ from ..pushdown.subsumption import TOO_LONG, _thinned
 from ..pushdown.threads import _follow
 from ..signatures import Out, int64, uint8
 from ..values import DEAD
-from .interning import _config_of, _is_complete
+from .interning import _config_of, _is_complete, token_slot
 from .layout import *
 
 

@@ -2,6 +2,6 @@
 
 Comes in: a token for each sequence. Goes out: masks, or numbers of rows that a device holds.
 
-Read `batch`, `lazy_automaton` (configurations as numbered states), `histories` (a forest of configurations),
-`drafts` (speculative decoding), `limits` (numbers of tokens).
+Read `batch`, `steppers` (the stores of all rows), `numbered_stepper` (what stands for one where there is none),
+`histories` (a forest of places), `drafts` (speculative decoding), `limits` (numbers of tokens).
 """

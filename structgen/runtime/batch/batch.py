@@ -1,10 +1,8 @@
 """`GuideBatch`: many sequences over one vocabulary, moved and masked together.
 
-What a `Guide` does for one sequence with dictionaries, a batch does for all of its sequences in one call of a kernel,
-without the GIL: the indexes' configurations are states of one lazily built automaton
-(`structgen.runtime.batch.lazy_automaton`), histories a forest (`structgen.runtime.batch.histories`), masks numbered
-rows (`structgen.runtime.rows.row_store`). What no sequence did before is worked out by the index's machine, as for a
-guide, and remembered.
+What a `Guide` does for one sequence, a batch does for all of its sequences in one call of a kernel, over the same
+stores (`structgen.runtime.batch.steppers`). Histories are a forest (`structgen.runtime.batch.histories`), and masks for
+devices numbered rows (`structgen.runtime.rows.row_store`).
 """
 
 from __future__ import annotations
@@ -14,22 +12,23 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import kernels
 from ...errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
-from ...kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
+from ...kernels import DEAD, ENDED, FREE
 from ...system.arguments import Integers, check_range, checked_rollback, checked_tokens, describe, integers
 from ...vocabulary.vocabulary import Vocabulary, check_vocabulary
-from ..core.machine import Config
 from ..guide.guide import NO_TOKEN, Guide
 from ..index.index import Index, check_index
-from ..rows.row_store import EOS_IDS, RowStore
+from ..rows.row_store import RowStore
 from .drafts import Drafts
 from .histories import Histories
-from .lazy_automaton import LazyAutomaton
 from .limits import Limits, unlimited_path
+from .steppers import Steppers
 
 #: More tokens than a row can have.
 _LONGEST = (1 << 31) - 1
+
+#: Tokens between two looks at what is remembered.
+_SPARE = 1 << 12
 
 
 class GuideBatch:
@@ -48,7 +47,7 @@ class GuideBatch:
     indexes:
         The first rows; see `add`.
     max_rollback:
-        The number of tokens of each row that can be rolled back. None: all, at 12 bytes each, otherwise 4.
+        The number of tokens of each row that can be rolled back. None: all, at 16 bytes each, otherwise 4.
 
     Raises
     ------
@@ -66,17 +65,15 @@ class GuideBatch:
         self.rows = RowStore(vocabulary)
         #: What was wrong in the last call, by row.
         self.errors: dict[int, StructgenError] = {}
-        #: The configurations of all rows.
-        self.automaton = LazyAutomaton(vocabulary, self.rows)
+        self._steppers = Steppers(vocabulary, self.rows)
         self._histories = Histories(max_rollback)
-        self._limits = Limits(self.automaton, self._histories)
+        self._limits = Limits(self._steppers, self._histories)
         self._indexes: list[Index | None] = []
-        #: The number of each row's mask, `UNKNOWN` where it has not been asked for.
-        self._row_ids = np.zeros(0, np.int32)
         self._every = np.zeros(0, np.int32)
-        #: The batch's own masks, ``int32[batch, words]``, and the numbers of what they show.
+        self._spare = 0  # tokens since the last look at what is remembered
+        #: The batch's own masks, ``int32[batch, words]``; what they show (see `Steppers.write`); of which generation.
         self._masks = np.zeros((0, vocabulary.words), np.int32)
-        self._shown = np.zeros(0, np.int32)
+        self._shown, self._shown_of = np.zeros((2, 0), np.int64), 0
         for each in indexes:
             self.add(each)
 
@@ -128,12 +125,12 @@ class GuideBatch:
         else:
             configs, given, left = unlimited_path(guide)
             self._limits.add(index, given, left)
-            path, tokens = [self._number(guide.index, c) for c in configs], guide.tokens()
+            path, tokens = self._steppers.places(guide.index.machine, configs), guide.tokens()
             before = len(tokens) - len(path) + 1
             node = self._histories.grow(path, [NO_TOKEN, *tokens[before:]], tokens[:before].tobytes())
         self._indexes.append(index)
         self._histories.at = np.append(self._histories.at, np.int32(node))
-        self._rearranged(np.append(self._row_ids, np.int32(UNKNOWN)))
+        self._rearranged()
         self._look([len(self) - 1])
         return len(self) - 1
 
@@ -172,7 +169,7 @@ class GuideBatch:
         self._indexes = [self._indexes[row] for row in chosen.tolist()]
         self._histories.at = self._histories.at[chosen]
         self._limits.reorder(chosen)
-        self._rearranged(self._row_ids[chosen])
+        self._rearranged()
 
     def reset(self, rows: Integers = None) -> None:
         """Return rows to the beginning, and forget the tokens that could be rolled back.
@@ -184,8 +181,8 @@ class GuideBatch:
         """
         which = self._which(rows)
         for row in which.tolist():
-            self._histories.at[row] = self._histories.begin(self._start(self._indexes[row]))
-            self._row_ids[row] = UNKNOWN
+            node = self._histories.begin(self._start(self._indexes[row]))
+            self._histories.at[row] = node  # not sooner: room for a node may be made by moving others
         self._limits.left[which] = self._limits.given[which]
         self._look(which)
 
@@ -204,7 +201,7 @@ class GuideBatch:
         index = self.index(row)
         if index is None:
             return None
-        pairs = map(self.automaton.pair, self._histories.path(row))
+        pairs = map(self._steppers.config, self._histories.path(row))
         path = self._limits.path(row, [pair and pair[1] for pair in pairs])
         return Guide.at(index, path, self._histories.tokens_of(row), max_tokens=self._limits.of(row))
 
@@ -218,20 +215,17 @@ class GuideBatch:
     def __copy__(self) -> GuideBatch:
         return _again(*self._parts())
 
-    def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
-        self._row_ids = row_ids
-        self._shown = np.full(len(row_ids), UNKNOWN, np.int32)
-        self._every = np.arange(len(row_ids), dtype=np.int32)
+    def _rearranged(self) -> None:
+        rows = len(self._histories.at)
+        self._shown = np.full((2, rows), -1, np.int64)
+        self._every = np.arange(rows, dtype=np.int32)
         self.errors = {}
 
     def _start(self, index: Index | None) -> int:
-        return FREE if index is None else self.automaton.number(index.machine, index.machine.start)
-
-    def _number(self, index: Index, config: Config) -> int:
-        return ENDED if config is None else self.automaton.number(index.machine, config)
+        return FREE if index is None else self._steppers.start(index.machine)
 
     def _look(self, rows: Integers, ahead: int = 0) -> None:
-        self._limits.look(np.asarray(rows, np.int32), self._row_ids, self._indexes, ahead)
+        self._limits.look(np.asarray(rows, np.int32), self._indexes, ahead)
 
     # -- masks -----------------------------------------------------------------------------------------
 
@@ -240,19 +234,20 @@ class GuideBatch:
 
         The ids are valid for the current step only: `rows` is bounded and forgets masks.
         """
-        self._find_rows()
-        return self.rows.ids_of(self._row_ids)
+        numbers, errors = self._steppers.numbers_of_rows(self._histories.here())
+        self.errors |= errors
+        return self.rows.ids_of(numbers)
 
     def bitmask(self) -> NDArray[np.int32]:
         """Return the allowed tokens as a read-only ``int32[batch, words]`` that the batch owns.
 
-        Only words that differ from the last call are written. The array is valid until a method moves rows.
+        Only masks that differ from the last call are written. The array is valid until a method moves rows.
         """
-        self._find_rows()
         if len(self._masks) != len(self):
             self._masks = np.zeros((len(self), self.vocabulary.words), np.int32)
-            self._shown[:] = UNKNOWN
-        self.rows.change(self._row_ids, self._shown, self._masks)
+        if self._shown_of != self._steppers.generation:
+            self._shown[0], self._shown_of = -1, self._steppers.generation
+        self.errors |= self._steppers.write(self._histories.here(), self._masks, self._shown)
         view: NDArray[np.int32] = self._masks.view()
         view.flags.writeable = False
         return view
@@ -271,19 +266,7 @@ class GuideBatch:
         BitmaskError
             For another dtype, shape or device, and for too few words.
         """
-        self._find_rows()
-        self.rows.copy(self._row_ids, bitmask)
-
-    def _find_rows(self) -> None:
-        """Have the number of every row's mask."""
-        missing = np.flatnonzero(self._row_ids == UNKNOWN)
-        if not len(missing):
-            return
-        automaton, configs = self.automaton, self._histories.here()[missing]
-        for config, error in automaton.find_rows(configs).items():  # these rows end
-            self.errors |= dict.fromkeys(missing[configs == config].tolist(), error)
-        found = automaton.row_of[configs]
-        self._row_ids[missing] = np.where(found == UNKNOWN, EOS_IDS, found)
+        self.errors |= self._steppers.fill(self._histories.here(), bitmask)
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -315,29 +298,17 @@ class GuideBatch:
         wanted = checked_tokens(token_ids, self.vocabulary.size)
         if wanted.shape != which.shape:
             raise BatchError(f"{len(which)} rows are advanced by token_ids int[{len(which)}], got {describe(wanted)}")
-        self.errors = {}
-        self._make_room()
-        histories, automaton = self._histories, self.automaton
-        histories.reserve(len(which))
-        outcome = np.zeros(len(which), np.int8)
-        tokens = wanted.astype(np.int32)
-        while True:
-            pending, _ = kernels.advance_batch(
-                tokens, which, histories.at, histories.nodes, histories.used, automaton.offsets, automaton.blob,
-                automaton.following, automaton.spelled_in, automaton.keys, automaton.values, automaton.row_of,
-                automaton.used_at, automaton.now, outcome, self._row_ids,
-            )  # fmt: skip
-            if not pending:
-                break
-            waiting = np.flatnonzero(outcome == PENDING)
-            configs = histories.configs[histories.at[which[waiting]]]
-            pairs = dict.fromkeys(zip(configs.tolist(), tokens[waiting].tolist(), strict=True))
-            for (config, token), error in automaton.find_targets(pairs).items():
-                wrong = waiting[(configs == config) & (tokens[waiting] == token)]
-                outcome[wrong] = REJECTED
-                self.errors |= dict.fromkeys(which[wrong].tolist(), error)
-        accepted: NDArray[np.bool_] = outcome == ACCEPTED
-        self._limits.take(which[accepted], self._row_ids, self._indexes)
+        self._make_room(len(which))
+        tokens, histories = wanted.astype(np.int32), self._histories
+        reached, errors = self._steppers.follow(tokens, np.full(len(which), -1, np.int32), histories.here()[which])
+        self.errors = {int(which[index]): error for index, error in errors.items()}
+        accepted: NDArray[np.bool_] = reached > DEAD
+        if accepted.all():
+            moved = which
+        else:
+            moved, reached, tokens = which[accepted], reached[accepted], tokens[accepted]
+        histories.extend(moved, reached, tokens)
+        self._limits.take(moved, self._indexes)
         if not accepted.all():
             for row, token in zip(which[~accepted].tolist(), wanted[~accepted].tolist(), strict=True):
                 what = f"token {token} is not allowed by the definition of its row"
@@ -418,10 +389,10 @@ class GuideBatch:
             wrong = (before >= 0) & (which[before] != which)
         if wrong.any():
             raise BatchError("a token of a draft follows an earlier one of its row", where=f"place {wrong.argmax()}")
-        self._make_room()
+        self._make_room(len(which))
         self._look(np.unique(which), len(tokens))
         begins = self._histories.here()[which]
-        return Drafts(self.automaton, self.rows, tokens.astype(np.int32), before.astype(np.int32), begins)
+        return Drafts(self._steppers, tokens.astype(np.int32), before.astype(np.int32), begins)
 
     def rollback(self, counts: Integers, rows: Integers = None) -> None:
         """Take back the last accepted tokens of rows.
@@ -454,8 +425,7 @@ class GuideBatch:
                 where=f"row {row}",
             )
         self._histories.at[which] = nodes
-        self._row_ids[which] = self.automaton.row_of[self._histories.configs[nodes]]
-        self._limits.give_back(which, back, self._row_ids, self._indexes)
+        self._limits.give_back(which, back, self._indexes)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -465,9 +435,9 @@ class GuideBatch:
         A row that takes too much work to tell is False, and `errors` holds the reason.
         """
         found = np.zeros(len(self), np.bool_)
-        for row, config in enumerate(self._histories.here().tolist()):
+        for row, place in enumerate(self._histories.here().tolist()):
             try:
-                found[row] = self.automaton.is_accepting(config)
+                found[row] = self._steppers.is_accepting(place)
             except StructgenError as error:
                 self.errors[row] = error
         return found
@@ -479,17 +449,17 @@ class GuideBatch:
 
     # -- in common -------------------------------------------------------------------------------------
 
-    def _make_room(self) -> None:
-        """Forget where too much is remembered."""
-        self.automaton.now += 1
-        self.automaton.make_room()
-        if self.automaton.is_full():
-            self.automaton.forget(self._histories.standing())
+    def _make_room(self, tokens: int = 0) -> None:
+        """Forget where too much is remembered, from time to time; so many tokens are about to be followed."""
+        self._steppers.failed.clear()
         if self.rows.is_full():
             self.rows.forget()
-            self.automaton.forget_rows()
-            self._row_ids[:] = UNKNOWN
-            self._shown[:] = UNKNOWN
+            self._steppers.forget_rows()
+        self._spare += tokens
+        if self._spare >= _SPARE or self._steppers.are_many():
+            self._spare = 0
+            if replaced := self._steppers.replaced():
+                self._steppers.renew(replaced, self._histories.standing())
 
     def _which(self, rows: Integers, *, distinct: bool = True) -> NDArray[np.int32]:
         """Numbers of rows, checked; all of them for None."""
@@ -499,8 +469,11 @@ class GuideBatch:
         outside = (which < 0) | (which >= len(self))
         if outside.any():
             raise BatchError(f"the batch has {len(self)} rows", where=f"row {which[outside][0]}")
-        if distinct and len(np.unique(which)) < len(which):
-            raise BatchError("a row is named twice", where=f"rows {which.tolist()[:20]}")
+        if distinct:
+            seen = np.zeros(len(self), np.bool_)
+            seen[which] = True
+            if np.count_nonzero(seen) < len(which):
+                raise BatchError("a row is named twice", where=f"rows {which.tolist()[:20]}")
         return which.astype(np.int32)
 
 

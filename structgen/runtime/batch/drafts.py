@@ -9,11 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import kernels
 from ...errors import BatchError, StructgenError
-from ...kernels import DEAD, UNKNOWN
-from ..rows.row_store import EOS_IDS, RowStore
-from .lazy_automaton import LazyAutomaton
+from ...kernels import ENDED
+from .steppers import Steppers
 
 
 class Drafts:
@@ -21,45 +19,21 @@ class Drafts:
 
     Parameters
     ----------
-    automaton:
-        What the batch moves over; masks can be asked for until it begins anew.
-    rows:
-        The batch's masks.
+    steppers:
+        What the batch moves over; masks can be asked for until it lets go of some.
     tokens, above, begins:
-        ``int32[n]``: the tokens, the index of the token before each, an earlier one, or -1 for none, and the
-        configuration of the row that each belongs to.
+        ``int32[n]``, ``int32[n]``, ``int64[n]``: the tokens, the index of the token before each, an earlier one, or
+        -1 for none, and the place of the row that each belongs to.
     """
 
     def __init__(
-        self,
-        automaton: LazyAutomaton,
-        rows: RowStore,
-        tokens: NDArray[np.int32],
-        above: NDArray[np.int32],
-        begins: NDArray[np.int32],
+        self, steppers: Steppers, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int64]
     ) -> None:
-        self._automaton, self._rows = automaton, rows
-        self._generation = automaton.generation
+        self._steppers = steppers
+        self._generation = steppers.generation
+        self._reached, errors = steppers.follow(tokens, above, begins)
         #: What was wrong, by index: more than that a token is not allowed.
-        self.errors: dict[int, StructgenError] = {}
-        self._reached = self._follow(tokens, above, begins)
-
-    def _follow(
-        self, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int32]
-    ) -> NDArray[np.int32]:
-        automaton = self._automaton
-        reached = np.full(len(tokens), UNKNOWN, np.int32)
-        while True:
-            index = kernels.follow_tree(
-                tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,
-                automaton.keys, automaton.values, automaton.used_at, automaton.now, reached,
-            )  # fmt: skip
-            if index < 0:
-                return reached
-            before = above[index]
-            pair = int(begins[index] if before < 0 else reached[before]), int(tokens[index])
-            for error in automaton.find_targets([pair]).values():
-                self.errors[index], reached[index] = error, DEAD
+        self.errors: dict[int, StructgenError] = errors
 
     @property
     def accepted(self) -> NDArray[np.bool_]:
@@ -73,24 +47,19 @@ class Drafts:
         Behind a token that is not allowed, which nothing can come of, it is that of the EOS ids. Raises `BatchError`
         once the batch has forgotten where the draft led.
         """
-        return self._rows.ids_of(self._find_rows())
+        numbers, errors = self._steppers.numbers_of_rows(self._places())
+        self.errors |= errors
+        return self._steppers.rows.ids_of(numbers)
 
-    def _find_rows(self) -> NDArray[np.int32]:
-        """The numbers of the masks, as they are now."""
-        if self._generation != self._automaton.generation:
+    def fill_bitmask(self, bitmask: object) -> None:
+        """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
+        self.errors |= self._steppers.fill(self._places(), bitmask)
+
+    def _places(self) -> NDArray[np.int64]:
+        """Where tokens lead, as it is now; behind one that is not allowed a text has ended."""
+        if self._generation != self._steppers.generation:
             raise BatchError(
                 "the batch has moved on, and forgotten where a draft led",
                 remedy="Ask for a draft's masks before rows are moved.",
             )
-        allowed = np.flatnonzero(self._reached >= 0)
-        configs = self._reached[allowed]
-        for config, error in self._automaton.find_rows(configs).items():
-            self.errors |= dict.fromkeys(allowed[configs == config].tolist(), error)
-        found = np.full(len(self._reached), EOS_IDS, np.int32)
-        rows = self._automaton.row_of[configs]
-        found[allowed] = np.where(rows == UNKNOWN, EOS_IDS, rows)
-        return found
-
-    def fill_bitmask(self, bitmask: object) -> None:
-        """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
-        self._rows.copy(self._find_rows(), bitmask)
+        return np.maximum(self._reached, ENDED)

@@ -1,8 +1,9 @@
-"""`Histories`: where each sequence of a batch is, and where it was: a forest of configurations.
+"""`Histories`: where each sequence of a batch is, and where it was: a forest of places.
 
-A node is a configuration, the token that led there, and the node before it, so that sequences with a common
-beginning share it: to fork, or to reorder beams, is to copy numbers, and to roll back is to follow them. Nodes that
-nobody comes back to are swept out when the forest has doubled; their tokens are kept, for a copy in another process.
+A node is a place (`structgen.runtime.batch.steppers`), the token that led there, and the node before it, so that
+sequences with a common beginning share it: to fork, or to reorder beams, is to copy numbers, and to roll back is to
+follow them. Nodes that nobody comes back to are swept out when the forest has doubled; their tokens are kept, for a
+copy in another process.
 """
 
 from __future__ import annotations
@@ -37,27 +38,28 @@ class Histories:
         self.most = most
         #: ``int32[sequences]``: the node where each is.
         self.at = np.zeros(0, np.int32)
-        self._hold(np.zeros((3, _FEW), np.int32))
-        #: ``int64[1]``: how many nodes there are.
-        self.used = np.zeros(1, np.int64)
+        #: ``int32[capacity]``: the node before each, -1 where there is none; ``int64[capacity]``: its place;
+        #: ``int32[capacity]``: the token that led there, -1 where there is none, or it is not known.
+        self.befores, self.tokens = np.zeros((2, _FEW), np.int32)
+        self.places = np.zeros(_FEW, np.int64)
+        #: How many nodes there are.
+        self.used = 0
         self._sweep_at = _FEW
         #: The tokens of which no nodes are left, by the first node behind them.
         self._texts: dict[int, _Texts | None] = {}
 
-    def _hold(self, nodes: NDArray[np.int32]) -> None:
-        #: ``int32[3, capacity]``: the node before each, -1 where there is none; its configuration; the token that led
-        #: there, -1 where there is none, or it is not known.
-        self.nodes = nodes
-        self.befores, self.configs, self.tokens = nodes
-
-    def here(self) -> NDArray[np.int32]:
-        """The configurations where sequences are, ``int32[sequences]``."""
-        found: NDArray[np.int32] = self.configs[self.at]
+    def here(self) -> NDArray[np.int64]:
+        """The places where sequences are, ``int64[sequences]``."""
+        found: NDArray[np.int64] = self.places[self.at]
         return found
 
-    def begin(self, config: int) -> int:
+    def begin(self, place: int) -> int:
         """A new node with nothing before it."""
-        return self.grow([config], [NO_TOKEN])
+        self.reserve(1)
+        node = self.used
+        self.befores[node], self.places[node], self.tokens[node] = -1, place, NO_TOKEN
+        self.used += 1
+        return node
 
     def grow(self, path: Sequence[int], tokens: Sequence[int], text: bytes = b"") -> int:
         """New nodes, one behind the other; returns the last.
@@ -65,34 +67,45 @@ class Histories:
         Parameters
         ----------
         path, tokens:
-            The configuration of each, and the token that led there.
+            The place of each, and the token that led there.
         text:
             The tokens before the first, ``int32``.
         """
         self.reserve(len(path))
-        first = int(self.used[0])
+        first = self.used
         last = first + len(path) - 1
         self.befores[first : last + 1] = [-1, *range(first, last)]
-        self.configs[first : last + 1] = path
+        self.places[first : last + 1] = path
         self.tokens[first : last + 1] = tokens
         if text:
             self._texts[first] = None, text
-        self.used[0] = last + 1
+        self.used = last + 1
         return last
+
+    def extend(self, which: NDArray[np.int32], places: NDArray[np.int64], tokens: NDArray[np.int32]) -> None:
+        """Append a token to each of some sequences, ``[n]`` each, and the place where it leads."""
+        self.reserve(len(which))
+        first, last = self.used, self.used + len(which)
+        self.befores[first:last] = self.at[which]
+        self.places[first:last] = places
+        self.tokens[first:last] = tokens
+        self.at[which] = np.arange(first, last, dtype=np.int32)
+        self.used = last
 
     def reserve(self, count: int) -> None:
         """Have room for so many nodes."""
-        if self.used[0] + count <= len(self.befores):
+        if self.used + count <= len(self.befores):
             return
-        if self.used[0] >= self._sweep_at:
+        if self.used >= self._sweep_at:
             self.sweep()
-            self._sweep_at = max(_FEW, 2 * int(self.used[0]))
-        while self.used[0] + count > len(self.befores):
-            self._hold(np.concatenate([self.nodes, np.zeros_like(self.nodes)], axis=1))
+            self._sweep_at = max(_FEW, 2 * self.used)
+        while self.used + count > len(self.befores):
+            columns = self.befores, self.places, self.tokens
+            self.befores, self.places, self.tokens = (np.concatenate([each, np.zeros_like(each)]) for each in columns)
 
     def sweep(self) -> None:
         """Forget the nodes that no sequence can come back to; the others stay in their order."""
-        used = int(self.used[0])
+        used = self.used
         marks = np.zeros(used, np.int32)
         kernels.mark_nodes(self.at, self.befores, used if self.most is None else self.most, marks)
         kept = np.flatnonzero(marks)
@@ -100,10 +113,11 @@ class Histories:
         befores = self.befores[kept]
         goes_on = (befores >= 0) & (marks[befores] > 0)
         self._cut(kept[~goes_on & (befores >= 0)], marks, numbers)
-        self.nodes[:, : len(kept)] = self.nodes[:, kept]
+        for column in (self.places, self.tokens):
+            column[: len(kept)] = column[kept]
         self.befores[: len(kept)] = np.where(goes_on, numbers[befores], -1)
         self.at = numbers[self.at]
-        self.used[0] = len(kept)
+        self.used = len(kept)
 
     def _cut(self, firsts: Array, marks: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
         """Keep the tokens before nodes that become the first ones of their chains."""
@@ -128,8 +142,8 @@ class Histories:
         return found
 
     def path(self, sequence: int) -> list[int]:
-        """The configurations that a sequence was at, the first one first."""
-        found: list[int] = self.configs[self._chain(sequence)].tolist()
+        """The places that a sequence was at, the first one first."""
+        found: list[int] = self.places[self._chain(sequence)].tolist()
         return found
 
     def tokens_of(self, sequence: int) -> array[int]:
@@ -150,8 +164,7 @@ class Histories:
             node = int(self.befores[node])
         return found[::-1]
 
-    def standing(self) -> NDArray[np.int32]:
-        """The configurations of all nodes, after a sweep."""
+    def standing(self) -> NDArray[np.int64]:
+        """The places of all nodes, after a sweep: a view."""
         self.sweep()
-        found: NDArray[np.int32] = self.configs[: int(self.used[0])]
-        return found
+        return self.places[: self.used]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..guide.guide import Guide
     from ..index.index import Index
     from .histories import Histories
-    from .lazy_automaton import LazyAutomaton
+    from .steppers import Steppers
 
 #: Of a row that may have any number of tokens, and of one that is to be looked at no more.
 _ANY, _NEVER = 1 << 62, -(1 << 62)
@@ -40,12 +40,12 @@ class Limits:
 
     Parameters
     ----------
-    automaton, histories:
-        The batch's configurations, and where its rows are.
+    steppers, histories:
+        What the batch's rows move over, and where they are.
     """
 
-    def __init__(self, automaton: LazyAutomaton, histories: Histories) -> None:
-        self._automaton = automaton
+    def __init__(self, steppers: Steppers, histories: Histories) -> None:
+        self._steppers = steppers
         self._histories = histories
         self._machines: Memo[int, LimitedMachine] = Memo(_MOST_MACHINES)
         #: ``int64[rows]``: the tokens that each row began with, and has left; it is looked at when no more than
@@ -87,35 +87,31 @@ class Limits:
         self.given, self.left, self._near = self.given[chosen], self.left[chosen], self._near[chosen]
         self._is_used = bool((self.given < _ANY).any())
 
-    def take(self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: Sequence[Index | None]) -> None:
+    def take(self, rows: NDArray[np.int32], indexes: Sequence[Index | None]) -> None:
         """Rows have accepted a token each."""
         if self._is_used:
             self.left[rows] -= 1
-            self.look(rows[self.left[rows] <= self._near[rows]], row_ids, indexes)
+            self.look(rows[self.left[rows] <= self._near[rows]], indexes)
 
-    def give_back(
-        self, rows: NDArray[np.int32], counts: Integers, row_ids: NDArray[np.int32], indexes: Sequence[Index | None]
-    ) -> None:
+    def give_back(self, rows: NDArray[np.int32], counts: Integers, indexes: Sequence[Index | None]) -> None:
         """Tokens of rows have been taken back."""
         if self._is_used:
             self.left[rows] += counts
-            self.look(rows, row_ids, indexes)
+            self.look(rows, indexes)
 
-    def look(
-        self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: Sequence[Index | None], ahead: int = 0
-    ) -> None:
+    def look(self, rows: NDArray[np.int32], indexes: Sequence[Index | None], ahead: int = 0) -> None:
         """Move rows that are near the end, or may be so many tokens ahead, to configurations that hold what is left.
 
-        ``row_ids`` are the numbers of the rows' masks, ``indexes`` the rows' indexes.
+        ``indexes`` are those of all rows.
         """
         if not self._is_used:
             return
-        automaton, histories = self._automaton, self._histories
+        steppers, histories = self._steppers, self._histories
         for row in rows.tolist():
             if self.given[row] >= _ANY:
                 continue
             node = int(histories.at[row])
-            pair, index = automaton.pair(int(histories.configs[node])), indexes[row]
+            pair, index = steppers.config(int(histories.places[node])), indexes[row]
             self._near[row] = _NEVER
             if pair is None or index is None or pair[0] is not index.machine:  # it has ended, or is there already
                 continue
@@ -124,9 +120,7 @@ class Limits:
             if left - ahead > near:
                 self._near[row] = near
                 continue
-            number = automaton.number(machine, machine.at(pair[1], left))
-            histories.configs[node] = number
-            row_ids[row] = automaton.row_of[number]
+            [histories.places[node]] = steppers.places(machine, [machine.at(pair[1], left)])
 
     def path(self, row: int, configs: list[Config]) -> list[Config]:
         """The configurations that a row was at, None for the end, those of a `LimitedMachine` if it has one."""

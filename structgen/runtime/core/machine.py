@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...progress import Progress, silent
+from ...system.locks import Lock
 from ...system.types import JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 
@@ -52,8 +53,15 @@ class SharedRows(Protocol):
 class Stepper(Protocol):
     """What a guide moves over: steps and masks. A configuration belongs to the stepper that it is from."""
 
-    #: Whether `row` gives the same array again while it is remembered.
-    keeps_rows: bool = True
+    @property
+    def head(self) -> NDArray[np.int64] | None:
+        """Where kernels find its tables (`structgen.kernels.store.layout`), if configurations are numbers there."""
+        return None
+
+    @property
+    def lock(self) -> Lock | None:
+        """What is held while kernels make steps that nobody made before; None where they only find such."""
+        return None
 
     @property
     def start(self) -> Config:

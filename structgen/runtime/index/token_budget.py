@@ -70,7 +70,7 @@ class LimitedMachine(Machine):
         self.machine: Machine = index.machine
         self.distances = index.distances
         self._advance, self._row = self.machine.advance, self.machine.row
-        self._eos_row, self.keeps_rows = index.eos_row, self.machine.keeps_rows
+        self._eos_row = index.eos_row
         self._rows = index.limited_rows
         self._start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
 

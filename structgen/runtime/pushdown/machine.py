@@ -107,7 +107,6 @@ class PushdownMachine(CompiledMachine):
         Whether all of it was worked out that is worked out ahead of time; and whether guides can need nothing else.
     """
 
-    keeps_rows = False
     _token_moves: TokenMoves | None = None
     #: Completes texts, once that was asked for.
     _complete_text: Callable[[tuple[Thread, ...]], bytes | None] | None = None

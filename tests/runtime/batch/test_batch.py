@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import gc
 import random
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from judges.batches import Sequence, check, move
+from judges.batches import Sequence, check, draft, move
+from judges.grammars import STATEMENTS
 from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
 from tiers import draws
 
 import structgen as sg
 from structgen import kernels
-from structgen.runtime.batch import lazy_automaton
-from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.batch import batch as module
+from structgen.runtime.batch import numbered_stepper, steppers
+from structgen.runtime.batch.numbered_stepper import NumberedStepper
+from structgen.runtime.batch.steppers import Steppers
+from structgen.runtime.pushdown.store import store
 from structgen.runtime.rows import row_store
 
 VOCABULARY = small_vocabulary()
@@ -32,6 +37,8 @@ DEFINITIONS: list[Any] = [
     sg.JsonSchema({"enum": ["a", "ab", 1]}),
     sg.Grammar('start: "a" start "b" | "ab"'),
     sg.Gbnf('root ::= "a" root "a" | "b"'),
+    sg.JsonSchema({"type": "array", "items": {"enum": ["a", "ab", 12]}, "uniqueItems": True}),
+    sg.Grammar(STATEMENTS),
 ]
 INDEXES = [sg.compile(each, VOCABULARY) for each in DEFINITIONS]
 
@@ -40,22 +47,32 @@ def sequence(index: sg.Index | None) -> Sequence:
     return Sequence.of(VOCABULARY, index)
 
 
+def cramp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what is remembered forgotten all the time: stores, steppers, masks."""
+    for bound, most in (("MOST_CONFIGS", 8), ("MOST_TOKENS", 16), ("MOST_ROWS", 2)):
+        monkeypatch.setattr(numbered_stepper, bound, most)
+    monkeypatch.setattr(store, "MOST_CONFIGS", 8)
+    monkeypatch.setattr(steppers, "MOST_STEPPERS", 3)
+    monkeypatch.setattr(steppers, "_MOST_PLACES", 5)
+    monkeypatch.setattr(module, "_SPARE", 1)
+
+
 @pytest.mark.parametrize("seed", range(draws(12)))
 @pytest.mark.parametrize("cramped", [False, True])
 def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_automaton, "_SPELLED_FROM", 1 + seed % 3)
-    if cramped:  # what is remembered is forgotten all the time
-        for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
-            monkeypatch.setattr(lazy_automaton, bound, 8)
-        monkeypatch.setattr(row_store, "MOST_BYTES", 0)
+    if cramped:
+        cramp(monkeypatch)
     chance = random.Random(seed)
     batch = sg.GuideBatch(VOCABULARY)
     oracle: list[Sequence] = []
     if cramped:
         batch.rows._most = 6
-    for _ in range(60):
+    for step in range(60):
         move(batch, oracle, INDEXES, chance)
         check(batch, oracle)
+        if step % 8 == 7:
+            draft(batch, oracle, 10, chance)
+            check(batch, oracle)
 
 
 @pytest.mark.parametrize("seed", range(draws(8)))
@@ -64,28 +81,7 @@ def test_drafts_of_trees_as_guides_do(seed: int) -> None:
     indexes = [chance.choice([*INDEXES, None]) for _ in range(6)]
     batch, oracle = sg.GuideBatch(VOCABULARY, indexes), [sequence(index) for index in indexes]
     for _ in range(6):
-        ends: list[Sequence | None] = []
-        tokens: list[int] = []
-        above: list[int] = []
-        rows: list[int] = []
-        for _ in range(24):
-            place = chance.randrange(-1, len(ends)) if ends else -1
-            row = rows[place] if place >= 0 else chance.randrange(6)
-            start = ends[place] if place >= 0 else oracle[row]
-            token = chance.randrange(VOCABULARY.size)
-            if start is not None and chance.random() < 0.9:
-                token = chance.choice([*start.mask()])
-            end = start and start.fork()
-            ends.append(end if end is not None and end.advance(token) else None)
-            tokens.append(token)
-            above.append(place)
-            rows.append(row)
-        drafts = batch.draft(tokens, above, rows)
-        assert drafts.accepted.tolist() == [end is not None for end in ends]
-        masks = sg.allocate_bitmask(len(ends), VOCABULARY.size)
-        drafts.fill_bitmask(masks)
-        for mask, end in zip(masks, ends, strict=True):
-            assert allowed_tokens(mask, VOCABULARY.size) == (set(VOCABULARY.eos_ids) if end is None else end.mask())
+        draft(batch, oracle, 24, chance)
         check(batch, oracle)  # no row has moved
 
         chains = [[chance.choice([*each.mask()]), chance.randrange(VOCABULARY.size)] for each in oracle]
@@ -131,9 +127,9 @@ def test_what_is_wrong_is_named() -> None:
     masks.flags.writeable = False
     with pytest.raises(sg.errors.BitmaskError, match="read-only"):
         batch.fill_bitmask(masks)
-    for draft in (([1], [0], [0]), ([1, 1], [-1, 0], [0, 1]), ([1], [-1, -1], [0]), ([1], [-2], [0])):
+    for drafted in (([1], [0], [0]), ([1, 1], [-1, 0], [0, 1]), ([1], [-1, -1], [0]), ([1], [-2], [0])):
         with pytest.raises(sg.errors.BatchError):
-            batch.draft(*draft)
+            batch.draft(*drafted)
     with pytest.raises(sg.errors.BatchError):
         batch.draft([1], [-1], [7])
     check(batch, [sequence(INDEXES[0]), sequence(None)])
@@ -187,7 +183,7 @@ def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
         assert batch.advance([ord("ab"[step % 2])] * 50).all()
     assert len(batch._histories.befores) < 20_000
     batch.sweep()
-    assert batch._histories.used[0] == 200
+    assert batch._histories.used == 200
     batch.rollback(3)
     assert batch.guide(49) is not None
     check(batch, [batch_row(batch, row) for row in range(50)])
@@ -212,119 +208,130 @@ def test_tokens_without_bytes() -> None:
         batch.rollback(2**32 + 1)
 
 
-def calls_of(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[object, ...]]:
-    """The arguments with which some methods of `LazyAutomaton` and `PushdownMachine` are called from now on."""
+def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, *names: str) -> list[tuple[object, ...]]:
+    """The arguments with which some functions of a class or a module are called from now on."""
     calls: list[tuple[object, ...]] = []
 
-    def counted(method: Callable[..., object]) -> Callable[..., object]:
-        def count(self: object, *arguments: object) -> object:
-            calls.append(arguments)
-            return method(self, *arguments)
+    def counted(name: str, method: Callable[..., object]) -> Callable[..., object]:
+        def count(*arguments: object) -> object:
+            calls.append((name, *arguments[isinstance(owner, type) :]))
+            return method(*arguments)
 
         return count
 
     for name in names:
-        owner = next(cls for cls in (lazy_automaton.LazyAutomaton, PushdownMachine) if hasattr(cls, name))
-        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+        monkeypatch.setattr(owner, name, counted(name, getattr(owner, name)))
     return calls
 
 
-def test_histories_beyond_every_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
-        monkeypatch.setattr(lazy_automaton, bound, 16)
-    index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
+#: One with a store.
+STORED = sg.JsonSchema({"type": "array", "items": {"$ref": "#"}})
+
+
+@pytest.mark.parametrize("definition", [STORED, sg.Regex(r"\[{0,400}\]*")])
+def test_histories_beyond_every_bound(definition: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a row can go back to stays, however much it is, and moves seldom: each time twice as much has room."""
+    for where in (store, numbered_stepper):
+        monkeypatch.setattr(where, "MOST_CONFIGS", 16)
+    monkeypatch.setattr(module, "_SPARE", 1)
+    index = sg.compile(definition, VOCABULARY, eager=False)
     batch, oracle = sg.GuideBatch(VOCABULARY, [index]), sequence(index)
-    forgotten = calls_of(monkeypatch, "forget")
+    renewed = calls_of(monkeypatch, Steppers, "renew")
     for _ in range(300):
         assert batch.advance([ord("[")]).all()
         assert oracle.advance(ord("["))
-    assert len(forgotten) <= 6  # 16, 32, 64 ... configurations
+    assert 0 < len(renewed) <= 6  # 16, 32, 64 ... configurations
     check(batch, [oracle])
     batch.rollback(290)
+    oracle.rollback(290)
+    check(batch, [oracle])
     assert batch.advance([ord("]")]).all()
+    assert oracle.advance(ord("]"))
+    check(batch, [oracle])
+    guide = batch.guide(0)
+    assert guide is not None
+    assert guide.tokens() == oracle.guide.tokens()  # type: ignore[union-attr]
 
 
-def test_where_histories_stand_nothing_is_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However far beyond the bound they are."""
-    monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 16)
-    index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
-    batch = sg.GuideBatch(VOCABULARY, [index] * 3)
-    asked = calls_of(monkeypatch, "_target", "row")
-    for _ in range(200):
-        assert batch.advance([ord("[")] * 3).all()
-        batch.bitmask()
-    assert len(batch.automaton) > 200
-    written = len(asked)
-    assert written <= 2 * 200 + 1
-    for back in (50, 180, 200):
-        batch.rollback(back)
-        for _ in range(back):
-            assert batch.advance([ord("[")] * 3).all()
-            batch.bitmask()
-    assert len(asked) == written
-
-
-def test_beyond_the_bound_what_is_seldom_met_is_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of which some come often, and a third of whose configurations have no room."""
-    words = ["".join(chance.choices("abc", k=6)) for chance in map(random.Random, range(60))]
-    index = sg.compile(sg.JsonSchema({"enum": words}), VOCABULARY, eager=False)
-
-    def asked_of_steps() -> tuple[int, int, int]:
-        """What is worked out once all has been met, of how many steps; and how many configurations there are."""
-        chance, batch = random.Random(5), sg.GuideBatch(VOCABULARY, [index] * 4, max_rollback=0)
-        asked = calls_of(monkeypatch, "_target")
-        for turn in range(300):
-            if turn == 100:
-                asked.clear()
-            texts = [f'"{words[int(60 * chance.random() ** 3)]}"'.encode() for _ in range(4)]
-            for column in zip(*texts, strict=True):
-                assert batch.advance(column).all()
-            batch.reset()
-        return len(asked), 200 * 4 * 8, len(batch.automaton)
-
-    again, _, needed = asked_of_steps()
-    assert again < 5
-    monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 2 * needed // 3)
-    again, steps, _ = asked_of_steps()
-    assert 0 < again < 0.2 * steps  # 0.29 if all but what histories stand on were forgotten
-
-
-def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = sg.compile(sg.JsonSchema({"enum": ["a", "ab", 1]}), VOCABULARY, eager=False)
+@pytest.mark.parametrize("definition", [sg.JsonSchema({"enum": ["a", "ab", 1]}), sg.Regex('"(a|ab)"')])
+def test_what_several_rows_meet_is_worked_out_once(definition: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(definition, VOCABULARY, eager=False)
     batch, oracle = sg.GuideBatch(VOCABULARY, [index] * 50), sequence(index)
-    asked = calls_of(monkeypatch, "_target", "row")
+    asked = calls_of(monkeypatch, Steppers, "_asked")
     for token in b'"ab"':
         assert batch.advance([token] * 50).all()
+        batch.bitmask()
         assert oracle.advance(token)
         check(batch, [oracle] * 50)
-    assert len(set(asked)) == len(asked) == 8
+    steps = [(place, token) for _, place, name, token in asked if name == "advance"]
+    masks = [place for _, place, name, _ in asked if name == "write_mask"]
+    assert len(set(steps)) == len(steps) <= 4
+    assert 1 <= len(set(masks)) == len(masks) <= 4
 
 
-def test_what_is_new_in_a_step_is_remembered_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One for tokens and one for masks, however many indexes they are of."""
+def test_new_steps_of_many_stores_are_made_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     schemas = [sg.JsonSchema({"enum": [f"a{number}", "ab", number]}) for number in range(20)]
     indexes = [sg.compile(schema, VOCABULARY, eager=False) for schema in schemas]
-    batch = sg.GuideBatch(VOCABULARY, indexes)
-    calls = []
-    for name in ("remember_tokens",):
-        kernel = getattr(kernels, name)
-
-        def counted(*arguments: Any, kernel: Any = kernel) -> Any:
-            calls.append(kernel)
-            return kernel(*arguments)
-
-        monkeypatch.setattr(kernels, name, counted)
-    guides = [sequence(index) for index in indexes]
+    warm = sg.GuideBatch(VOCABULARY, indexes)  # whose first step lays out the automata
+    assert warm.advance([ord("1")] * 20).sum() == 11
+    batch, guides = sg.GuideBatch(VOCABULARY, indexes), [sequence(index) for index in indexes]
+    calls = calls_of(monkeypatch, kernels, "follow_tokens")
+    asked = calls_of(monkeypatch, Steppers, "_asked")
     for token in b'"a':
         assert batch.advance([token] * 20).all()
-        batch.bitmask()
+    assert len(calls) == 4  # which find nothing, and which step
+    assert not asked
+    for token in b'"a':
         assert all(guide.advance(token) for guide in guides)
-    assert len(calls) == 2
     check(batch, guides)
+    batch.rollback(2)
+    for token in b'"a':
+        assert batch.advance([token] * 20).all()
+    assert len(calls) == 6
+
+
+def test_where_a_lock_is_held_rows_wait_and_others_do_not_step_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel makes steps in stores whose locks are free; for the others each row waits, as a guide does."""
+    index = sg.compile(STORED, VOCABULARY, eager=False)
+    batch, oracle = sg.GuideBatch(VOCABULARY, [index, index]), sequence(index)
+    held, let_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with index.machine.lock:
+            held.set()
+            let_go.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    asked = calls_of(monkeypatch, Steppers, "_asked")
+    threading.Timer(0.05, let_go.set).start()
+    assert batch.advance([ord("["), ord("[")]).all()
+    thread.join()
+    assert len(asked) == 1
+    assert oracle.advance(ord("["))
+    check(batch, [oracle, oracle])
+
+
+def test_masks_that_are_let_go_of_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of machines without a store, which kernels have by their addresses."""
+    batch, oracle = sg.GuideBatch(VOCABULARY, INDEXES), [sequence(index) for index in INDEXES]
+    check(batch, oracle)
+    held = [each for each in batch._steppers._steppers if isinstance(each, NumberedStepper)]
+    assert len(held) >= 3
+    asked = calls_of(monkeypatch, Steppers, "_asked")
+    check(batch, oracle)
+    assert not asked
+    for each in held:
+        assert each._rows
+        each.let_go()
+        assert not each._rows
+    check(batch, oracle)
+    assert len(asked) == len(held)
 
 
 def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_automaton, "MOST_MACHINES", 10)
+    monkeypatch.setattr(steppers, "MOST_STEPPERS", 10)
     batch = sg.GuideBatch(VOCABULARY, [INDEXES[0]])
     seen = []
     for number in range(40):
@@ -386,8 +393,9 @@ class TestGenerations:
         masks = sg.allocate_bitmask(2, VOCABULARY.size)
         drafts.fill_bitmask(masks)  # the batch moved, and remembers all
         assert (masks == batch.bitmask()).all()
-        monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 1)
-        batch.automaton._most = 1
+        monkeypatch.setattr(module, "_SPARE", 1)
+        for each in batch._steppers._steppers[1:]:
+            monkeypatch.setattr(each, "is_full", lambda: True)
         for token in b"1,2,3":
             assert batch.advance([98, token]).all()
         for ask in (drafts.row_ids, lambda: drafts.fill_bitmask(masks)):

@@ -34,19 +34,25 @@ def test_rows_as_sets(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     store = row_store.RowStore(VOCABULARY, most_bytes=0)
     known: dict[frozenset[int], int] = {}
     for _ in range(40):
-        ids, keeps = frozenset(some(chance)), chance.random() < 0.5
-        number = store.add(dense(set(ids)), keeps=keeps)
+        ids = frozenset(some(chance))
+        number = store.add(dense(set(ids)))
         assert known.setdefault(ids, number) == number
         assert (store.dense(np.array([number], np.int32))[0] == dense(set(ids))).all()
     every = store.dense(np.array([*known.values()], np.int32))
     assert (every == [dense(set(ids)) for ids in known]).all()
 
 
-def test_few_ids_take_little() -> None:
-    """The memory of a whole row is not written for a narrow one."""
+def test_rows_whose_hashes_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_store, "hash", lambda _: 7, raising=False)
     store = row_store.RowStore(VOCABULARY)
-    _, wide = store._used
-    for number in range(1, 50):
-        store.add(dense({*range(number, 60 * number, number)}), keeps=False)
-    assert len(store) >= 49
-    assert store._used[1] == wide
+    numbers = [store.add(dense({each})) for each in (5, 6, 7, 5, 7)]
+    assert numbers == [3, 4, 5, 3, 5]
+    assert (store.dense(np.array(numbers, np.int32)) == [dense({each}) for each in (5, 6, 7, 5, 7)]).all()
+
+
+def test_a_vocabulary_without_eos_ids() -> None:
+    """What is always there has its number, also where two of these rows are equal."""
+    store = row_store.RowStore(sg.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[]))
+    assert store.dense(np.arange(3, dtype=np.int32)).tolist() == [[0], [0], [3]]
+    assert store.add(np.array([3], np.int32)) == row_store.ALL_IDS
+    assert len(store) == 3
