@@ -6,8 +6,10 @@ batches, over many stores.
 
 from __future__ import annotations
 
+from .deciding import *
 from .interning import *
 from .layout import *
 from .masks import *
+from .rows import *
 from .sequences import *
 from .steps import *

@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from .... import budget, kernels
 from ....errors import BitmaskError, InternalError
-from ....kernels import BEYOND, DEAD, NO_ARENA, NO_PARTS, NO_SHARED, NO_SPACE, NOT_LOWERED, TOO_MANY_WAYS, TOO_SHORT
+from ....kernels import (
+    BEYOND,
+    DEAD,
+    NO_ARENA,
+    NO_PARTS,
+    NO_SHARED,
+    NO_SPACE,
+    NOT_LOWERED,
+    TOO_MANY_WAYS,
+    TOO_SHORT,
+    WRITTEN,
+)
 from ....system.memo import Memo
 from ...rows.head import Head, address_of
 from ..stacks import END, FORK, Fork, Stack, Thread
@@ -39,6 +50,9 @@ _MOST_THREADS, _MOST_PLACES = 1 << 13, 1 << 14
 
 #: Missing partial masks that are worked out before the mask is looked at again; more are walked together.
 _MOST_MISSING = 1 << 8
+
+#: So many missing partial masks are decided one by one, whatever their states.
+FEW_PARTS = 8
 
 #: Bytes of unions that are written out, for all stores whose rows have as many words, and how many these are at most.
 _MOST_PAGE_BYTES, _MOST_PAGES = 1 << 26, 1 << 13
@@ -262,8 +276,8 @@ class ConfigurationStore:
             self._write_slowly(config, bitmask, status)
 
     def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
-        machine, rows = self.machine, self._rows
-        known = len(rows)
+        machine, parts = self.machine, self._rows.parts
+        known = len(parts)
         with machine.lock:
             while status:
                 if status == TOO_SHORT:
@@ -271,13 +285,13 @@ class ConfigurationStore:
                 if status == NO_SHARED:
                     machine.pool.lend(int(self._words[kernels.N_MISSING]))
                 elif status == NO_PARTS:
-                    machine.steps.measured(self._decide, config)
+                    self._decide(config)
                 elif status in _BEYOND:
                     self._put_rows(config, *machine.steps.measured(machine.rows_of, self.threads(config)))
                 else:
                     self._provide(status)
                 status = kernels.write_mask(self._words, config, bitmask)
-            fresh = len(rows) > known
+            fresh = len(parts) > known
         if fresh:
             machine.tell_of_rows()
 
@@ -289,21 +303,27 @@ class ConfigurationStore:
         return row
 
     def _decide(self, config: int) -> None:
-        """Work out partial masks that a mask lacks. Others have their turn between walks, and in long ones."""
+        """Work out partial masks that a mask lacks, as many as a kernel can, or the next one."""
         self.machine.begin_deciding()
         try:
-            missing = np.empty((_MOST_MISSING, 3), np.int64)
-            count = kernels.missing_parts(self._words, config, missing)
-            wanted = [tuple(each) for each in missing[:count].tolist()]
-            row = self.machine.walked_together(wanted, self.threads(config)) if len(wanted) > 1 else None
-            if row is not None:
-                self._put_rows(config, [row])
-                return
-            for residual, state, count in wanted:
-                self._rows.decide(residual, state, count)
-            self._rows.publish()
+            status = kernels.decide_missing(self._words, config, FEW_PARTS)
+            if status == NO_PARTS:
+                self.machine.steps.measured(self._decide_many, config)
+            elif status != WRITTEN:
+                self._rows.decide_next(status)
         finally:
             self.machine.end_deciding()
+
+    def _decide_many(self, config: int) -> None:
+        missing = np.empty((_MOST_MISSING, 3), np.int64)
+        count = kernels.missing_parts(self._words, config, missing)
+        wanted = [tuple(each) for each in missing[:count].tolist()]
+        row = self.machine.walked_together(wanted, self.threads(config))
+        if row is not None:
+            self._put_rows(config, [row])
+            return
+        for residual, state, count in wanted:
+            self._rows.decide(residual, state, count)
 
     def _put_rows(self, config: int, numbers: Collection[int], tokens: int = -1) -> None:
         rows = np.array(sorted(numbers), np.int32)
