@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,15 @@ class EdgeLists:
                 row[low : high + 1] = target
         return table
 
+    @cached_property
+    def columns(self) -> EdgeColumns:
+        """The same as columns, without the calls."""
+        edges = [(state, *edge) for state, found in enumerate(self.edges) for edge in found]
+        return EdgeColumns(
+            np.array(edges, np.int32).reshape(-1, 4).T,
+            np.array(self.accepting, np.bool_), self.live, self.records, self.loops, self.start,
+        )  # fmt: skip
+
     def is_end(self, state: int) -> bool:
         """Whether nothing but the end can follow."""
         return self.accepting[state] and not self.edges[state] and not self.calls[state]
@@ -68,27 +78,78 @@ class EdgeLists:
         return tuple(state for state in self.records[-2 - target][2:] if state >= 0)
 
 
-def of_dfa(dfa: Dfa, meter: Meter, rules: Sequence[int] = ()) -> EdgeLists:
-    """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""
-    edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
-    calls: list[list[tuple[int, int]]] = [[] for _ in range(dfa.states)]
-    columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
-    for state, low, high, target in meter.each(columns, "listing edges", every=4096):
-        # A range may hold bytes and calls alike, where all of them lead to one state.
-        if low < BYTES:
-            edges[state].append((low, min(high, BYTES - 1), target))
-        if high >= BYTES:
-            calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
+@dataclass(frozen=True, eq=False)
+class EdgeColumns:
+    """An automaton over bytes as columns, for code that takes all edges at once; ``lists`` has the same as lists.
+
+    Parameters
+    ----------
+    edges:
+        ``int32[4, edges]``: state, lowest and highest byte, target as in `EdgeLists`; in order.
+    accepting:
+        ``bool[states]``.
+    live, records, loops, start:
+        As in `EdgeLists`.
+    """
+
+    edges: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+    live: list[int]
+    records: list[tuple[int, int, int, int, int]]
+    loops: list[tuple[int, int]]
+    start: int
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.accepting)
+
+    @cached_property
+    def begins(self) -> NDArray[np.int64]:
+        """``int64[states + 1]``: where the edges of each state begin."""
+        return np.searchsorted(self.edges[0], np.arange(self.states + 1))
+
+    @cached_property
+    def lists(self) -> EdgeLists:
+        """The same as lists."""
+        columns = self.edges[1:].tolist()
+        each, begins = [*zip(*columns, strict=True)], self.begins.tolist()
+        edges = [tuple(each[begin:end]) for begin, end in pairwise(begins)]
+        accepting, calls = self.accepting.tolist(), [()] * self.states
+        return EdgeLists(edges, [*calls], accepting, self.live, self.records, self.loops, self.start)
+
+    def row(self, state: int) -> tuple[tuple[int, int, int], ...]:
+        """The edges of one state."""
+        begin, end = self.begins[state : state + 2]
+        return tuple(zip(*self.edges[1:, begin:end].tolist(), strict=True))
+
+
+def columns_of(dfa: Dfa, meter: Meter) -> EdgeColumns:
+    """The columns of an automaton over bytes."""
     counts = len(dfa.records) > 0
-    return EdgeLists(
-        edges=[*map(tuple, edges)],
-        calls=[*map(tuple, calls)],
-        accepting=[bool(a) for a in dfa.accepting.tolist()],
+    return EdgeColumns(
+        edges=np.stack(dfa.edges(meter)).astype(np.int32),
+        accepting=dfa.accepting.astype(np.bool_),
         live=to_tables(dfa).live.tolist() if counts else [-1] * dfa.states,
         records=[tuple(record) for record in dfa.records.tolist()] if counts else [],
         loops=[tuple(loop) for loop in dfa.loops.tolist()] if counts else [],
         start=dfa.start,
     )
+
+
+def of_dfa(dfa: Dfa, meter: Meter, rules: Sequence[int] = ()) -> EdgeLists:
+    """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""
+    columns = columns_of(dfa, meter)
+    if not rules:
+        return columns.lists
+    # A range may hold bytes and calls alike, where all of them lead to one state.
+    state, low, high, target = columns.edges
+    inside = np.stack([state, low, np.minimum(high, BYTES - 1), target])[:, low < BYTES]
+    found, called = replace(columns, edges=inside).lists, columns.edges[:, high >= BYTES]
+    calls: list[list[tuple[int, int]]] = [[] for _ in found.calls]
+    for tail, first, last, head in meter.each(zip(*called.tolist(), strict=True), "listing edges", every=4096):
+        calls[tail].extend((rules[symbol - BYTES], head) for symbol in range(max(first, BYTES), last + 1))
+    return replace(found, calls=[*map(tuple, calls)])
 
 
 def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> EdgeLists:

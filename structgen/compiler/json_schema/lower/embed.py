@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from ....budget import Budget, Meter
+from ....system.properties import cached_property
 from ...automata.dfa import Dfa
-from ...automata.edge_lists import EdgeLists, of_dfa
+from ...automata.edge_lists import EdgeColumns, EdgeLists, columns_of
 from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
@@ -25,17 +28,17 @@ QUOTE = 0x22
 END = First([Edge(QUOTE, QUOTE, ())])
 
 #: Automata of earlier programs: schemas have much in common. By what they accept, and how that is written.
-_RECENT: dict[tuple[Hashable, str], EdgeLists] = {}
+_RECENT: dict[tuple[Hashable, str], EdgeColumns] = {}
 _RECENT_SIZE, _RECENT_STATES = 256, 500
 
 
-def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> EdgeLists:
+def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> EdgeColumns:
     """The automaton of a set, remembered if it is small."""
     key = (members.key, escapes)
     known = _RECENT.get(key)
     if known is None:
-        known = of_dfa(make(), meter)
-        if len(known.edges) <= _RECENT_STATES:
+        known = columns_of(make(), meter)
+        if known.states <= _RECENT_STATES:
             if len(_RECENT) >= _RECENT_SIZE:
                 _RECENT.clear()
             _RECENT[key] = known
@@ -63,20 +66,34 @@ class Body:
     are kept by `structgen.compiler.json_schema.lower.keys`.
     """
 
-    automaton: EdgeLists
+    columns: EdgeColumns
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
     moves: dict[Classes, list[Move]] = field(default_factory=dict)
 
     @property
+    def automaton(self) -> EdgeLists:
+        """The automaton as lists."""
+        return self.columns.lists
+
+    @cached_property
+    def counts(self) -> list[CountedEdge]:
+        """The automaton's records, as the program has them."""
+        states = [*self.states, -1]
+        return [
+            CountedEdge(operation, self.loops[loop], *(states[q] for q in targets))
+            for operation, loop, *targets in self.columns.records
+        ]
+
+    @property
     def start(self) -> State:
         """The state after the opening quote."""
-        return self.states[self.automaton.start]
+        return self.states[self.columns.start]
 
     @property
     def is_counted(self) -> bool:
         """Whether edges count."""
-        return bool(self.automaton.records)
+        return bool(self.columns.records)
 
 
 class Embedding:
@@ -117,21 +134,36 @@ class Embedding:
     def _embed(self, strings: StringSet) -> Body:
         program = self.program
         inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter), self._meter)
-        self._meter.check_states(len(program.edges) + len(inside.edges), "lowering strings")
-        same = {} if strings.is_any() else _common(inside, self.body(StringSet.ANY))
+        self._meter.check_states(len(program.edges) + inside.states, "lowering strings")
+        number = np.full(inside.states, -1)
+        if not strings.is_any():
+            same = _common(inside, self.body(StringSet.ANY))
+            number[[*same]] = [*same.values()]
+        own = number < 0
+        number[own] = program.states("string", int(own.sum())) + np.arange(own.sum())
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        states = [
-            same[q] if q in same else program.state("string", live=loops[live] if live >= 0 else -1)
-            for q, live in enumerate(inside.live)
-        ]
-        body = Body(inside, states, loops)
-        for q, moves in self._meter.each(enumerate(inside.edges), "lowering strings"):
-            if q not in same:
-                edges = program.edges[states[q]]
-                edges.extend(_body_edge(body, low, high, target) for low, high, target in moves)
-                if inside.accepting[q]:
-                    program.give(states[q], self._ends)
+        body = Body(inside, number.tolist(), loops)
+        for q, live in enumerate(inside.live if loops else ()):
+            if own[q] and live >= 0:
+                program.live[body.states[q]] = loops[live]
+        edges = inside.edges[:, own[inside.edges[0]]]
+        is_plain = edges[3] >= 0
+        state, low, high, target = edges[:, is_plain]
+        program.plain.add(np.stack([number[state], low, high, number[target]]))
+        for q, first, last, record in edges[:, ~is_plain].T.tolist():
+            program.edges[body.states[q]].append(Edge(first, last, (), body.counts[-2 - record]))
+        for q in self._meter.each(np.flatnonzero(own & inside.accepting).tolist(), "lowering strings"):
+            program.give(body.states[q], self._ends)
         return body
+
+    def first(self, body: Body) -> First:
+        """The first edges of the inside of a string."""
+        q, states = body.columns.start, body.states
+        edges = [
+            Edge(low, high, (states[target],)) if target >= 0 else Edge(low, high, (), body.counts[-2 - target])
+            for low, high, target in body.columns.row(q)
+        ]
+        return First(edges + self._ends.edges, self._ends.tokens) if body.columns.accepting[q] else First(edges)
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
         """Whether all of these are there already."""
@@ -142,7 +174,7 @@ class Embedding:
         known = self._numbers.get(numbers.key)
         if known is None:
             digits = _recent(numbers, "", lambda: numbers.dfa(self._meter), self._meter)
-            self._meter.check_states(len(self.program.edges) + len(digits.edges), "lowering numbers")
+            self._meter.check_states(len(self.program.edges) + digits.states, "lowering numbers")
             known = self._numbers[numbers.key] = embedded(self.program, digits, "number")
         return known
 
@@ -158,35 +190,35 @@ def _usual(escapes: str) -> Embedding:
 
 
 def embedded(
-    program: Program, automaton: EdgeLists, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
+    program: Program, automaton: EdgeColumns, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
 ) -> list[Edge]:
     """The first edges of an automaton that counts nothing, put into a program.
 
     Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
     ``tokens`` are the token edges of each state.
     """
-    entered = {target for edges in automaton.edges for _, _, target in edges}
-    moves: list[tuple[State, ...]] = [
-        (program.state(name, returns=automaton.accepting[q]),) if edges and q in entered else ()
-        for q, edges in enumerate(automaton.edges)
+    state, low, high, target = automaton.edges
+    own = np.zeros(automaton.states, np.bool_)
+    own[target] = True
+    own &= np.diff(automaton.begins) > 0
+    number = np.full(automaton.states, -1)
+    number[own] = program.states(name, int(own.sum())) + np.arange(own.sum())
+    for q in np.flatnonzero(own & automaton.accepting).tolist():
+        program.returns[number[q]] = True
+    goes_on = own[target]
+    plain = own[state] & goes_on
+    program.plain.add(np.stack([number[state[plain]], low[plain], high[plain], number[target[plain]]]))
+    for q, first, last, _ in automaton.edges[:, own[state] & ~goes_on].T.tolist():
+        program.edge(int(number[q]), first, last)
+    for q in np.flatnonzero(own).tolist() if tokens else ():
+        program.give(int(number[q]), First([], tokens[q]))
+    return [
+        Edge(first, last, (int(number[q]),) if number[q] >= 0 else ())
+        for first, last, q in automaton.row(automaton.start)
     ]
-    listed = [[Edge(low, high, moves[target]) for low, high, target in edges] for edges in automaton.edges]
-    for q, (move, edges) in enumerate(zip(moves, listed, strict=True)):
-        for state in move:
-            program.give(state, First(edges, tokens[q] if tokens else ()))
-    return listed[automaton.start]
 
 
-def _body_edge(body: Body, low: int, high: int, target: int) -> Edge:
-    """The program's edge for one of a body's."""
-    if target >= 0:
-        return Edge(low, high, (body.states[target],))
-    operation, loop, *targets = body.automaton.records[-2 - target]
-    states = [body.states[q] if q >= 0 else -1 for q in targets]
-    return Edge(low, high, (), CountedEdge(operation, body.loops[loop], *states))
-
-
-def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
+def _common(inside: EdgeColumns, other: Body) -> dict[int, State]:
     """The states that accept what ``other`` accepts, and those after them: its states stand for them.
 
     Equivalent states of minimal automata have isomorphic surroundings, found by walking in step; where one loops
@@ -195,10 +227,9 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
     model = other.automaton
     first = model.edges[model.start]
     common: dict[int, int] = {}
-    for q, edges in enumerate(inside.edges):
-        if len(edges) != len(first) or inside.accepting[q] != model.accepting[model.start]:
-            continue
-        if any((mine[2] == q) != (its[2] == model.start) for mine, its in zip(edges, first, strict=True)):
+    alike = (np.diff(inside.begins) == len(first)) & (inside.accepting == model.accepting[model.start])
+    for q in np.flatnonzero(alike).tolist():
+        if any((mine[2] == q) != (its[2] == model.start) for mine, its in zip(inside.row(q), first, strict=True)):
             continue
         pairs = {q: model.start}
         todo = [q]
@@ -206,7 +237,7 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
             here = todo.pop()
             there = pairs[here]
             if inside.accepting[here] != model.accepting[there] or not _step(
-                inside.edges[here], model.edges[there], pairs, todo
+                inside.row(here), model.edges[there], pairs, todo
             ):
                 break
         else:
