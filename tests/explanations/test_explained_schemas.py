@@ -48,6 +48,7 @@ def test_keywords_are_named_by_their_pointers(text: str, where: str, path: str) 
 
 
 _PLAIN, _UNSIGNED = "written without a fraction or an exponent", "0 is written without a sign"
+_DECIMAL = "written without an exponent"
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,9 @@ _PLAIN, _UNSIGNED = "written without a fraction or an exponent", "0 is written w
         ({"type": "string"}, "1.0", ""), ({"multipleOf": 2}, "1.5", ""), ({"minimum": 0}, "-0", _UNSIGNED),
         ({"type": "integer", "minimum": -0.5}, "-0", ""), ({"enum": [0]}, "-0", _UNSIGNED),
         ({"minimum": 3}, "-0", ""), ({"exclusiveMinimum": 0}, "-0", ""), ({"enum": [False]}, "-0", ""),
+        ({"multipleOf": 2}, "20e1", _DECIMAL), ({"multipleOf": 0.5, "minimum": 0}, "1.0E0", _DECIMAL),
+        ({"type": "number", "not": {"multipleOf": 3}}, "2e0", _DECIMAL), ({"multipleOf": 2}, "1.0", ""),
+        ({"maximum": 250}, "2.51e2", ""), ({"type": "number", "not": {"const": 5}}, "5e0", ""),
     ],
     ids=str,
 )  # fmt: skip
@@ -66,7 +70,7 @@ def test_layouts_of_numbers_are_named_beside_the_keyword(schema: Any, text: str,
     index = compiled(schema)
     found = sg.explain(index, text)
     said = " ".join(reason.what for reason in found.reasons)
-    assert (_PLAIN in said, _UNSIGNED in said) == (layout == _PLAIN, layout == _UNSIGNED)
+    assert {each for each in (_PLAIN, _UNSIGNED, _DECIMAL) if each in said} == {layout} - {""}
     if not found.accepted:
         assert is_revived(schema, {}, found.reasons, found.data[: found.consumed + 1], whole=False)
     if layout:

@@ -19,6 +19,7 @@ from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.shared_masks import SharedMasks
 from structgen.runtime.pushdown.walker import ROOM, stack_scratch
+from structgen.runtime.rows.subtrees import heights
 from structgen.storage import container
 from structgen.storage.container import pack, unpack
 
@@ -183,8 +184,8 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     assert walked == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
-            *walk._trie, walk._upper, *walk._subtrees, walk._kinds, walk._arena, one, other, 1000,
-            *scratch, np.empty((2, kernels.NOTES), np.int64), np.empty(kernels.REMEMBERED, np.uint64), ids, below,
+            *walk._trie, walk._upper, heights(VOCABULARY), walk._arena, one, other, 1000,
+            *scratch, np.empty((2, kernels.NOTES), np.int64), ids, below,
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR
 

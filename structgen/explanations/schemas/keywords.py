@@ -140,6 +140,8 @@ class KeywordTexts:
             is_integer = atom.field == "types" and "integer" in value and "number" not in value
             if is_integer or (atom.field == "enum" and _has(value, Decimal(whole[1].decode()))):
                 return ", written without a fraction or an exponent"
+        if atom.field in ("multiple_of", "not_") and number[-1:] in (b"e", b"E"):
+            return ", written without an exponent"
         if number in (b"-", b"-0"):
             takes_zero = _TAKES_ZERO.get(atom.field)
             if takes_zero is not None and takes_zero(value):

@@ -23,6 +23,22 @@ LIVE, STUCK = 1, 2
 
 
 @kernel
+def kinds_below(
+    byte: uint8[::1], depth: uint16[::1], kinds: uint64[::1], met: Out[uint64[::1]], below: Out[uint64[::1]]
+) -> None:
+    """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``, out.
+
+    ``kinds`` is ``uint64[256]``: one bit each. ``met`` is scratch, zeros, ``uint64[max_depth + 2]``: by depth, on
+    edges into nodes whose parent is still to come.
+    """
+    for i in range(len(byte) - 1, -1, -1):
+        d = depth[i]
+        below[i] = kinds[byte[i]] | met[d + 1]
+        met[d + 1] = 0
+        met[d] |= below[i]
+
+
+@kernel
 def looping_kinds(table: int32[:, ::1], goes_on: uint8[:, ::1], kinds: uint64[::1], found: Out[uint64[::1]]) -> None:
     """By lexer state: the kinds of bytes that all lead back to it, none of which begins another lexeme there.
 

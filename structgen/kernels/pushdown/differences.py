@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import helper, kernel
-from ..signatures import Out, int32, int64, uint8, uint16, uint64
+from ..signatures import Out, int32, int64, uint8, uint16
 from ..values import DEAD
-from .arena import A_CLASS_OF, A_CLASSES, A_RETURNS, A_STATES, NOT_SINGLE, TOO_FAR, _row
+from .arena import A_CLASS_OF, A_RETURNS, NOT_SINGLE, TOO_FAR, _row
 from .threads import _follow, _may_return, _single_move, _start_stack, _stays_in
 
 
@@ -23,94 +23,6 @@ def heights_of(depth: uint16[::1], deepest: Out[uint16[::1]], height: Out[uint16
         deepest[d + 1] = 0
         deepest[d] = max(deepest[d], below)
         height[i] = below - d
-
-
-@kernel
-def kinds_below(
-    byte: uint8[::1], depth: uint16[::1], kinds: uint64[::1], met: Out[uint64[::1]], below: Out[uint64[::1]]
-) -> None:
-    """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``, out.
-
-    ``kinds`` is ``uint64[256]``: one bit each. ``met`` is scratch, zeros, ``uint64[max_depth + 2]``: by depth, on
-    edges into nodes whose parent is still to come.
-    """
-    for i in range(len(byte) - 1, -1, -1):
-        d = depth[i]
-        below[i] = kinds[byte[i]] | met[d + 1]
-        met[d + 1] = 0
-        met[d] |= below[i]
-
-
-#: Pairs of states that are looked at to tell where two states agree, and pairs of which it is remembered; rows for
-#: both.
-_MOST_PAIRS, REMEMBERED = 64, 8
-PAIR_ROWS = _MOST_PAIRS + REMEMBERED
-
-#: All kinds of bytes.
-_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-
-@helper
-def _parting_kinds(arena, state, other, kinds):
-    """The kinds of bytes that one of two states takes by a plain move and the other one does not, ``kinds`` those of
-    each class; all where either returns."""
-    if arena[arena[A_RETURNS] + state] or arena[arena[A_RETURNS] + other]:
-        return _EVERY
-    row = _row(arena, state)
-    row_of_other = _row(arena, other)
-    found = np.uint64(0)
-    for c in range(arena[A_CLASSES]):
-        here = arena[row + c]
-        there = arena[row_of_other + c]
-        if (here >= 0) != (there >= 0) or here >= arena[A_STATES] or there >= arena[A_STATES]:
-            found |= kinds[c]
-    return found
-
-
-@helper
-def _telling_kinds(arena, state, other, kinds, pairs):
-    """Kinds of bytes without any of which two states, whatever lies below them, allow the same texts.
-
-    A fixed point: from the kinds that part the two themselves on, each that leads to a pair which others part.
-
-    Parameters
-    ----------
-    kinds:
-        ``uint64[classes]``: of the bytes of each class.
-    pairs:
-        Room: ``int64[_MOST_PAIRS, *]``.
-    """
-    telling = _parting_kinds(arena, state, other, kinds)
-    pairs[0, 0] = state
-    pairs[0, 1] = other
-    n = 0
-    while n == 0 and telling != _EVERY:
-        n = 1
-        here = 0
-        while here < n:
-            row = _row(arena, pairs[here, 0])
-            row_of_other = _row(arena, pairs[here, 1])
-            for c in range(arena[A_CLASSES]):
-                target = np.int64(arena[row + c])
-                its = np.int64(arena[row_of_other + c])
-                if kinds[c] & telling or target < 0:
-                    continue
-                k = 0
-                while k < n and (pairs[k, 0] != target or pairs[k, 1] != its):
-                    k += 1
-                if k < n:
-                    continue
-                if n == len(pairs):
-                    return _EVERY
-                pairs[n, 0] = target
-                pairs[n, 1] = its
-                n += 1
-                if _parting_kinds(arena, target, its, kinds) & ~telling:
-                    telling |= kinds[c]
-                    n = 0  # begin again
-                    break
-            here += 1
-    return telling
 
 
 @helper
@@ -141,25 +53,21 @@ _PAIRS = 16
 #: end of the children.
 _SAME_AFTER, _FIRST_PAIR, _N_PAIRS, _ROWS, _CHILD, NOTES = 0, 256, 256 + 2 * _PAIRS, 289, 291, 293
 
-#: Trees of fewer nodes are looked at node by node; and it is not asked what tells states apart before so many nodes
-#: were, for most differences are over by then.
-_FEW_NODES, _MANY_NODES = 4, 256
-
 
 @kernel
 def walk_stack_difference(
     byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
-    upper: int32[:, ::1], height: uint16[::1], met: uint64[::1], kinds: uint64[::1],
+    upper: int32[:, ::1], height: uint16[::1],
     arena: Out[int32[::1]], config: int64[::1], base: int64[::1], limit: int64, stacks: Out[int64[:, ::1]],
-    slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], notes: Out[int64[:, ::1]], telling: Out[uint64[::1]],
+    slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], notes: Out[int64[:, ::1]],
     ids: Out[int32[::1]], below: Out[int32[::1]],
 ) -> tuple[int64, int64]:  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
-    token below brings to a bound, or in states which no byte below tells apart. ``(TOO_FAR, 0)`` where more than
-    ``limit`` nodes, threads and cells tell them apart, or they need more room than there is.
+    token below brings to a bound. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them apart,
+    or they need more room than there is.
 
     Parameters
     ----------
@@ -168,22 +76,18 @@ def walk_stack_difference(
         the same.
     height:
         ``uint16[nodes]``: the bytes of the longest way down from a node.
-    met, kinds:
-        ``uint64[nodes]``: which kinds of bytes are into a node and below it; ``uint64[classes]``: those of a class.
     config, base:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
         count of a state may be `UNBOUNDED`, less a zone.
     stacks, slots, by_depth:
-        Scratch, as in `walk_stack`, but that there are three rows in place of two, and `PAIR_ROWS` behind them.
-    notes, telling:
-        Scratch: ``int64[2, NOTES]`` and ``uint64[REMEMBERED]``.
+        Scratch, as in `walk_stack`, but that there are three rows in place of two.
+    notes:
+        Scratch: ``int64[2, NOTES]``.
     """
     room = len(slots) // 2
     threads = stacks[:room]
     others = stacks[room : 2 * room]
     cells = stacks[2 * room : 3 * room]  # of both
-    room_for_pairs = stacks[3 * room : 3 * room + _MOST_PAIRS]
-    known = stacks[3 * room + _MOST_PAIRS :]  # pairs of states; what tells them apart is in `telling`
     first = by_depth[0]
     second = by_depth[1]
     tops = by_depth[2]
@@ -211,7 +115,6 @@ def walk_stack_difference(
     notes[0, _CHILD + 1] = upper[2, 1]
     level = 0
     opened = True
-    n_known = 0
     i = end = np.int64(0)
     while True:
         if i >= end:
@@ -249,25 +152,6 @@ def walk_stack_difference(
         begin = first[d]
         other = second[d]
         c = arena[arena[A_CLASS_OF] + byte[i]]
-        if (
-            visited > _MANY_NODES
-            and skip[i] > i + _FEW_NODES
-            and begin == first[d - 1] + 1
-            and other == second[d - 1] + 1
-        ):
-            state = threads[begin - 1, 0]
-            its = others[other - 1, 0]
-            k = 0
-            while k < n_known and (known[k, 0] != state or known[k, 1] != its):
-                k += 1
-            if k == n_known and n_known < REMEMBERED:
-                known[k, 0] = state
-                known[k, 1] = its
-                telling[k] = _telling_kinds(arena, state, its, kinds, room_for_pairs)
-                n_known += 1
-            if k < n_known and not met[i] & telling[k]:
-                i = skip[i]
-                continue
         visited += 1
         top = tops[d - 1]
         if begin >= room or other >= room:

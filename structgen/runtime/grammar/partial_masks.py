@@ -34,7 +34,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import sets_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool
-from ..rows.subtrees import kinds_of, subtrees
+from .byte_kinds import kinds_below, kinds_of
 from .completability.obligations import Watched, WatchedSets
 from .lexeme_futures import LexemeFutures
 from .mask_table import LexemeEnd, PartialMask, PartialMaskTable
@@ -338,7 +338,7 @@ class LexemeMasks:
             self._sets = self._new_sets()
             self.__dict__.pop("_distinct", None)
         sets = self._sets  # others may begin new ones meanwhile
-        _, kinds = subtrees(self.vocabulary)
+        kinds = kinds_below(self.vocabulary)
         progress, path = np.zeros(kernels.LEXER_PROGRESS, np.int64), np.empty((2, trie.max_depth + 2), np.int32)
         progress[kernels.L_NODE] = -1
         residuals = starts[0][0] if len(starts) == 1 else np.concatenate([nodes for nodes, _, _ in starts])

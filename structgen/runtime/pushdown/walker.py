@@ -16,7 +16,7 @@ from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..rows.row_pool import row_of
-from ..rows.subtrees import kinds_of, subtrees
+from ..rows.subtrees import heights
 from .stacks import END
 from .subautomata import MOST_SPELLED, POP, Subautomaton, spelled, subautomaton
 from .tables import PAIR, PushdownTables
@@ -63,8 +63,8 @@ _Stacks: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int
 
 def stack_scratch(room: int, deepest: int) -> _Stacks:
     """Scratch of a walk with so many threads and cells at most, over tokens of so many bytes."""
-    rows, slots = 3 * room + kernels.PAIR_ROWS, np.empty(2 * room, np.int32)
-    return np.empty((rows, kernels.CELL), np.int64), slots, np.empty((3, deepest + 3), np.int64)
+    stacks, slots = np.empty((3 * room, kernels.CELL), np.int64), np.empty(2 * room, np.int32)
+    return stacks, slots, np.empty((3, deepest + 3), np.int64)
 
 
 class _Scratch(threading.local):
@@ -206,7 +206,6 @@ class StackWalker:
         self._widest = tables.widest
         self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = self._nodes_below(self._classes)
-        self._kinds = kinds_of(self._classes)
         self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
 
@@ -394,11 +393,11 @@ class StackWalker:
         self._pause()
         ids, below = _scratch.of(*self._sizes)
         both = np.array(config, np.int64), np.array(base, np.int64)
-        notes = np.empty((2, kernels.NOTES), np.int64), np.empty(kernels.REMEMBERED, np.uint64)
+        notes = np.empty((2, kernels.NOTES), np.int64)
         n, m = self._settled(
             lambda arena: kernels.walk_stack_difference(
-                *self._trie, self._upper, *self._subtrees, self._kinds, arena, *both,
-                most or _FAR_APART, *_scratch.stacks(self._deepest), *notes, ids, below,
+                *self._trie, self._upper, heights(self._vocabulary), arena, *both,
+                most or _FAR_APART, *_scratch.stacks(self._deepest), notes, ids, below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
@@ -408,10 +407,6 @@ class StackWalker:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """`difference` from a state whose count stays in a zone."""
         return self.difference(config, (state, kernels.UNBOUNDED - zone), _NEAR_APART)
-
-    @property
-    def _subtrees(self) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
-        return subtrees(self._vocabulary)  # the process's, for all indexes
 
     def subautomaton(self, state: int, zone: int | None = None) -> Subautomaton | None:
         """The automaton that begins at a state, as it is while all counts stay in a zone, or as it is."""

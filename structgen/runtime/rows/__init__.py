@@ -3,5 +3,5 @@
 Comes in: sets of token ids. Goes out: rows, each distinct one once; most are stored as differences from a base.
 
 Read `bitmask`, `row_pool`, `residuals` (the nodes of the trie at which a token is left to the state below),
-`subtrees` (by which walks tell what they need not look at), `row_store` (the rows that a batch is at).
+`subtrees` (how far each one reaches), `row_store` (the rows that a batch is at).
 """

@@ -9,7 +9,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -17,12 +17,17 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges.guides import BYTES
+from judges.json_judge import Judge
 from tiers import draws
 
+import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa
+from structgen.compiler.json_schema.numbers import numbers as numbers_module
+from structgen.compiler.json_schema.numbers.interval_set import IntervalSet
 from structgen.compiler.json_schema.numbers.numbers import NumberSet
-from structgen.errors import BudgetExceededError
+from structgen.errors import BudgetExceededError, EmptyLanguageError
 
 METER = Meter(Budget(seconds=100_000))  # from when the module is imported
 
@@ -172,6 +177,59 @@ def test_jsonschema_agrees(keyword: str) -> None:
             assert accepts(dfa, text) == validator.is_valid(json.loads(text)), (limit, text)
 
 
+def drawn(rng: random.Random) -> Decimal:
+    """A number of any size that schemas and programs have."""
+    return Decimal(rng.randrange(-(10 ** rng.randrange(1, 9)), 10 ** rng.randrange(1, 9))).scaleb(rng.randrange(-9, 9))
+
+
+def assertions(rng: random.Random, met: list[Decimal], depth: int = 1) -> dict[str, Any]:
+    """Random bounds and divisors, whose numbers are added to ``met``."""
+    schema: dict[str, Any] = {}
+    for names in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"), ("multipleOf",)):
+        if rng.random() < 0.5:
+            value = rng.choice(DIVISORS) if names == ("multipleOf",) else drawn(rng)
+            schema[rng.choice(names)] = float(value)
+            met.append(Decimal(repr(float(value))))
+    if depth and rng.random() < 0.5:
+        inner = assertions(rng, met, depth - 1)
+        keyword = rng.choice(["not", "anyOf", "oneOf", "if"])
+        schema[keyword] = inner if keyword in ("not", "if") else [inner, assertions(rng, met, depth - 1)]
+        if keyword == "if":
+            schema["then"] = assertions(rng, met, depth - 1)
+    return schema
+
+
+def spellings_near(rng: random.Random, value: Decimal) -> Iterator[str]:
+    """A number at or beside another, as a decimal without needless zeros, and in other ways."""
+    step = Decimal(rng.choice([0, 0, 1, -1])).scaleb(rng.randrange(-6, 3))
+    number = (value + step) * rng.choice([1, 1, 2, 3, -1])
+    text = f"{number:f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    if number:
+        yield text
+        yield text + ("0" if "." in text else ".0")
+        yield from (json.dumps(float(number)), f"{number:e}", f"{number.normalize():E}")
+
+
+@pytest.mark.parametrize("seed", range(draws(150)))
+def test_random_assertions_against_jsonschema(seed: int) -> None:
+    """Nothing invalid is taken, in whatever spelling, and all that is valid is, as a decimal."""
+    rng = random.Random(seed)
+    met: list[Decimal] = [Decimal(1)]
+    schema = {"type": "number", **assertions(rng, met)}
+    judge, index = Judge(schema), None
+    with contextlib.suppress(EmptyLanguageError):
+        index = sg.compile(sg.JsonSchema(schema), BYTES, eager=False, base_rows=False)
+    is_interval = schema.keys() <= {"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    for _ in range(60):
+        value = rng.choice(met) if rng.random() < 0.7 else drawn(rng)
+        for k, text in enumerate(spellings_near(rng, value)):
+            is_taken, is_valid = index is not None and index.match(text.encode()).accepted, judge.is_valid(text)
+            assert is_valid or not is_taken, (schema, text)
+            if k == 0 or (is_interval and SCIENTIFIC.fullmatch(text)):
+                assert is_taken or not is_valid, (schema, text)
+
+
 # -- how integers and literals are written -----------------------------------------------------------------
 
 
@@ -194,15 +252,29 @@ def test_integers_are_written_without_a_fraction() -> None:
 
 
 def test_not_an_integer() -> None:
-    assert spelled(NumberSet.INTEGERS.complement(METER), "1", "1.0", "1.05", "5e-07") == [False, False, True, True]
+    assert spelled(NumberSet.INTEGERS.complement(METER), "1", "1.0", "1.05", "5e-07") == [False, False, True, False]
     assert spelled(NumberSet.PLAIN_INTEGERS.complement(METER), "1", "1.0", "1.05") == [False, True, True]
 
 
 def test_whole_multiples_may_have_a_fraction() -> None:
     assert spelled(NumberSet.multiples(d("1")), "10", "10.0", "10.00", "10.01") == [True, True, True, False]
-    assert spelled(NumberSet.multiples(d("1e-8")), "1e-05", "1.5e-07", "1.5e-08", "0.00000001") == [
-        True, True, False, True,
-    ]  # fmt: skip
+    assert spelled(NumberSet.multiples(d("1e-8")), "1e-05", "0.00000001", "0.000000015") == [False, True, False]
+
+
+@pytest.mark.parametrize("seed", range(draws(60)))
+def test_exponents_are_those_of_intervals(seed: int) -> None:
+    """None of a stretch of multiples; beside them, as without them."""
+    rng = random.Random(seed)
+    numbers, multiples = interval(rng), NumberSet.multiples(rng.choice(DIVISORS))
+    if numbers.is_any() or numbers.values(1000) is not None:
+        return
+    beside, within = numbers.union(multiples, METER), numbers.intersect(multiples, METER)
+    either, is_listed = beside.dfa(METER), within.values(1000) is not None
+    of_multiples = within.dfa(METER)
+    for text in filter(SCIENTIFIC.fullmatch, TEXTS):
+        assert is_listed or not accepts(of_multiples, text), text
+        assert accepts(either, text) or Decimal(text) not in numbers, text
+        assert not accepts(either, text) or Decimal(text) in beside, text
 
 
 def test_no_minus_sign_leads_to_zero_alone() -> None:
@@ -291,6 +363,22 @@ def test_few_states() -> None:
     assert NumberSet.interval(None, d("99999999999.99")).dfa(METER).states < 60
     assert NumberSet.multiples(d("1e30")).dfa(METER).states < 40
     assert NumberSet.INTEGERS.intersect(NumberSet.interval(d("0"), d("1e400")), METER).dfa(METER).states < 820
+
+
+def test_a_set_is_spelled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for its number of states, and again to be lowered."""
+    spelled: list[object] = []
+    original = numbers_module.number_dfa
+
+    def counted(plain: IntervalSet, written: IntervalSet, meter: Meter, *, free: bool) -> Dfa:
+        spelled.append(plain)
+        return original(plain, written, meter, free=free)
+
+    monkeypatch.setattr(numbers_module, "number_dfa", counted)
+    sg.compile(sg.JsonSchema({"type": "number", "multipleOf": 641}), BYTES, eager=False)
+    multiples = NumberSet.multiples(d("641"))
+    assert multiples.dfa(METER).states > 641
+    assert spelled.count(multiples.plain) == 2
 
 
 def test_a_large_divisor_in_bounds_is_listed() -> None:

@@ -146,7 +146,7 @@ PATTERNS = ["^[^/]*$", "^@[^a]+$", r"^\S", "^.*$", "[0-9a-f]$", "^(a|[^b-y])*z?$
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_subtrees_that_tell_no_states_apart_change_no_mask(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_pattern_is_compared_with_changes_no_mask(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Patterns, of values and of names, are compared with the inside of any string."""
     are_all_wide(monkeypatch)
     compared: list[Any] = []

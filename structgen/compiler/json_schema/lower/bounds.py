@@ -83,12 +83,11 @@ def _of_scalars(part: StringSet | NumberSet, layout: TextOptions, meter: Meter) 
 
 
 def _of_numbers(numbers: NumberSet, meter: Meter) -> int:
-    if numbers.digits is not None:
-        return numbers.dfa(meter).states
     lines = numbers.plain, numbers.written
     points = [point for line in lines for point in line.points]
     if (
-        len(points) > 2 * _FEW_POINTS
+        numbers.digits is not None
+        or len(points) > 2 * _FEW_POINTS
         or max(line.modulus_bits for line in lines) > 1
         or any(len(point.as_tuple().digits) + abs(point.adjusted()) > _MOST_DIGITS for point in points)
     ):

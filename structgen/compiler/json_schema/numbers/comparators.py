@@ -6,7 +6,7 @@ Two automata, both with about as many states as the others have digits:
 is only known at its end: after ``41``, the text may be 41, 417, 4107 or 41000. So a state is the number of digits
 and the place among the texts of those that have as many.
 
-`Tail` reads a fraction's digits (or a mantissa's). Their places are fixed, so the first difference decides.
+`Tail` reads a fraction's digits. Their places are fixed, so the first difference decides.
 """
 
 from __future__ import annotations

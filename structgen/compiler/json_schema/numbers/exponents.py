@@ -1,84 +1,83 @@
-"""The exponents of scientific notation: whole numbers in given ranges, with a sign or without."""
+"""The exponents that a number may have, by its mantissa: those with which it lies in an interval."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
+from decimal import Decimal
 from typing import TypeAlias
 
-from .comparators import Among, DigitPosition, Whole
-from .table import MINUS, PLUS, ZERO, Moves, State
+from ....budget import Meter
+from .comparators import Open, Tail
+from .interval_set import ALWAYS, NEVER, NOTHING, IndicatorSum, IntervalSet, tidy
 
-#: Whole numbers from ``low`` to ``high``, None where there is no end.
-Range: TypeAlias = tuple[int | None, int | None]
+#: The place of the digits so far among those of the points; None where no exponent may follow.
+Mantissa: TypeAlias = Open | int | None
+
+#: With more points than this on a side, nothing has an exponent: there would be many sets of them.
+_MOST_POINTS = 64
 
 
 class Exponents:
-    """The states and moves of an exponent's spelling; ``("e",)`` is the start, after that letter.
+    """The exponents on one side of zero. A mantissa has one digit before the point, which is not 0.
 
-    A sign, or none for a plus; no leading zeros, but a single digit may be padded to two, as C and Python do.
+    Where a lattice has to do with it, no number has one. Nor have single points, but beside an interval or if ``free``.
 
-    Each sign has the ends of its ranges as landmarks, lower and upper by turns, so a number is inside where it
-    equals one or has an odd number of them below it. An open last range lacks its upper end.
+    Parameters
+    ----------
+    points:
+        Ascending distances from zero, zero itself left out.
+    digits:
+        Those of each point, without zeros at either end.
+    at:
+        Whether each point is allowed.
+    between:
+        The numbers that are, below the first point, between neighbours, above the last.
+    free:
+        Whether single points are written as others are.
     """
 
-    def __init__(self, ranges: tuple[Range, ...]) -> None:
-        self._signs = (Whole(_distances(ranges)), Whole(_distances([_negated(r) for r in reversed(ranges)])))
+    def __init__(
+        self,
+        points: Sequence[Decimal],
+        digits: list[str],
+        at: Sequence[bool],
+        between: Sequence[IndicatorSum],
+        meter: Meter,
+        *,
+        free: bool,
+    ) -> None:
+        self._tail = Tail(sorted(set(digits)))
+        self._at, self._between = at, [each if each is ALWAYS else NEVER for each in between]
+        possible = ALWAYS in self._between or (free and any(at))
+        self.start: Mantissa = None
+        if possible and len(points) <= _MOST_POINTS:
+            self.start = self._tail.start(0, len(self._tail.landmarks))
+        ranks = [bisect_left(self._tail.landmarks, each) for each in digits]
+        self._points = [(point.adjusted(), rank) for point, rank in zip(points, ranks, strict=True)]
+        self._meter = meter
+        self._known: dict[tuple[int, bool], IntervalSet] = {}
 
-    def moves(self, tag: str, sign: int = 0, place: DigitPosition | None = None) -> Moves:
-        """The symbols that may follow, with the state after each."""
-        if tag == "end":
-            return []
-        if tag == "pad":
-            return [(ZERO + d, ("end",)) for d in range(10) if self._inside(sign, d)]
-        whole = self._signs[sign]
-        if tag == "power":
-            return self._digits(sign, place, 0)
-        first = [(ZERO, ("pad", sign)), *self._digits(sign, whole.start, 1)]
-        return first if tag == "sign" else [(PLUS, ("sign", 0)), (MINUS, ("sign", 1)), *first]
+    def step(self, mantissa: Mantissa, digit: int) -> Mantissa:
+        """One more digit."""
+        return None if mantissa is None else self._tail.step(mantissa, digit)
 
-    def _digits(self, sign: int, place: DigitPosition | None, first: int) -> list[tuple[int, State]]:
-        whole = self._signs[sign]
-        moves: list[tuple[int, State]] = []
-        for digit in range(first, 10):
-            following = None if place is None else whole.step(place, digit)
-            if following is not None or _is_inside(whole.end(None)):
-                moves.append((ZERO + digit, ("power", sign, following)))
-        return moves
+    def after(self, mantissa: Mantissa) -> IntervalSet:
+        """Those that may follow."""
+        if mantissa is None:
+            return NOTHING
+        key = self._tail.end(mantissa)
+        if key not in self._known:
+            self._known[key] = self._after(*key)
+        return self._known[key]
 
-    def _inside(self, sign: int, digit: int) -> bool:
-        whole = self._signs[sign]
-        return _is_inside(whole.end(whole.step(whole.start, digit)) if digit else whole.zeros)
-
-    def accepts(self, tag: str, sign: int = 0, place: DigitPosition | None = None) -> bool:
-        """Whether the exponent may end."""
-        if tag == "pad":
-            return self._inside(sign, 0)
-        return tag == "end" or (tag == "power" and _is_inside(self._signs[sign].end(place)))
-
-
-@lru_cache(maxsize=1024)
-def exponents(ranges: tuple[Range, ...]) -> Exponents:
-    """The same few ranges come again and again."""
-    return Exponents(ranges)
-
-
-def _is_inside(among: Among) -> bool:
-    """Whether a number at that place lies in a range."""
-    return among.low < among.high or among.low % 2 == 1
-
-
-def _negated(bounds: Range) -> Range:
-    low, high = bounds
-    return None if high is None else -high, None if low is None else -low
-
-
-def _distances(ranges: Sequence[Range]) -> list[str]:
-    """The ends of the ranges' parts from zero up."""
-    ends: list[str] = []
-    for low, high in ranges:
-        if high is None or high >= 0:
-            ends.append(str(max(low or 0, 0)))
-            if high is not None:
-                ends.append(str(high))
-    return ends
+    def _after(self, less: int, is_equal: bool) -> IntervalSet:
+        powers = sorted({power for power, _ in self._points})
+        at = []
+        for power in powers:
+            number = power, less
+            k = bisect_left(self._points, number)
+            is_point = is_equal and self._points[k : k + 1] == [number]
+            at.append(self._at[k] if is_point else self._between[k] is ALWAYS)
+        below = [self._between[bisect_left(self._points, (power, 0))] for power in powers]
+        return tidy([Decimal(power) for power in powers], at, [*below, self._between[-1]], self._meter)

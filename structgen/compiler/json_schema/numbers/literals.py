@@ -8,7 +8,7 @@ from decimal import Decimal
 from ....budget import Meter
 
 #: Where Python begins to write floats with an exponent; JavaScript begins farther out.
-LARGE, SMALL = 16, -5
+_LARGE, _SMALL = 16, -5
 
 
 def plain_digits(value: Decimal) -> int:
@@ -16,11 +16,6 @@ def plain_digits(value: Decimal) -> int:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(value.adjusted(), 0) + max(-exponent, 0) + 2
-
-
-def has_exponent(value: Decimal) -> bool:
-    """Whether JSON writers may write a float with an exponent."""
-    return bool(value) and not SMALL < value.adjusted() < LARGE
 
 
 def spellings(integers: Iterable[Decimal], floats: Iterable[Decimal], meter: Meter) -> list[str]:
@@ -42,10 +37,15 @@ def _float(value: Decimal) -> Iterator[str]:
     sign = "-" if value < 0 else ""
     whole, _, fraction = f"{value.copy_abs():f}".partition(".")
     yield f"{sign}{whole}.{fraction.rstrip('0') or '0'}"
-    if has_exponent(value):
+    if _has_exponent(value):
         power = value.adjusted()
         digits = (whole + fraction).strip("0")
         mantissa = sign + digits[0] + ("." + digits[1:] if digits[1:] else "")
         for mark in "e", "E":
             yield f"{mantissa}{mark}{power}"
             yield f"{mantissa}{mark}{power:+03}"
+
+
+def _has_exponent(value: Decimal) -> bool:
+    """Whether JSON writers may write a float with an exponent."""
+    return bool(value) and not _SMALL < value.adjusted() < _LARGE

@@ -79,7 +79,7 @@ class NumberSet:
     PLAIN_INTEGERS: ClassVar[NumberSet]
     EMPTY: ClassVar[NumberSet]
 
-    __slots__ = ("__dict__", "digits", "freedom", "other", "plain", "written")
+    __slots__ = ("__dict__", "_dfa", "digits", "freedom", "other", "plain", "written")
 
     def __init__(
         self,
@@ -94,6 +94,7 @@ class NumberSet:
         self.written = written
         self.digits = digits
         self.freedom = freedom
+        self._dfa: Dfa | None = None
 
     # -- what a schema can say -----------------------------------------------------------------------------
 
@@ -274,10 +275,15 @@ class NumberSet:
     # -- spellings -----------------------------------------------------------------------------------------
 
     def dfa(self, meter: Meter) -> Dfa:
-        """The minimal automaton of the members' spellings (see ``docs/guide/json_numbers.md``).
+        """The minimal automaton of the members' spellings (see ``docs/guide/json_numbers.md``), made once.
 
         Raises `BudgetExceededError`.
         """
+        if self._dfa is None:
+            self._dfa = self._spelled(meter)
+        return self._dfa
+
+    def _spelled(self, meter: Meter) -> Dfa:
         written = self.written
         if written is not self.other and self.plain is not self.other:  # never leave a value without any spelling
             written = written.join(self.other.meet(self.plain.invert(), meter), meter)

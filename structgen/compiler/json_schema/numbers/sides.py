@@ -10,13 +10,12 @@ from typing import TypeAlias
 from ....budget import Meter
 from .comparators import Tail, Whole
 from .divisors import Divisor, Remainder
+from .exponents import Exponents
 from .interval_set import NEVER, IndicatorSum, IntervalSet
 from .literals import plain_digits
-from .mantissas import Mantissas
 
 #: For each divisor its remainder, or None where it does not matter any more.
 Remainders: TypeAlias = tuple[Remainder | None, ...]
-
 
 #: What the ten digits do to a remainder that does not matter.
 _NOTHING: tuple[None, ...] = (None,) * 10
@@ -62,9 +61,9 @@ class Side:
         #: Whether there is nothing beyond the last point.
         self.ends = self.cells[-1] == Cell(NEVER, NEVER)
         self.has_fractions = any(c.written is not NEVER for c in self.cells) or any(w for _, w in self.at)
-        texts_beyond = [(whole + fraction).strip("0") for whole, _, fraction in texts[1:]]
-        self.mantissas = Mantissas(
-            self.points, texts_beyond, [c.written for c in self.cells], [w for _, w in self.at], free=free
+        digits = [(whole + fraction).strip("0") for whole, _, fraction in texts[1:]]
+        self.exponents = Exponents(
+            self.points[1:], digits, [w for _, w in self.at[1:]], [c.written for c in self.cells], meter, free=free
         )
 
     def is_like(self, other: Side) -> bool:
