@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -142,17 +141,7 @@ def _text_of(guide: Guide) -> bytes:
     """The bytes of a guide's text; names of special tokens stand for them."""
     vocabulary = guide.index.vocabulary
     names = {token_id: name.encode() for name, token_id in vocabulary.special_tokens.items()}
-    return b"".join(vocabulary.token(t) or names.get(t, b"") for t in _tokens_of(guide))
-
-
-def _tokens_of(guide: Guide) -> list[int]:
-    """The tokens of a guide's text."""
-    (_, *tokens), forgotten = guide.tokens()
-    parts = [tokens]
-    while forgotten is not None:
-        forgotten, earlier = forgotten
-        parts.append(array("i", earlier).tolist())
-    return [token_id for part in reversed(parts) for token_id in part]
+    return b"".join(vocabulary.token(t) or names.get(t, b"") for t in guide.tokens())
 
 
 def _verdict(guide: Guide | None, index: Index, config: Config, asked: _Asked) -> tuple[bool, int | None, Config]:
@@ -254,7 +243,7 @@ def _pieces(refused: _Refused) -> list[tuple[int, bytes]]:
     if guide is None or guide.index is not index or not index.machine.names_tokens():
         return [(-1, refused.data[: refused.consumed])]
     vocabulary = index.vocabulary
-    tokens = [(token_id, vocabulary.token(token_id) or b"") for token_id in _tokens_of(guide)]
+    tokens = [(token_id, vocabulary.token(token_id) or b"") for token_id in guide.tokens()]
     return [*tokens, (-1, refused.data[before : refused.consumed])]
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..errors import BitmaskError, BudgetExceededError, RollbackError, TokenIdError
 from ..runtime.guide.forced import whole_characters
 from ..runtime.guide.guide import Guide, checked_mask
+from ..runtime.rows.bitmask import widened
 from ..system.arguments import integer
 from ..system.types import Foreign
 from .refusals import RefusedTokenError
@@ -227,8 +228,8 @@ class Matcher:
         try:
             if self._stop_ids or self._stopped is not None:
                 allowed = self.row()
-                mask = checked_mask(bitmask[row], len(allowed), self.index.vocabulary.least_words)
-                mask[...] = allowed[: len(mask)]
+                mask = checked_mask(bitmask[row], self.index.vocabulary.least_words)
+                mask[...] = widened(allowed, len(mask))
             else:
                 self._guide.fill_bitmask(bitmask[row])
         except BudgetExceededError as error:

@@ -36,11 +36,13 @@ below -1 is ``-2 - r``, counter record ``r`` (see `structgen.compiler.automata.d
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InstallationError
+from ..system.locks import TABLES, has_gil
 
 if TYPE_CHECKING:
     from .automaton_walks import *
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from .products import *
     from .pushdown import *
     from .rows import *
+    from .store import *
     from .subset_construction import *
     from .substrings import *
     from .values import *
@@ -109,6 +112,25 @@ def _load() -> dict[str, object]:
     return NAMESPACE
 
 
+def one_at_a_time(namespace: dict[str, Any]) -> dict[str, Any]:
+    """A namespace whose kernels of stores, which share tables and scratch, are behind one lock: without the GIL."""
+
+    def behind_lock(kernel: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            with TABLES:
+                return kernel(*arguments)
+
+        return call
+
+    own = f"{__name__}.store."
+    return {
+        name: behind_lock(value)
+        if callable(value) and own in f"{value.__doc__} {getattr(value, '__module__', '')}."
+        else value
+        for name, value in namespace.items()
+    }
+
+
 _is_loaded = False
 
 
@@ -117,7 +139,8 @@ def __getattr__(name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
     if not _is_loaded:
-        globals().update({each: value for each, value in _load().items() if not each.startswith("_")})
+        found = {each: value for each, value in _load().items() if not each.startswith("_")}
+        globals().update(found if has_gil else one_at_a_time(found))
         _is_loaded = True
     if name not in globals():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

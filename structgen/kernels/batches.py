@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import helper, kernel
-from .rows import change_gaps
-from .signatures import Out, boolean, int8, int32, int64, uint8, uint16
+from .signatures import Out, boolean, int8, int32, int64, uint8
 
 #: Of a transition: not taken before; see `structgen.runtime.batch.lazy_automaton`.
 UNKNOWN = -2
@@ -297,52 +296,6 @@ def add_row(
         ``int64[2]``, in and out: how many rows there are, and wide ones.
     """
     return _number_of_row(row, wide, counts, offsets, values, hashes, slots, used)
-
-
-@kernel
-def add_unions(
-    parts: int64[:, ::1], gaps: uint16[::1], scratch: Out[int32[:, ::1]], wide: Out[int32[:, ::1]],
-    counts: Out[int32[::1]], offsets: Out[int32[:, ::1]], values: Out[int32[:, ::1]], hashes: Out[int64[::1]],
-    slots: Out[int32[::1]], used: Out[int64[::1]], numbers: Out[int32[::1]],
-) -> None:  # fmt: skip
-    """`add_row` for several rows that are unions of others, each of which has some bits flipped.
-
-    Parameters
-    ----------
-    parts:
-        ``int64[*, 3]``: what each is a part of, ascending; the number of a row; and where its gaps end.
-    gaps:
-        ``uint16[*]``: the ids whose bits are flipped, part after part, as `write_gaps` has them.
-    scratch:
-        ``int32[2, words]``.
-    numbers:
-        ``int32[*]``, out: the number of each row.
-    """
-    words = scratch.shape[1]
-    k = 0
-    begin = 0
-    while k < len(parts):
-        place = parts[k, 0]
-        first = k
-        while k < len(parts) and parts[k, 0] == place:
-            number, end = parts[k, 1], parts[k, 2]
-            into = 0 if k == first else 1
-            if counts[number] < 0:
-                at = -1 - counts[number]
-                for w in range(words):
-                    scratch[into, w] = wide[at, w]
-            else:
-                for w in range(words):
-                    scratch[into, w] = 0
-                for n in range(counts[number]):
-                    scratch[into, offsets[number, n]] = values[number, n]
-            change_gaps(scratch[into], np.int32, gaps[begin:end], True)
-            if into:
-                for w in range(words):
-                    scratch[0, w] |= scratch[1, w]
-            begin = end
-            k += 1
-        numbers[place] = _number_of_row(scratch[0], wide, counts, offsets, values, hashes, slots, used)
 
 
 @kernel

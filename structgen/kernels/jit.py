@@ -13,6 +13,8 @@ from typing import overload
 
 import numba
 from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 from ..system.types import Foreign
 
@@ -57,3 +59,35 @@ def helper(function: Callable[..., object]) -> Foreign:
 
 #: For small helpers in whose place their text is put: a call hands over seven words for each array.
 spliced: Foreign = numba.njit(no_cpython_wrapper=True, inline="always", **_OPTIONS)
+
+
+def table(scalar: str, columns: int = 0) -> Foreign:
+    """A function that gives a kernel an array by its address.
+
+    ``head`` is ``int64[*]``; two of its words, at ``place``, are the address of the array's first number and the
+    array's length. Whoever writes them there keeps the array. The array has one dimension, or so many ``columns``.
+    """
+    kind = getattr(types, scalar)
+    array = types.Array(kind, 2 if columns else 1, "C")
+    itemsize = kind.bitwidth // 8
+
+    def generate(context: Foreign, builder: Foreign, signature: Foreign, arguments: Foreign) -> Foreign:
+        head = context.make_array(signature.args[0])(context, builder, arguments[0])
+        word = builder.gep(head.data, [arguments[1]])
+        address = builder.load(word)
+        length = builder.load(builder.gep(word, [context.get_constant(types.int64, 1)]))
+        made = context.make_array(array)(context, builder)
+        size = context.get_constant(types.intp, itemsize)
+        shape, strides = [length], [size]
+        if columns:
+            shape.append(context.get_constant(types.intp, columns))
+            strides.insert(0, context.get_constant(types.intp, itemsize * columns))
+        data = builder.inttoptr(address, context.get_data_type(kind).as_pointer())
+        populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+        return made._getvalue()
+
+    @intrinsic
+    def found(typing: Foreign, head: Foreign, place: Foreign) -> Foreign:
+        return array(head, types.int64), generate
+
+    return found

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum
 from itertools import count
 from weakref import ref
@@ -150,3 +151,8 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+
+
+#: Held by kernels that share tables, and where a table is replaced: without the GIL, which sees to that elsewhere.
+has_gil: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+TABLES: AbstractContextManager[object] = nullcontext() if has_gil else Lock(Rank.LEAF)

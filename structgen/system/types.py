@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # commands that only show their help load no NumPy
@@ -12,10 +12,6 @@ if TYPE_CHECKING:  # commands that only show their help load no NumPy
 #: An array of numbers of some width, and the arrays of a file by name.
 Array: TypeAlias = "NDArray[Any]"
 Sections: TypeAlias = "Mapping[str, NDArray[Any]]"
-
-#: A bitmask as the union of some: each a read-only ``int32[words]``, None for an empty one, and the ids in which it
-#: differs from that, as gaps (`structgen.runtime.rows.row_pool.encode_gaps`).
-RowParts: TypeAlias = "Sequence[tuple[NDArray[np.int32] | None, NDArray[np.uint16]]]"
 
 #: What the numbers of an array are.
 DType: TypeAlias = "np.dtype[Any]"

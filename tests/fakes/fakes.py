@@ -15,20 +15,23 @@ from interegular.fsm import anything_else
 from judges.guides import EACH_BYTE
 from numpy.typing import NDArray
 
-from structgen.runtime.core.machine import CompiledMachine
+from structgen.runtime.core.machine import Machine
 from structgen.runtime.index.index import Index
 from structgen.runtime.rows.bitmask import pack
 from structgen.vocabulary import Vocabulary
 
 
-class FakeMachine:
+class FakeMachine(Machine):
     """A `structgen.runtime.core.machine.Machine` whose configurations are states of an interegular FSM."""
 
     def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
         self._fsm: Any = interegular.parse_pattern(pattern).to_fsm()
         self.vocabulary = vocabulary
         self._rows: dict[Hashable, NDArray[np.int32]] = {}
-        self.start: Hashable = self._fsm.initial
+
+    @property
+    def start(self) -> Hashable:
+        return self._fsm.initial  # type: ignore[no-any-return]
 
     def advance(self, config: Hashable, token_id: int) -> Hashable | None:
         token = self.vocabulary.token(token_id)
@@ -70,7 +73,7 @@ class FakeIndex(Index):
 
 def fake_index(pattern: str, vocabulary: Vocabulary) -> Index:
     """A regex over a vocabulary."""
-    return FakeIndex("regex", pattern, cast(CompiledMachine, FakeMachine(pattern, vocabulary)))
+    return FakeIndex("regex", pattern, cast("Any", FakeMachine)(pattern, vocabulary))
 
 
 def _read_only(row: NDArray[np.int32]) -> NDArray[np.int32]:

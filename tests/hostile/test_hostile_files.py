@@ -80,7 +80,7 @@ def test_a_resume_list_that_is_no_ascending_list_of_nodes_is_refused(gaps: list[
     machine = opened("schema", with_list(gaps)).machine
     assert isinstance(machine, PushdownMachine)
     rows = machine.rows
-    rows.stored = None  # so that a walk enters at the list
+    rows.parts.store(rows.parts.stored[:0])  # so that a walk enters at the list
     number = next(number for number in range(2, len(rows.residuals)) if number not in rows.residuals._shared)
     with pytest.raises(sg.errors.FormatError, match="residual list"):
         rows.decide(number, machine.tables.start, 0)

@@ -45,7 +45,7 @@ def allowed(guide: sg.Guide) -> list[int]:
 def reference_mask(guide: sg.Guide) -> np.ndarray[Any, Any]:
     """What a guide's mask has to be, unless a definition names tokens: the reference walk's tokens, and EOS ids."""
     index, vocabulary = guide.index, guide.index.vocabulary
-    row = row_of_nodes(vocabulary, tokens_from(vocabulary, index.machine, guide._config))
+    row = row_of_nodes(vocabulary, tokens_from(vocabulary, index.machine, guide.config))
     return row | vocabulary.eos_row if guide.is_accepting() else row
 
 

@@ -64,7 +64,7 @@ class Twin:
 
     def __call__(self, *arguments: Any) -> Any:
         self.calls += 1
-        if self.calls > _MOST:
+        if self.calls > _MOST or self._signature.module.startswith("store."):  # what its head leads to has no copy
             return self._kernel(*arguments)
         copies, before = [_copied(each) for each in arguments], [_copied(each) for each in arguments]
         found = self._kernel(*arguments)
@@ -104,3 +104,27 @@ def test_kernels_have_no_name_in_common() -> None:
             for each in target.split(", "):
                 found.setdefault(each, []).append(name)
     assert not {each: names for each, names in found.items() if len(names) > 1}
+
+
+def test_without_the_gil_kernels_of_stores_run_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share tables and scratch, which the GIL guards elsewhere."""
+    held: list[str] = []
+
+    class Noted:
+        def __enter__(self) -> None:
+            held.append("taken")
+
+        def __exit__(self, *_: object) -> None:
+            held.append("let go")
+
+    def made_up(number: int) -> int:
+        return number + 1
+
+    made_up.__doc__ = "A kernel of structgen.kernels.store.steps."
+    monkeypatch.setattr(kernels, "TABLES", Noted())
+    plain = {name: getattr(kernels, name) for name in SIGNATURES}
+    guarded = kernels.one_at_a_time(plain | {"made_up": made_up})
+    changed = {name for name in plain if guarded[name] is not plain[name]}
+    assert changed == {name for name, each in SIGNATURES.items() if each.module.startswith("store.")}
+    assert guarded["made_up"](2) == 3
+    assert held == ["taken", "let go"]

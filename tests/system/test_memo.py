@@ -36,6 +36,7 @@ from structgen.runtime.pushdown import walker
 from structgen.runtime.pushdown.distances import cheapest_texts
 from structgen.runtime.pushdown.distances import token_distances as stack_distances
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.store import store
 from structgen.runtime.rows import row_pool as rows
 from structgen.runtime.rows import row_store
 from structgen.system.memo import Memo, first
@@ -69,6 +70,9 @@ SMALL: list[tuple[Any, str, int]] = [
     (stack_distances, "MEMO_ENTRIES", 3),
     (stack_machine, "MEMO_CONFIGS", 4),
     (stack_machine, "MEMO_TARGETS", 4),
+    (store, "MOST_CONFIGS", 4),
+    (store, "MOST_TOKENS", 4),
+    (store, "MOST_CELLS", 4),
     (stack_masks, "_MOST_BYTES", 2000),
     (stack_masks, "_MOST_LEVELS", 2),
     (stack_rows, "MOST_GROWN", 4000),
@@ -140,9 +144,9 @@ class TestGenerations:
                 patched.setattr(stack_rows, "MOST_GROWN", 40_000)
                 assert masks_of_members(bounded, seed) == wanted
             assert machine.rows.pool.grown + machine.rows.residuals.grown < 80_000
-        sets = index.machine.rows.sets  # type: ignore[attr-defined]
-        assert len(sets) > 12 * 20
-        assert len(machine.rows.sets) < len(sets) // 3
+        parts = index.machine.rows.parts  # type: ignore[attr-defined]
+        assert len(parts) > 12 * 20
+        assert len(machine.rows.parts) < len(parts) // 3
         assert machine.rows.generation > 2
 
     def test_what_a_guide_stands_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,10 +160,9 @@ class TestGenerations:
             guides[-1].bitmask()
             guides.append(guides[-1].fork())
             assert guides[-1].advance(token)
-        monkeypatch.setattr(stack_rows, "MOST_GROWN", 0)
         for guide, mask in reversed(list(zip(guides, text.masks, strict=False))):
-            if guide.config is not None:
-                guide.config.dense = None  # type: ignore[attr-defined]
+            with machine.lock:
+                machine.rows.forget()
             assert guide.bitmask().tobytes() == mask
         assert machine.rows.generation > 5
 
@@ -196,8 +199,8 @@ class TestBounds:
     """What each memory holds after many texts."""
 
     def test_targets_and_frames(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stack_machine, "MEMO_TARGETS", 100)
-        monkeypatch.setattr(pushdown, "MEMO_FRAMES", 30)
+        monkeypatch.setattr(store, "MOST_TOKENS", 100)
+        monkeypatch.setattr(store, "MOST_CELLS", 30)
         index = compiled("gbnf")
         machine = index.machine
         assert isinstance(machine, PushdownMachine)
@@ -207,10 +210,10 @@ class TestBounds:
             index.match(b"[" * text + b"]")
             standing.allows(text)
         index.match(b"[" * 2000)
-        assert len(machine.stacks) <= 30 + 256
         for token in range(256):
             standing.allows(token)
-        assert sum(len(config.targets) for config in machine._configs.values()) <= 101
+        assert machine.stepper().is_full() is False
+        assert len(machine.stepper()) < 100
 
     def test_forgotten_stacks(self) -> None:
         """They are taken apart a few with each new one, not all in one step."""
@@ -260,16 +263,14 @@ class TestBounds:
         """All machines together keep so many bytes; those that added none for the longest time let go of theirs."""
         row = 4 * vocabulary().words
         held = dense_rows.SharedBound(40 * row)
-        for module in (pushdown, automaton):
+        for module in (store, automaton):
             monkeypatch.setattr(module, "DENSE_ROWS", held)
         indexes = [compiled(kind) for kind in ("regex", "json") for _ in range(6)]
         for _ in range(2):
             for index, kind in zip(indexes, ["regex"] * 6 + ["json"] * 6, strict=True):
                 check(index, kind)
                 assert held.total <= 40 * row
-        pools = [index.machine.pool for index in (indexes[0], indexes[-1])]
-        assert [isinstance(pool, rows.RowPool) and pool.decoded_bytes > 0 for pool in pools] == [False, True]
-        del index, indexes, pools
+        del index, indexes
         gc.collect()
         check(compiled("json"), "json")
         assert held.total <= 40 * row

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..jit import helper
 from .arena import A_RETURNS, OVERFLOW
 
@@ -24,11 +22,20 @@ def _may_end(cells, ref):
 
 
 @helper
-def _stack_cell(arena, cells, slots, top, state, count, below):
-    """The number of a cell, ``top`` for a new one; `OVERFLOW`. Slots may hold anything: what is found is compared."""
+def _cell_slot(slots, state, count, below):
+    """The first slot in which a cell may be found."""
     key = (state * 0x9E3779B1) ^ (count * 0x85EBCA6B) ^ (below * 0x27D4EB2F)
-    slot = ((key >> 15) ^ key) & (len(slots) - 1)
-    for _ in range(_PROBES):
+    return ((key >> 15) ^ key) & (len(slots) - 1)
+
+
+@helper
+def _stack_cell(arena, cells, slots, top, state, count, below, more):
+    """The number of a cell, ``top`` for a new one; `OVERFLOW`. Slots may hold anything: what is found is compared.
+
+    ``more`` slots than usually are looked at, where these hold nothing else and equal cells must have one number.
+    """
+    slot = _cell_slot(slots, state, count, below)
+    for _ in range(_PROBES + more):
         there = slots[slot]
         if there < 0 or there >= top:
             break
@@ -79,62 +86,3 @@ def _sort_threads(threads, begin, n):
                     threads[j, column], threads[j - gap, column] = threads[j - gap, column], threads[j, column]
                 j -= gap
         gap //= 3
-
-
-@helper
-def _unite(arena, threads, begin, n, cells, slots, top, united):
-    """Leave each of ``threads[begin:n]`` there once, in order; if ``united``, those with equal tops become one.
-
-    Returns (end of the threads or `OVERFLOW`, first free cell).
-    """
-    _sort_threads(threads, begin, n)
-    kept = begin
-    i = begin
-    while i < n:
-        state = threads[i, 0]
-        count = threads[i, 1]
-        below = threads[i, 2]
-        i += 1
-        different = False
-        first = i - 1
-        while i < n and threads[i, 0] == state and threads[i, 1] == count and (united or threads[i, 2] == below):
-            different |= threads[i, 2] != below
-            i += 1
-        if different:
-            # The members of all their sets, sorted, behind the threads; then the list, from its end.
-            m = n
-            for k in range(first, i):
-                ref = threads[k, 2]
-                if k > first and ref == threads[k - 1, 2]:
-                    continue
-                if ref == _BOTTOM or cells[ref, 0] != _LINK:
-                    if m >= len(threads):
-                        return OVERFLOW, top
-                    threads[m, 0] = ref
-                    m += 1
-                    continue
-                while ref != _NIL:
-                    if m >= len(threads):
-                        return OVERFLOW, top
-                    threads[m, 0] = cells[ref, 1]
-                    m += 1
-                    ref = cells[ref, 2]
-            for k in range(n, m):
-                threads[k, 1] = 0
-                threads[k, 2] = 0
-            _sort_threads(threads, n, m)
-            below = np.int64(_NIL)
-            for k in range(m - 1, n - 1, -1):
-                if k + 1 < m and threads[k, 0] == threads[k + 1, 0]:
-                    continue
-                below = _stack_cell(arena, cells, slots, top, np.int64(_LINK), threads[k, 0], below)
-                if below < 0:
-                    return OVERFLOW, top
-                top = max(top, below + 1)
-            if cells[below, 2] == _NIL:
-                below = cells[below, 1]
-        threads[kept, 0] = state
-        threads[kept, 1] = count
-        threads[kept, 2] = below
-        kept += 1
-    return kept, top

@@ -181,8 +181,12 @@ def walk_stack_difference(
                 m += 1
             limit -= 1
         else:
-            n, top, escaped = _follow(arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True)
-            m, top, leapt = _follow(arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True)
+            n, top, escaped = _follow(
+                arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True, slots[:0]
+            )
+            m, top, leapt = _follow(
+                arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True, slots[:0]
+            )
             limit -= n - first[d - 1] + m - second[d - 1] + top - tops[d - 1] - 3
         if n < 0 or m < 0 or limit < 0:
             return TOO_FAR, 0

@@ -8,7 +8,8 @@ from ..jit import helper, kernel
 from ..signatures import Out, boolean, int32, int64, uint8, uint16
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 from .arena import A_CLASS_OF, A_CLASSES, A_EDGE_START, A_EDGES, A_LIKE, A_RETURNS, OPEN, OVERFLOW
-from .cells import _LINK, _NIL, _PROBES, _unite
+from .cells import _LINK, _NIL, _PROBES
+from .subsumption import _unite
 from .threads import _COST_OF_THREAD, _follow, _may_return
 
 #: What `walk_sets` goes on with: the node, where the tree below the last node of ``residual`` ends, how many of these
@@ -64,6 +65,7 @@ def walk_sets(
     n_classes = arena[A_CLASSES]
     width = n_classes + 1
     class_of = arena[A_CLASS_OF]
+    nothing = slots[:0]
     top = progress[P_CELLS]
     n_sets = progress[P_SETS]
     if n_sets == 0:  # the empty set
@@ -111,7 +113,7 @@ def walk_sets(
                     stamp += 1
                     work -= _COST_OF_THREAD * size
                     n, more, escaped = _follow(
-                        arena, arena[class_of + byte[i]], threads, 0, size, cells, slots, top, stamp, True
+                        arena, arena[class_of + byte[i]], threads, 0, size, cells, slots, top, stamp, True, nothing
                     )
                 if n < 0:
                     status = NO_ROOM
@@ -139,7 +141,7 @@ def walk_sets(
                     for k in range(len(entering)):
                         for column in range(3):
                             threads[size + k, column] = entering[k, column]
-                    n, top = _unite(arena, threads, 0, size + len(entering), cells, slots, top, True)
+                    n, top = _unite(arena, threads, 0, size + len(entering), cells, slots, top, True, nothing)
                 if n < 0:
                     status = NO_ROOM
                     break

@@ -23,8 +23,9 @@ from .arena import (
     _entry,
     _row,
 )
-from .cells import _BOTTOM, _LINK, _NIL, _are_alike, _is_before, _may_end, _stack_cell, _unite
+from .cells import _BOTTOM, _LINK, _NIL, _are_alike, _is_before, _may_end, _stack_cell
 from .sets import _marked, _passes
+from .subsumption import _unite
 
 # What it costs to follow one thread more, in nodes that are looked up.
 _COST_OF_NODE, _COST_OF_THREAD = 8, 8
@@ -80,11 +81,12 @@ def _stays_in(arena, state, count, bytes_):
 
 
 @helper
-def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
+def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united, found):
     """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
 
     ``stamp`` is a positive number that no other call of the walk has. Returns (end of the next threads or `OVERFLOW`,
-    first free cell, whether some thread popped below the bottom). See `_unite` for ``united``.
+    first free cell, whether some thread popped below the bottom). See `_unite` for
+    ``united`` and ``found``.
     """
     n_states = arena[A_STATES]
     returns = arena[A_RETURNS]
@@ -121,7 +123,7 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
                     threads[past, column] = cells[member, column]
                 past += 1
         if past - source != 2 or _are_alike(threads, source):  # nearly always a value's end, above what holds it
-            past, top = _unite(arena, threads, source, past, cells, slots, top, united)
+            past, top = _unite(arena, threads, source, past, cells, slots, top, united, found)
             if past < 0:
                 return OVERFLOW, top, False
     n = past
@@ -181,7 +183,7 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
                 if arena[arena[A_LIVE] + state_now] < 0:
                     count_now = np.int64(0)
                 for k in range(first, last):
-                    here = _stack_cell(arena, cells, slots, top, state_now, count_now, here)
+                    here = _stack_cell(arena, cells, slots, top, state_now, count_now, here, len(found))
                     if here < 0:
                         return OVERFLOW, top, escaped
                     top = max(top, here + 1)
@@ -205,7 +207,7 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
             for column in range(3):
                 threads[past, column], threads[past + 1, column] = threads[past + 1, column], threads[past, column]
     elif n > past + 1:
-        n, top = _unite(arena, threads, past, n, cells, slots, top, united)
+        n, top = _unite(arena, threads, past, n, cells, slots, top, united, found)
     if past > end and n > 0:
         for i in range(past, n):
             for column in range(3):
@@ -232,7 +234,7 @@ def _start_stack(arena, config, cells, slots, top):
     """
     cell = np.int64(_BOTTOM)
     for i in range(len(config) // 2 - 1, 0, -1):
-        cell = _stack_cell(arena, cells, slots, top, config[2 * i], config[2 * i + 1], cell)
+        cell = _stack_cell(arena, cells, slots, top, config[2 * i], config[2 * i + 1], cell, np.int64(0))
         if cell < 0:
             return OVERFLOW, config[0], config[1], cell
         top = max(top, cell + 1)

@@ -25,7 +25,8 @@ from .arena import (
     _row,
     _weigh,
 )
-from .cells import _BOTTOM, _unite
+from .cells import _BOTTOM
+from .subsumption import _unite
 from .threads import _COST_OF_NODE, _follow, _may_return, _start_stack
 
 
@@ -83,6 +84,7 @@ def walk_stack(
     if base_top < 0:
         return 0, 0, 0
     stamp = 0
+    nothing = slots[:0]
     n_ids = 0
     n_below = 0
     # What the loop reads at every node is in locals: an array that is written to hides that it stays the same.
@@ -193,7 +195,7 @@ def walk_stack(
         if above < begin:
             stamp += 1
             n, top, escaped = _follow(
-                arena, arena[class_of + byte[i]], threads, above, begin, cells, slots, top, stamp, True
+                arena, arena[class_of + byte[i]], threads, above, begin, cells, slots, top, stamp, True, nothing
             )
             work -= _COST_OF_NODE + n - above + top - tops[d]
             if n < 0 or work < 0:
@@ -207,7 +209,7 @@ def walk_stack(
             threads[n, 2] = cell
             n += 1
             if n > begin + 1:
-                n, top = _unite(arena, threads, begin, n, cells, slots, top, True)
+                n, top = _unite(arena, threads, begin, n, cells, slots, top, True, nothing)
                 if n < 0:
                     return n_ids, n_below, i
             entered += 1

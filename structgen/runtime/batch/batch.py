@@ -128,9 +128,9 @@ class GuideBatch:
         else:
             configs, given, left = unlimited_path(guide)
             self._limits.add(index, given, left)
-            path = [self._number(guide.index, c) for c in configs]
-            tokens, text = guide.tokens()
-            node = self._histories.grow(path, tokens, text)
+            path, tokens = [self._number(guide.index, c) for c in configs], guide.tokens()
+            before = len(tokens) - len(path) + 1
+            node = self._histories.grow(path, [NO_TOKEN, *tokens[before:]], tokens[:before].tobytes())
         self._indexes.append(index)
         self._histories.at = np.append(self._histories.at, np.int32(node))
         self._rearranged(np.append(self._row_ids, np.int32(UNKNOWN)))
@@ -206,8 +206,7 @@ class GuideBatch:
             return None
         pairs = map(self.automaton.pair, self._histories.path(row))
         path = self._limits.path(row, [pair and pair[1] for pair in pairs])
-        tokens, text = self._histories.tokens_of(row)
-        return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
+        return Guide.at(index, path, self._histories.tokens_of(row), max_tokens=self._limits.of(row))
 
     def _parts(self) -> tuple[Vocabulary, int | None, list[Guide | list[int]]]:
         rows = [self.guide(row) or self._histories.path(row) for row in range(len(self))]

@@ -7,14 +7,19 @@ nobody comes back to are swept out when the forest has doubled; their tokens are
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...system.types import Array
-from ..guide.guide import NO_TOKEN, Forgotten
+from ..guide.guide import NO_TOKEN
+
+#: Tokens of which no nodes are left, ``int32``, behind those before them; chains share them.
+_Texts: TypeAlias = "tuple[_Texts | None, bytes]"
 
 _FEW = 1 << 13
 
@@ -36,8 +41,8 @@ class Histories:
         #: ``int64[1]``: how many nodes there are.
         self.used = np.zeros(1, np.int64)
         self._sweep_at = _FEW
-        #: The tokens of which no nodes are left, as a `Guide` has them, by the first node behind them.
-        self._texts: dict[int, Forgotten | None] = {}
+        #: The tokens of which no nodes are left, by the first node behind them.
+        self._texts: dict[int, _Texts | None] = {}
 
     def _hold(self, nodes: NDArray[np.int32]) -> None:
         #: ``int32[3, capacity]``: the node before each, -1 where there is none; its configuration; the token that led
@@ -54,7 +59,7 @@ class Histories:
         """A new node with nothing before it."""
         return self.grow([config], [NO_TOKEN])
 
-    def grow(self, path: Sequence[int], tokens: Sequence[int], text: Forgotten | None = None) -> int:
+    def grow(self, path: Sequence[int], tokens: Sequence[int], text: bytes = b"") -> int:
         """New nodes, one behind the other; returns the last.
 
         Parameters
@@ -62,7 +67,7 @@ class Histories:
         path, tokens:
             The configuration of each, and the token that led there.
         text:
-            The tokens before the first, as a `Guide` has them.
+            The tokens before the first, ``int32``.
         """
         self.reserve(len(path))
         first = int(self.used[0])
@@ -70,8 +75,8 @@ class Histories:
         self.befores[first : last + 1] = [-1, *range(first, last)]
         self.configs[first : last + 1] = path
         self.tokens[first : last + 1] = tokens
-        if text is not None:
-            self._texts[first] = text
+        if text:
+            self._texts[first] = None, text
         self.used[0] = last + 1
         return last
 
@@ -127,10 +132,14 @@ class Histories:
         found: list[int] = self.configs[self._chain(sequence)].tolist()
         return found
 
-    def tokens_of(self, sequence: int) -> tuple[list[int], Forgotten | None]:
-        """The token that led to each configuration of `path`, and those before the first one's."""
+    def tokens_of(self, sequence: int) -> array[int]:
+        """All tokens of a sequence, those of which no nodes are left included."""
         chain = self._chain(sequence)
-        return self.tokens[chain].tolist(), self._texts.get(chain[0])
+        parts, text = [self.tokens[chain[1:]].tobytes()], self._texts.get(chain[0])
+        while text is not None:
+            text, earlier = text
+            parts.append(earlier)
+        return array("i", b"".join(reversed(parts)))
 
     def _chain(self, sequence: int) -> list[int]:
         """The nodes that a sequence was at, the first one first."""

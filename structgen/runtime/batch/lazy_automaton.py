@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import StructgenError
 from ...kernels import DEAD, ENDED, FREE, UNKNOWN
-from ...system.types import Array, RowParts
+from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config, Machine
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
@@ -218,15 +218,15 @@ class LazyAutomaton:
     def find_rows(self, numbers: NDArray[np.int32]) -> dict[int, StructgenError]:
         """Have the rows of configurations in the store, `row_of` says where. Returns what machines raised."""
         errors: dict[int, StructgenError] = {}
-        found: dict[int, RowParts] = {}
         for number in dict.fromkeys(numbers[self.row_of[numbers] == UNKNOWN].tolist()):
             machine = self._machines[number]
             assert machine is not None, "the rows of these two are never unknown"
             try:
-                found[number] = machine.row_parts(self._configs[number])
+                row = machine.row(self._configs[number])
             except StructgenError as error:
                 errors[number] = error
-        self.row_of[list(found)] = self.rows.add_unions([*found.values()])
+                continue
+            self.row_of[number] = self.rows.add(row, keeps=machine.keeps_rows)
         return errors
 
     def forget_rows(self) -> None:

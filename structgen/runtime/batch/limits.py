@@ -142,4 +142,4 @@ def unlimited_path(guide: Guide) -> tuple[list[Config], int | None, int | None]:
     if guide.machine is guide.index.machine:
         return path, None, None
     given = guide.machine.start[1]
-    return [pair and pair[0] for pair in path], given, given - len(path) + 1
+    return [pair and pair[0] for pair in path], given, given - len(guide.tokens())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...progress import Progress, silent
-from ...system.types import JsonMap, RowParts, Sections
+from ...system.types import JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -28,10 +28,6 @@ T = TypeVar("T")
 #: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
 Config: TypeAlias = Any
 ByteState: TypeAlias = Config
-
-
-#: No differences from a row.
-WHOLE = np.zeros(0, np.uint16)
 
 
 class SharedRows(Protocol):
@@ -53,8 +49,11 @@ class SharedRows(Protocol):
         """Keep a new one."""
 
 
-class Machine(Protocol):
-    """One compiled definition over one vocabulary."""
+class Stepper(Protocol):
+    """What a guide moves over: steps and masks. A configuration belongs to the stepper that it is from."""
+
+    #: Whether `row` gives the same array again while it is remembered.
+    keeps_rows: bool = True
 
     @property
     def start(self) -> Config:
@@ -68,6 +67,43 @@ class Machine(Protocol):
         """
         ...
 
+    def row(self, config: Config) -> NDArray[np.int32]:
+        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
+        ...
+
+    def write_mask(self, config: Config, bitmask: NDArray[np.int32]) -> None:
+        """Write the bitmask of a configuration to a contiguous ``int32[*]``, as wide as spelled tokens need, or more.
+
+        What is wider than the bitmask becomes zero.
+        """
+        row = self.row(config)
+        bitmask[: len(row)] = row[: len(bitmask)]
+        bitmask[len(row) :] = 0
+
+    def is_accepting(self, config: Config) -> bool:
+        """Whether the text so far is complete."""
+        ...
+
+
+class Machine(Stepper, Protocol):
+    """One compiled definition over one vocabulary."""
+
+    def stepper(self) -> Stepper:
+        """What a guide that begins now moves over: the machine itself, if nothing else is said."""
+        return self
+
+    def place(self, stepper: Stepper, config: Config) -> Config:
+        """A configuration of one of its steppers as the machine's own."""
+        return config
+
+    def gathered(self, places: Sequence[Config | None]) -> tuple[Stepper, list[Config | None]]:
+        """The inverse, in the stepper that guides begin with; None stays."""
+        return self, [*places]
+
+    def renewed(self, stepper: Stepper, configs: list[Config | None]) -> tuple[Stepper, list[Config | None]]:
+        """The stepper that guides begin with, and configurations of another one there."""
+        return stepper, configs
+
     def follow_byte(self, config: Config, byte: int) -> Config | None:
         """Where a byte leads, ``None`` where no text goes on with it."""
         ...
@@ -77,18 +113,6 @@ class Machine(Protocol):
 
         They do not where something is counted, or where a parser's stack is part of it.
         """
-        ...
-
-    def row(self, config: Config) -> NDArray[np.int32]:
-        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
-        ...
-
-    def row_parts(self, config: Config) -> RowParts:
-        """The same as what it is put together of, for batches, which remember what comes of it."""
-        ...
-
-    def is_accepting(self, config: Config) -> bool:
-        """Whether the text so far is complete."""
         ...
 
     def byte_state(self, config: Config) -> ByteState:
@@ -296,10 +320,6 @@ class CompiledMachine(Machine, Protocol):
         return False
 
     # -- rows ------------------------------------------------------------------------------------------
-
-    def row_parts(self, config: Config) -> RowParts:
-        """What the bitmask of a configuration is put together of: itself, if nothing else is said."""
-        return ((self.row(config), WHOLE),)
 
     @property
     def known_rows(self) -> int:

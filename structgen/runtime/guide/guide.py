@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from ...system.arguments import array_of, checked_rollback, checked_token, integ
 from ..core.machine import Config, Machine
 from ..index.index import check_index
 from ..index.token_budget import limited
+from ..rows.bitmask import widened
 
 if TYPE_CHECKING:
     from ...vocabulary.vocabulary import Vocabulary
@@ -25,27 +26,11 @@ _INT32 = np.dtype(np.int32)
 _ndarray = np.ndarray
 _PACKED = (4,)  # the strides of a contiguous ``int32[n]``
 
-#: So many tokens more than have to be are remembered before old ones are forgotten, at least.
+#: Tokens between two looks at what is remembered: a power of two. So many more configurations than have to be are kept.
 _SPARE = 64
 
 #: Stands in place of the token that would have led to the first configuration.
 NO_TOKEN = -1
-
-
-class _End:
-    """The configuration after an end-of-sequence token."""
-
-    def __repr__(self) -> str:
-        return "END"
-
-
-_END = _End()
-
-
-#: Persistent linked lists, which forks share: the earlier list, configuration and token; and the earlier list and
-#: tokens that were forgotten, ``int32``.
-_Past: TypeAlias = "tuple[_Past | None, Config, int]"
-Forgotten: TypeAlias = "tuple[Forgotten | None, bytes]"
 
 
 class Guide:
@@ -65,7 +50,7 @@ class Guide:
     index:
         The compiled definition.
     max_rollback:
-        The number of tokens that can be rolled back. At least these are remembered, at 64 bytes each; for older
+        The number of tokens that can be rolled back. At least these are remembered, at some 40 bytes each; for older
         ones only the ids are kept, four bytes each. None: all.
     max_tokens:
         The most tokens of the text, EOS token included. Tokens after which the text could no longer be completed in
@@ -86,7 +71,18 @@ class Guide:
         docs/guide/budgets.md.
     """
 
-    __slots__ = ("_config", "_given", "_index", "_machine", "_most", "_past", "_room", "_size", "_text", "_words")
+    __slots__ = (
+        "_config",
+        "_configs",
+        "_given",
+        "_index",
+        "_machine",
+        "_most",
+        "_size",
+        "_stepper",
+        "_tokens",
+        "_words",
+    )
 
     def __init__(
         self,
@@ -105,10 +101,10 @@ class Guide:
         self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
-        self._config: Config = self._machine.start
-        self._past: _Past | None = None
-        self._text: Forgotten | None = None
-        self._room = _room(max_rollback)
+        self._stepper = stepper = self._machine.stepper()
+        self._config: Config | None = stepper.start  # None once an EOS id was accepted
+        self._configs: list[Config | None] = []  # those before it, as far as they can be gone back to
+        self._tokens = array("i")  # all tokens
 
     @property
     def index(self) -> Index:
@@ -118,7 +114,8 @@ class Guide:
     @property
     def config(self) -> Config | None:
         """The machine's configuration, on which masks and moves depend; None once an EOS id was accepted."""
-        return None if self._config is _END else self._config
+        config = self._config
+        return None if config is None else self._machine.place(self._stepper, config)
 
     @property
     def index_config(self) -> Config | None:
@@ -137,10 +134,10 @@ class Guide:
         """Return the allowed tokens as a read-only ``int32[ceil(size / 32)]``; token ``t`` is bit ``t % 32`` of word
         ``t // 32``.
 
-        It is a view of a row that the index holds: no copy is made, and it stays valid after `advance`.
+        It stays valid after `advance`. `fill_bitmask` makes no new array.
         """
         config = self._config
-        return self._index.eos_row if config is _END else self._machine.row(config)
+        return self._index.eos_row if config is None else self._stepper.row(config)
 
     def fill_bitmask(self, bitmask: object) -> None:
         """Write the allowed tokens into ``bitmask``, in place.
@@ -157,21 +154,38 @@ class Guide:
         BitmaskError
             For another dtype, shape or device, for too few words, and for words that share memory.
         """
-        config = self._config
-        row = self._index.eos_row if config is _END else self._machine.row(config)
-        words = self._words
         if (
             type(bitmask) is not _ndarray
             or bitmask.strides != _PACKED
             or bitmask.dtype is not _INT32
-            or len(bitmask) != words
+            or len(bitmask) != self._words
         ):
-            bitmask = checked_mask(bitmask, words, self._index.vocabulary.least_words)
-            row = row[: len(bitmask)]
+            self._fill(checked_mask(bitmask, self._index.vocabulary.least_words))
+            return
+        config = self._config
         try:
-            bitmask[...] = row  # a quarter faster than [:]
-        except ValueError as error:
+            if config is None:
+                bitmask[...] = self._index.eos_row
+            else:
+                self._stepper.write_mask(config, bitmask)
+        except (TypeError, ValueError) as error:
+            if bitmask.flags.writeable:
+                raise
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
+
+    def _fill(self, bitmask: NDArray[np.int32]) -> None:
+        """`fill_bitmask` for any other array than one of the vocabulary's words."""
+        config = self._config
+        row = bitmask if bitmask.flags.c_contiguous and bitmask.flags.writeable else np.empty(len(bitmask), np.int32)
+        if config is not None:
+            self._stepper.write_mask(config, row)
+        else:
+            row[...] = widened(self._index.eos_row, len(row))
+        if row is not bitmask:
+            try:
+                bitmask[...] = row
+            except ValueError as error:
+                raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
     def allows(self, token_id: int) -> bool:
         """Return whether `advance` would accept a token. No mask is computed.
@@ -188,7 +202,9 @@ class Guide:
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = checked_token(token_id, self._size)
-        return self._target(token_id) is not None
+        config = self._config
+        leads_on = config is not None and self._stepper.advance(config, token_id) is not None
+        return leads_on or self._ends(token_id)
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -208,48 +224,31 @@ class Guide:
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = checked_token(token_id, self._size)
         config = self._config
-        target: Config | None = self._machine.advance(config, token_id) if config is not _END else None
-        if target is None:
-            target = self._target(token_id)  # the end, or a refusal
-            if target is None:
-                return False
-        self._past = (self._past, config, token_id)
+        target: Config | None = None if config is None else self._stepper.advance(config, token_id)
+        if target is None and not self._ends(token_id):
+            return False
+        tokens = self._tokens
+        tokens.append(token_id)
+        self._configs.append(config)
         self._config = target
-        room = self._room
-        if room:
-            self._room = room = room - 1
-            if not room:
-                self._forget()
+        if not len(tokens) % _SPARE:
+            self._tidy()
         return True
 
-    def _forget(self) -> None:
-        """Keep only what `max_rollback` asks for."""
-        most = self._most or 0
-        kept: list[tuple[Config, int]] = []
-        tokens = array("i")
-        past = self._past
-        while past is not None:
-            past, config, token = past
-            if len(kept) < most:
-                kept.append((config, token))
-            else:
-                tokens.append(token)
-        self._past = None
-        for config, token in reversed(kept):
-            self._past = (self._past, config, token)
-        tokens.reverse()
-        self._text = self._text, tokens.tobytes()
-        self._room = _room(most) - most
+    def _ends(self, token_id: int) -> bool:
+        """Whether a token that leads nowhere ends the text, or has come behind its end."""
+        if token_id not in self._index.vocabulary.eos_ids:
+            return False
+        return self._config is None or self._stepper.is_accepting(self._config)
 
-    def _target(self, token_id: int) -> Config | None:
-        """Where a token leads, or ``None`` where it is not allowed."""
-        config = self._config
-        if config is _END:
-            return _END if token_id in self._index.vocabulary.eos_ids else None
-        target = self._machine.advance(config, token_id)
-        if target is None and token_id in self._index.vocabulary.eos_ids and self._machine.is_accepting(config):
-            return _END
-        return target
+    def _tidy(self) -> None:
+        """Keep only the configurations that `max_rollback` asks for, in the stepper that guides begin with."""
+        configs, most = self._configs, self._most
+        if most is not None and len(configs) >= most + max(most, _SPARE):
+            del configs[: len(configs) - most]
+        if self._machine.stepper() is not self._stepper:
+            self._stepper, moved = self._machine.renewed(self._stepper, [*configs, self._config])
+            *self._configs, self._config = moved
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` accepted tokens.
@@ -261,26 +260,22 @@ class Guide:
         """
         if type(n) is not int:
             n = integer(n, "a number of tokens", RollbackError)
-        past, config = self._past, self._config
-        for taken in range(n):
-            if past is None:
-                raise RollbackError(
-                    f"cannot roll back {n} tokens, only {taken} were accepted"
-                    + ("" if self._most is None else " or are remembered")
-                )
-            past, config, _ = past
-        if n < 0:
-            raise RollbackError(f"cannot roll back {n} tokens")
-        self._past, self._config = past, config
-        if self._room:
-            self._room += n
+        configs = self._configs
+        if not 0 <= n <= len(configs):
+            what = f"cannot roll back {n} tokens"
+            if n > 0:
+                what += f", only {len(configs)} were accepted" + ("" if self._most is None else " or are remembered")
+            raise RollbackError(what)
+        if n:
+            self._config = configs[-n]
+            del configs[-n:], self._tokens[-n:]
 
     def fork(self) -> Guide:
-        """Return an independent guide at the same place, in constant time."""
+        """Return an independent guide at the same place. Some bytes are copied for each token."""
         twin = Guide.__new__(Guide)
-        twin._index, twin._machine, twin._size = self._index, self._machine, self._size
-        twin._words, twin._config, twin._past = self._words, self._config, self._past
-        twin._most, twin._room, twin._text, twin._given = self._most, self._room, self._text, self._given
+        twin._index, twin._machine, twin._stepper = self._index, self._machine, self._stepper
+        twin._size, twin._words, twin._most, twin._given = self._size, self._words, self._most, self._given
+        twin._config, twin._configs, twin._tokens = self._config, self._configs[:], self._tokens[:]
         return twin
 
     __copy__ = fork
@@ -289,63 +284,36 @@ class Guide:
         return self.fork()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _replayed, (self._index, self._most, self._given, self._all_tokens())
+        return _replayed, (self._index, self._most, self._given, self._tokens.tobytes())
 
-    def _all_tokens(self) -> bytes:
-        """All tokens, ``int32``, those that were forgotten included."""
-        (_, *tokens), text = self.tokens()
-        parts = [array("i", tokens).tobytes()]
-        while text is not None:
-            text, earlier = text
-            parts.append(earlier)
-        return b"".join(reversed(parts))
-
-    def tokens(self) -> tuple[list[int], Forgotten | None]:
-        """The token that led to each configuration of `path`, `NO_TOKEN` for the first, and those before them."""
-        found, past = [], self._past
-        while past is not None:
-            past, _, token = past
-            found.append(token)
-        return [NO_TOKEN, *reversed(found)], self._text
+    def tokens(self) -> array[int]:
+        """All tokens of the text."""
+        return self._tokens[:]
 
     def path(self) -> list[Config | None]:
-        """The configurations that were gone through, the first one first; None stands for the end."""
-        found: list[Config | None] = []
-        past, config = self._past, self._config
-        while True:
-            found.append(None if config is _END else config)
-            if past is None:
-                return found[::-1]
-            past, config, _ = past
+        """The configurations of the last tokens, as many as can be gone back to, and the first; None is the end."""
+        stepper, place = self._stepper, self._machine.place
+        return [None if c is None else place(stepper, c) for c in (*self._configs, self._config)]
 
     @classmethod
     def at(
-        cls,
-        index: Index,
-        path: Iterable[Config | None],
-        tokens: Iterable[int],
-        text: Forgotten | None = None,
-        *,
-        max_tokens: int | None = None,
+        cls, index: Index, path: Sequence[Config | None], tokens: array[int], *, max_tokens: int | None = None
     ) -> Guide:
         """A guide that has gone through some configurations of an index; see `path` and `tokens`."""
         guide = cls(index, max_tokens=max_tokens)
-        guide._text = text
-        for i, (config, token) in enumerate(zip(path, tokens, strict=True)):
-            if i:
-                guide._past = guide._past, guide._config, token
-            guide._config = _END if config is None else config
+        guide._stepper, [*guide._configs, guide._config] = guide._machine.gathered(path)
+        guide._tokens = tokens
         return guide
 
     def over(self, vocabulary: Vocabulary) -> Guide:
         """Return this guide for the same tokens with the EOS ids and width of ``vocabulary``; see `Index.over`."""
         index = self._index.over(vocabulary)
-        return self if index is self._index else _replayed(index, self._most, self._given, self._all_tokens())
+        return self if index is self._index else _replayed(index, self._most, self._given, self._tokens.tobytes())
 
     def reset(self) -> None:
         """Return to the beginning, and forget the tokens that could be rolled back."""
-        self._config, self._past, self._text = self._machine.start, None, None
-        self._room = _room(self._most)
+        self._stepper = stepper = self._machine.stepper()
+        self._config, self._configs, self._tokens = stepper.start, [], array("i")
 
     # -- what must follow ------------------------------------------------------------------------------
 
@@ -390,7 +358,7 @@ class Guide:
         """
         from .captures import captures
 
-        return captures(self._index, array("i", self._all_tokens()))
+        return captures(self._index, self._tokens)
 
     @property
     def temperature(self) -> float | None:
@@ -398,43 +366,34 @@ class Guide:
 
         Where several lexemes with temperatures may come next, it is the highest.
         """
-        config = self._config
-        return None if config is _END else self._machine.temperature(config)
+        config = self.config
+        return None if config is None else self._machine.temperature(config)
 
     # -- questions -------------------------------------------------------------------------------------
 
     def is_accepting(self) -> bool:
         """Return whether the text is complete, so that an EOS id is allowed."""
         config = self._config
-        return config is _END or self._machine.is_accepting(config)
+        return config is None or self._stepper.is_accepting(config)
 
     def is_finished(self) -> bool:
         """Return whether an EOS id was accepted."""
-        return self._config is _END
+        return self._config is None
 
     def __repr__(self) -> str:
         state = "finished" if self.is_finished() else "accepting" if self.is_accepting() else "open"
-        return f"<Guide {state} at {self._config!r} of {self._index!r}>"
+        return f"<Guide {state} at {self.config!r} of {self._index!r}>"
 
 
-def checked_mask(bitmask: object, words: int, least: int) -> NDArray[np.int32]:
-    """The words of a mask that a row is to be written to, ``least`` or more; those behind are set to zero.
-
-    Raises `BitmaskError`.
-    """
-    array = array_of(bitmask, f"int32[{words}]")
+def checked_mask(bitmask: object, least: int) -> NDArray[np.int32]:
+    """A mask of ``least`` words or more as an array. Raises `BitmaskError`."""
+    array = array_of(bitmask, f"int32[{least}]")
     if array.dtype != _INT32 or array.ndim != 1 or len(array) < least:
         raise BitmaskError(
             f"a bitmask is int32[{least}] or wider, got {array.dtype}{list(array.shape)}",
             remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
         )
-    array[words:] = 0
-    return array[:words]
-
-
-def _room(most: int | None) -> int:
-    """How many tokens may be accepted before old ones are forgotten; 0 where there is no bound."""
-    return 0 if most is None else most + max(most, _SPARE) + 1
+    return array
 
 
 def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: bytes) -> Guide:

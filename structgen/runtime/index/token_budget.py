@@ -13,6 +13,7 @@ the number of tokens left from which on it is worth looking (`Distances.near`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,8 +21,7 @@ from numpy.typing import NDArray
 
 from ...errors import TokenBudgetError
 from ...system.arguments import integer
-from ...system.types import RowParts
-from ..core.machine import WHOLE, ByteState, Config, Machine
+from ..core.machine import ByteState, Config, Machine
 
 if TYPE_CHECKING:
     from .index import Index
@@ -45,7 +45,7 @@ LimitedConfig: TypeAlias = tuple[Config, int, int]
 _ANY = 1 << 62
 
 
-class LimitedMachine:
+class LimitedMachine(Machine):
     """A `structgen.runtime.core.machine.Machine` whose texts are complete within a number of tokens.
 
     Its configurations hold what is left, so that rollback gives it back, and forks have each their own.
@@ -70,15 +70,30 @@ class LimitedMachine:
         self.machine: Machine = index.machine
         self.distances = index.distances
         self._advance, self._row = self.machine.advance, self.machine.row
-        #: Between two bytes tokens are not counted.
-        self.following, self.after, self.may_stop = self.machine.following, self.machine.after, self.machine.may_stop
-        self._eos_row = index.eos_row
+        self._eos_row, self.keeps_rows = index.eos_row, self.machine.keeps_rows
         self._rows = index.limited_rows
-        self.start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
+        self._start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
 
     def at(self, config: Config, left: int) -> LimitedConfig:
         """A configuration with so many tokens left."""
         return config, left, self.distances.near(config, left)
+
+    @property
+    def start(self) -> LimitedConfig:
+        """The configuration before the first token."""
+        return self._start
+
+    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
+        """As the index's machine: between two bytes tokens are not counted."""
+        return self.machine.following(byte_state)
+
+    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
+        """As the index's machine."""
+        return self.machine.after(byte_state, byte)
+
+    def may_stop(self, byte_state: ByteState) -> bool:
+        """As the index's machine."""
+        return self.machine.may_stop(byte_state)
 
     def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
@@ -122,11 +137,6 @@ class LimitedMachine:
             self._rows[key] = row
         return row
 
-    def row_parts(self, limited: LimitedConfig) -> RowParts:
-        """What the bitmask of a configuration is put together of."""
-        config, left, near = limited
-        return self.machine.row_parts(config) if left > near else ((self.row(limited), WHOLE),)
-
     def is_accepting(self, limited: LimitedConfig) -> bool:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(limited[0])
@@ -134,31 +144,6 @@ class LimitedMachine:
     def temperature(self, limited: LimitedConfig) -> float | None:
         """The temperature that the definition says the next token is sampled at."""
         return self.machine.temperature(limited[0])
-
-
-class LimitedStackMachine(LimitedMachine):
-    """A `LimitedMachine` over one whose configurations remember where tokens lead, and their rows.
-
-    That is looked up here: far from the end a call more would be most of what a limit costs.
-    """
-
-    def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
-        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
-        config, left, near = limited
-        targets = config.targets  # read once: another thread may have the machine forget at any time
-        key = config.offset + token_id
-        if left > near + 1 and key in targets:
-            target = targets[key]
-            return None if target is None else (target, left - 1, near)
-        return super().advance(limited, token_id)
-
-    def row(self, limited: LimitedConfig) -> NDArray[np.int32]:
-        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
-        config, left, near = limited
-        if left > near:
-            row: NDArray[np.int32] | None = config.dense
-            return row if row is not None else self._row(config)
-        return super().row(limited)
 
 
 class LimitedAutomaton(LimitedMachine):
@@ -191,5 +176,5 @@ def limited(index: Index, max_tokens: int | None = None) -> LimitedMachine:
     """The `LimitedMachine` of an index."""
     remembered = index.machine.remembered
     if remembered is None:
-        return LimitedStackMachine(index, max_tokens)
+        return LimitedMachine(index, max_tokens)
     return LimitedAutomaton(index, *remembered, max_tokens)

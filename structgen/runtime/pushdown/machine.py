@@ -1,8 +1,10 @@
 """`PushdownMachine`: an automaton with a stack and its rows, as a `Machine` that guides move over.
 
-Threads are a state with a count and a stack, of which there is one graph (see `structgen.runtime.pushdown.stacks`).
-
-As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless a row is missing.
+Where texts have come to is in a `structgen.runtime.pushdown.store.store.ConfigurationStore`, whose kernels step. The
+methods here that take threads (`step`, `follow`, `decide`) are the reference stepper: threads are a state with a count
+and a stack, of which there is one graph (see `structgen.runtime.pushdown.stacks`). It serves captures, distances and
+shortest texts, arrays whose items must differ, definitions within grammars, and what kernels don't do: whole tokens,
+sets of many members.
 """
 
 from __future__ import annotations
@@ -15,24 +17,25 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...budget import Meter, StepMeter
 from ...errors import BudgetExceededError, UnsupportedError
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
-from ...system.locks import Lock
+from ...system.locks import Lock, Rank
 from ...system.memo import Memo, shorten
-from ...system.types import Array, JsonMap, RowParts, Sections
+from ...system.types import Array, JsonMap, Sections
 from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
-from ..core.dense_rows import DENSE_ROWS
-from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
-from ..core.machine import WHOLE, Captured, Productions, SharedRows, Symbol
+from ..core.machine import Captured, CompiledMachine, Match, Productions, SharedRows, Stepper, Symbol, ranges_of
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
+from .store.configuration import StoredConfiguration
+from .store.store import ConfigurationStore
 from .tables import MOST_MEMBERS, Moves, PushdownTables
 from .token_edges import TokenMoves
 
@@ -41,6 +44,12 @@ if TYPE_CHECKING:
 
 #: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
 MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
+
+#: Bytes of a text that are followed in one step.
+_BYTES = 1 << 8
+
+#: Sets of tokens that masks have together; past that they are put together anew.
+MOST_TOKEN_SETS = 1 << 8
 
 #: States whose edges are remembered by target.
 MEMO_GROUPED = 1 << 12
@@ -81,10 +90,10 @@ def _edges_of(t: PushdownTables) -> _Edges:
     )  # fmt: skip
 
 
-class PushdownMachine(InternedMachine[Thread]):
+class PushdownMachine(CompiledMachine):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
-    Safe to use from several threads. Python finds the attributes of an object faster while they are fewer than 30.
+    Safe to use from several threads.
 
     Parameters
     ----------
@@ -98,6 +107,7 @@ class PushdownMachine(InternedMachine[Thread]):
         Whether all of it was worked out that is worked out ahead of time; and whether guides can need nothing else.
     """
 
+    keeps_rows = False
     _token_moves: TokenMoves | None = None
     #: Completes texts, once that was asked for.
     _complete_text: Callable[[tuple[Thread, ...]], bytes | None] | None = None
@@ -112,6 +122,10 @@ class PushdownMachine(InternedMachine[Thread]):
         complete: bool = False,
     ) -> None:
         self.tables: PushdownTables = tables
+        self.vocabulary = vocabulary
+        self._bytes, self._bounds = vocabulary.bytes, vocabulary.offsets.data  # which yields ints
+        self._filled = filled
+        self._fills = 0  # how many are going on
         self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
         self.pool = self.rows.pool
         self.rows.mark()
@@ -119,17 +133,171 @@ class PushdownMachine(InternedMachine[Thread]):
         self._returns = bytearray(tables.returns.tobytes())
         #: By state which part of a count it keeps, as a mask: 0 for none, -1 for all.
         self._keeps: list[int] = []
+        self._sees_tokens = False
         if tables.tokens is not None:
             counted_from = MOST_MEMBERS if tables.open else max(LOOP_COUNT.bit_length(), tables.widest)
             self._token_moves, self._sees_tokens = TokenMoves(vocabulary, counted_from), True
         self._take_counters()
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
-        self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `_grouped`
         self.stacks = Stacks(self._returns, tables.labels.temperatures)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
-        super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled, lock=self.rows.lock)
+        #: Where a text begins, for the reference stepper.
+        self.start_threads: tuple[Thread, ...] = ((tables.start, 0, None),)
+        self.rows.head.words[kernels.M_TELLS] = bool(tables.labels.temperatures)
+        self._sets: dict[tuple[int, ...], int] = {}  # sets of tokens that masks have together, by their numbers
+        #: Held while a store's tables grow.
+        self.growing = Lock(Rank.LEAF)
+        self._store: ConfigurationStore | None = None
+
+    @property
+    def lock(self) -> Lock:
+        """Held while rows are worked out."""
+        return self.rows.lock
+
+    # -- the store -------------------------------------------------------------------------------------
+
+    def stepper(self) -> ConfigurationStore:
+        """The store that guides begin in: another one where the last is full."""
+        store = self._store
+        if store is None or store.is_full():
+            with self.growing:
+                if self._store is store:
+                    self._store = ConfigurationStore(self)
+                    self.forget()
+                store = self._store
+        assert store is not None
+        return store
+
+    def place(self, stepper: Stepper, config: int) -> StoredConfiguration:
+        """A store's configuration as a value by itself."""
+        assert isinstance(stepper, ConfigurationStore)
+        return StoredConfiguration(stepper, config)
+
+    def gathered(self, places: Sequence[StoredConfiguration | None]) -> tuple[ConfigurationStore, list[int | None]]:
+        """The inverse for some, in the store that guides begin in; None stays."""
+        store, found = self.stepper(), np.full(len(places), -1, np.int32)
+        for other in {id(place.store): place.store for place in places if place is not None}.values():
+            own = {at: place.number for at, place in enumerate(places) if place is not None and place.store is other}
+            found[[*own]] = store.adopt(other, np.array([*own.values()], np.int32))
+        return store, [None if number < 0 else number for number in found.tolist()]
+
+    def _at(self, place: StoredConfiguration) -> tuple[ConfigurationStore, int]:
+        """The store of a configuration and its number, in the store that guides begin in if that one is full."""
+        store, number = place.store, place.number
+        if store.is_full() and (newer := self.stepper()) is not store:
+            return newer, int(newer.adopt(store, np.array([number], np.int32))[0])
+        return store, number
+
+    def renewed(self, stepper: Stepper, configs: list[int | None]) -> tuple[Stepper, list[int | None]]:
+        """The store that guides begin in, and configurations of another one there; None stays."""
+        newer = self.stepper()
+        if newer is stepper:
+            return stepper, configs
+        assert isinstance(stepper, ConfigurationStore)
+        numbers = newer.adopt(stepper, np.array([-1 if c is None else c for c in configs], np.int32)).tolist()
+        return newer, [None if number < 0 else number for number in numbers]
+
+    def have_arena(self) -> None:
+        """Have kernels find the automaton, and states lowered that one of them came to."""
+        with self.lock:
+            if self.rows.come_by_open_states():
+                self._take_lowered()
+
+    @property
+    def start(self) -> StoredConfiguration:
+        """The initial configuration."""
+        store = self.stepper()
+        return StoredConfiguration(store, store.start)
+
+    def advance(self, config: StoredConfiguration, token_id: int) -> StoredConfiguration | None:
+        """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
+        store, number = self._at(config)
+        target = store.advance(number, token_id)
+        return None if target is None else StoredConfiguration(store, target)
+
+    def follow_byte(self, config: StoredConfiguration, byte: int) -> StoredConfiguration | None:
+        """Where a byte leads; ``None`` where no text goes on with it."""
+        store, number = self._at(config)
+        consumed, target = store.follow(number, bytes((byte,)))
+        return StoredConfiguration(store, target) if consumed else None
+
+    def reach(self, config: StoredConfiguration, data: bytes) -> tuple[int, StoredConfiguration]:
+        """How many bytes texts go on with, of some, and where these lead."""
+        consumed, (store, number) = 0, self._at(config)
+        for begin in range(0, len(data), _BYTES):
+            piece = data[begin : begin + _BYTES]
+            count, number = store.follow(number, piece)
+            consumed += count
+            if count < len(piece):
+                break
+            store, number = self._at(StoredConfiguration(store, number))
+        return consumed, StoredConfiguration(store, number)
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text as far as it goes. (Tokens without bytes are no part of a text.)"""
+        consumed, place = self.reach(self.start, data)
+        can_end = self.is_accepting(place)
+        expected = ranges_of(sorted(byte for byte, _ in self.following(place)))
+        return Match(consumed, can_end and consumed == len(data), can_end, expected)
+
+    def byte_state(self, config: StoredConfiguration) -> StoredConfiguration:
+        """Where a configuration is, for `following`."""
+        return config
+
+    def following(self, byte_state: StoredConfiguration) -> Iterator[tuple[int, StoredConfiguration]]:
+        """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
+        candidates = self.candidates(byte_state.threads)
+        while (byte := self.steps.measured(next, candidates, None)) is not None:
+            after = self.follow_byte(byte_state, byte)
+            if after is not None:
+                yield byte, after
+
+    def after(self, byte_state: StoredConfiguration, byte: int) -> StoredConfiguration | None:
+        """The byte state after a byte, None where it can't follow."""
+        return self.follow_byte(byte_state, byte)
+
+    def may_stop(self, byte_state: StoredConfiguration) -> bool:
+        """Whether something other than a byte may follow: the end of the text, or a token by a token edge."""
+        if self.is_accepting(byte_state):
+            return True
+        return self._sees_tokens and bool(self.steps.measured(self._token_edges, byte_state.threads))
+
+    def is_accepting(self, config: StoredConfiguration) -> bool:
+        """Whether the text so far is complete."""
+        return config.store.is_accepting(config.number)
+
+    def row(self, config: StoredConfiguration) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: a new read-only ``int32[words]``, EOS ids included."""
+        return config.store.row(config.number)
+
+    def repeats(self, config: StoredConfiguration) -> bool:
+        """Whether nothing is counted on top of the stack, and tokens are no more than their bytes."""
+        if self._sees_tokens and (self._counts_tokens or self._token_edges(config.threads)):
+            return False
+        return not any(count for _, count, _ in config.threads)
+
+    def temperature(self, config: StoredConfiguration) -> float | None:
+        """The highest one of the rules that the next token may belong to; None where none has one."""
+        temperatures = self.tables.labels.temperatures
+        if not temperatures:
+            return None
+        from .captures.temperatures import highest
+
+        return highest(self, self._closed(config.threads), temperatures)
+
+    def known_stacks(self) -> Stacks:
+        """The stacks of the reference stepper, which knows all states that kernels do."""
+        if len(self._returns) < self.tables.states:
+            with self.lock:
+                self._take_lowered()
+        return self.stacks
+
+    def tell_of_rows(self) -> None:
+        """Say that rows were worked out; no lock is held."""
+        if self._told is not None:
+            self._told()
 
     @property
     def steps(self) -> StepMeter:
@@ -141,7 +309,7 @@ class PushdownMachine(InternedMachine[Thread]):
 
         Its lock is held wherever this one's would be, and passed on by walks.
         """
-        self._lock = self.rows.lock = lock
+        self.rows.lock = lock
         self.stacks.steps = steps
 
     def names_tokens(self) -> bool:
@@ -155,7 +323,7 @@ class PushdownMachine(InternedMachine[Thread]):
         self.lower_all()
         return StackDistances(self)
 
-    def completion(self, config: Configuration[Thread]) -> bytes | None:
+    def completion(self, config: StoredConfiguration) -> bytes | None:
         """The fewest bytes that complete a text; None with registers, or where tokens are more than their bytes."""
         return self.ending_of(config.threads)
 
@@ -184,24 +352,29 @@ class PushdownMachine(InternedMachine[Thread]):
 
         return refuse
 
-    @property
-    def start_threads(self) -> tuple[Thread, ...]:
-        """The threads of the initial configuration."""
-        return self._start.threads
-
     # -- following bytes -------------------------------------------------------------------------------
 
-    def follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
-        """The threads after some bytes; none where they are dead."""
-        return self._follow(threads, data)
+    def followed(self, threads: tuple[Thread, ...], data: bytes) -> tuple[int, tuple[Thread, ...]]:
+        """How many bytes texts go on with, and the threads behind them. They are followed in pieces, and in halves of
+        the one in which they die."""
+        consumed, size = 0, _BYTES
+        while consumed < len(data) and size:
+            piece = data[consumed : consumed + size]
+            if after := self.steps.measured(self.follow, threads, piece):
+                threads = after
+                consumed += len(piece)
+            else:
+                size = min(size, len(piece)) // 2
+        return consumed, threads
 
     def forget(self) -> None:
         """Forget what is remembered of texts."""
-        self._forget()
+        self.stacks.forget()
+        self._below = {}
 
     def is_crowded(self) -> bool:
         """Whether so much is remembered of texts that it is time to `forget`."""
-        return self._is_full()
+        return len(self.stacks) >= MEMO_FRAMES
 
     #: How many tokens have a byte of a text within a grammar at most: as many as it takes.
     max_tokens: int | None = None
@@ -210,21 +383,8 @@ class PushdownMachine(InternedMachine[Thread]):
         """Where a text within a grammar is when a token ends in it."""
         return threads
 
-    def _forget(self) -> None:
-        super()._forget()
-        self.stacks.forget()
-        self._below = {}
-
-    def _is_full(self) -> bool:
-        return len(self.stacks) >= MEMO_FRAMES or super()._is_full()
-
-    def repeats(self, config: Configuration[Thread]) -> bool:
-        """Whether nothing is counted on top of the stack, and tokens are no more than their bytes."""
-        if self._sees_tokens and (self._counts_tokens or self._token_edges(config.threads)):
-            return False
-        return not any(count for _, count, _ in config.threads)
-
-    def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+    def follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        """The threads after some bytes; none where they are dead."""
         i, end = 0, len(data)
         while i < end and threads:
             if len(threads) == 1:
@@ -418,15 +578,6 @@ class PushdownMachine(InternedMachine[Thread]):
         recording.read(tokens)
         return recording.captured()
 
-    def temperature(self, config: Configuration[Thread]) -> float | None:
-        """The highest one of the rules that the next token may belong to; None where none has one."""
-        temperatures = self.tables.labels.temperatures
-        if not temperatures:
-            return None
-        from .captures.temperatures import highest
-
-        return highest(self, self._closed(config.threads), temperatures)
-
     def returns(self, state: int) -> bool:
         """Whether the next byte may be left to what is below a state."""
         return bool(self._returns[state])
@@ -483,7 +634,7 @@ class PushdownMachine(InternedMachine[Thread]):
             self.make(record, sequence, count, frame, after)
         return bool(after)
 
-    def token_sets(self, config: Configuration[Thread]) -> list[tuple[frozenset[int], bool]]:
+    def token_sets(self, config: StoredConfiguration) -> list[tuple[frozenset[int], bool]]:
         """The sets of tokens that are taken whole there: ids, and whether all others are meant."""
         return self.token_sets_of(config.threads)
 
@@ -492,13 +643,16 @@ class PushdownMachine(InternedMachine[Thread]):
         moves = self._token_moves
         return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(threads)]
 
-    def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
-        """Whether something other than a byte may follow: the end of the text, or a token by a token edge."""
-        return super().may_stop(byte_state) or bool(self._token_edges(byte_state))
+    def after_token_of(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
+        """The threads behind a token, measured as a step."""
+        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+        if self._sees_tokens:
+            return self.steps.measured(self._over_token, threads, token_id, data)
+        return self.steps.measured(self.follow, threads, data) if data else ()
 
     def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
         """The threads behind a token: by its bytes, and by token edges; each counts where it ends."""
-        return self.behind_token(threads, token_id, self._follow(threads, data) if data else ())
+        return self.behind_token(threads, token_id, self.follow(threads, data) if data else ())
 
     def behind_token(self, threads: tuple[Thread, ...], token_id: int, read: tuple[Thread, ...]) -> tuple[Thread, ...]:
         """The threads behind a token: by token edges, and those that ``read`` its bytes."""
@@ -556,13 +710,17 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def lower(self, states: Collection[int]) -> None:
         """Have the open ones among some states lowered. Raises `BudgetExceededError`."""
+        with self.lock:
+            self.tables.lower(states)
+            self.rows.take_lowered()
+            self._take_lowered()
+
+    def _take_lowered(self) -> None:
+        """Read the tables anew. What is read without the lock comes last: the edges, which lead to new states."""
         tables = self.tables
-        with self._lock:
-            tables.lower(states)
-            # What is read without the lock: the edges, which lead to new states, come last.
-            self._returns += tables.returns[len(self._returns) :].tobytes()
-            self._take_counters()
-            self._edges = _edges_of(tables)
+        self._returns += tables.returns[len(self._returns) :].tobytes()
+        self._take_counters()
+        self._edges = _edges_of(tables)
 
     def lower_all(self) -> None:
         """Have all of the automaton lowered. Raises `BudgetExceededError`."""
@@ -591,9 +749,6 @@ class PushdownMachine(InternedMachine[Thread]):
             shorten(self._moves, MEMO_MOVES)
         return move
 
-    def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
-        return ((byte,) for byte in self.candidates(threads))
-
     def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
         seen: set[int] = set()
@@ -609,13 +764,6 @@ class PushdownMachine(InternedMachine[Thread]):
                     seen.update(new)
                 here = like[here] - 1
 
-    def is_accepting(self, config: Configuration[Thread]) -> bool:
-        """Whether the text so far is complete, which takes no work that is measured."""
-        accepting = config.accepting
-        if accepting is None:
-            accepting = config.accepting = self.may_end(config.threads)
-        return accepting
-
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete where some thread is."""
         returns = self._returns
@@ -628,102 +776,77 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _key(self, config: Configuration[Thread]) -> tuple[int, ...]:
-        """The parts of a configuration's row: the generation, whether EOS ids are in it, and partial rows."""
-        if self.rows.is_full() and not self._fills:
-            self.rows.forget()
-            self._dense.clear()
-            self._below = {}
-            self._forget_rows()
-        key = config.row
-        if key is None or key[0] != self.rows.generation:
-            numbers = sorted(self._rows_of(config.threads))
-            if self._sees_tokens:
-                numbers += sorted({-1 - tokens for _, tokens, _ in self._token_edges(config.threads)})
-            key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
-        return key
-
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        key = self._key(config)
-        row = self._dense.get(key)
-        if row is None:
-            row = self._union(key)
-            self._dense[key] = row
-            self._note()
-        config.dense = row
-        return row
-
     def row_of(self, threads: tuple[Thread, ...]) -> NDArray[np.int32]:
         """The bitmask of threads, for another machine, under its lock."""
-        config = self._config(threads)
-        row = config.dense
-        return row if row is not None else self._work_out(config)
-
-    def _note(self) -> None:
-        DENSE_ROWS.note(self, 4 * self.vocabulary.words * len(self._dense) + self.pool.decoded_bytes)
-
-    def row_parts(self, config: Configuration[Thread]) -> RowParts:
-        """What the row of a configuration is put together of."""
-        return self._find(self._parts, config)
-
-    def _parts(self, config: Configuration[Thread]) -> RowParts:
-        _, accepting, *numbers = self._key(config)
-        decoded = self.pool.decoded_bytes
-        parts = [*self.pool.parts([number for number in numbers if number >= 0])]
-        if self.pool.decoded_bytes > decoded:
-            self._note()
-        if self._token_moves is not None:
-            parts += [(self._token_moves.row(-1 - number), WHOLE) for number in numbers if number < 0]
-        return [*parts, (self.vocabulary.eos_row, WHOLE)] if accepting else parts
-
-    def let_go(self) -> None:
-        """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""
-        self._dense.clear()
-        self.pool.let_go_of_decoded()
-        self._forget_rows()
-
-    def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
-        """The rows of threads. Others have their turn between walks, and in long ones."""
-        self._lock.begin()
-        self._fills += 1  # what others find out meanwhile does not make room for itself
+        self.begin_deciding()
         try:
-            if (len(threads) > 1 or isinstance(threads[0][2], Fork)) and self._takes_long(threads):
-                row = self.rows.row_of_all(threads, self._counted, _MOST_CELLS)
-                if row is not None:
-                    return {row}
-            return self.decide(threads, ROOT)[0]
+            numbers, tokens = self.rows_of(threads)
+            row = np.zeros(self.vocabulary.words, np.int32)
+            for number in numbers:
+                self.pool.add_to(row, number)
         finally:
-            self._fills -= 1
+            self.end_deciding()
+        if tokens >= 0:
+            row |= self.rows.head.arrays[kernels.M_SETS].reshape(-1, len(row))[tokens]
+        if self.may_end(threads):
+            row |= self.vocabulary.eos_row
+        row.setflags(write=False)
+        return row
 
-    def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
-        """Whether enough threads have to be walked that one walk of all together is better."""
+    def begin_deciding(self) -> None:
+        """Have what is decided from now on stay; before that, forget what came about where it is much."""
+        if self.rows.is_full() and not self._fills:
+            self.rows.forget()
+            self._below = {}
+        self.lock.begin()
+        self._fills += 1  # what others find out meanwhile does not make room for itself
+
+    def end_deciding(self) -> None:
+        """What is decided may be forgotten again."""
+        self._fills -= 1
+
+    def rows_of(self, threads: tuple[Thread, ...]) -> tuple[Collection[int], int]:
+        """The rows of threads, and the number of a set of tokens that they take by their ids, or -1."""
+        tokens = -1
+        if self._sees_tokens:
+            numbers = tuple(sorted({number for _, number, _ in self._token_edges(threads)}))
+            tokens = self._set_of(numbers) if numbers else -1
         counted = self._counted
-        forks = [(state, n & counted, frame.members) for state, n, frame in threads if isinstance(frame, Fork)]
-        if len(threads) <= _MANY_WALKS and not forks:
-            return False
-        rows = self.rows
-        tops = [(state, count & counted) for state, count, _ in threads if state >= 0]
-        new = [(state, count) for state, count in tops if rows.known(ROOT, state, count) is None]
-        lower = [(state, count, self._new_below(state, count, members)) for state, count, members in forks]
-        if len(new) + sum(n for *_, n in lower) > _MANY_THREADS:
-            return True
-        missing = sum(rows.takes_long(state, count) for state, count in new)
-        for state, count, n in lower:
-            found = rows.known(ROOT, state, count)
-            if rows.takes_long(state, count) or (found and len(rows.residuals[found[1]]) > _MANY_NODES):
-                missing += n
-        return missing > _MANY_WALKS
+        tops = [(ROOT, state, count & counted) for state, count, _ in threads if state >= 0]
+        row = self.walked_together(tops, threads) if len(threads) > 1 else None
+        return ((row,) if row is not None else self.decide(threads, ROOT)[0]), tokens
 
-    def _new_below(self, state: int, count: int, members: Collection[Stack]) -> int:
-        """For how many stacks it is not known what comes of what a state leaves open."""
-        found = self.rows.known(ROOT, state, count)
+    def _set_of(self, numbers: tuple[int, ...]) -> int:
+        """The number of the row of all tokens in some sets."""
+        found = self._sets.get(numbers)
         if found is None:
-            return len(members)
-        if found[1] == NOTHING:
-            return 0
-        frames = [each for each in members if each is not None]
-        known, counted = self.rows.known, self._counted
-        return sum(known(found[1], frame.state, frame.count & counted) is None for frame in frames)
+            assert self._token_moves is not None
+            if len(self._sets) >= MOST_TOKEN_SETS:  # stores forget which ones masks have, before these go
+                self.rows.head.words[kernels.M_GENERATION] += 1
+                self.rows.head.put(kernels.M_SETS, np.zeros(0, np.int32))
+                self._sets = {}
+            row = np.bitwise_or.reduce([self._token_moves.row(number) for number in numbers])
+            before = self.rows.head.arrays.get(kernels.M_SETS, row[:0])
+            self.rows.head.put(kernels.M_SETS, np.concatenate([before, row]))
+            found = self._sets[numbers] = len(self._sets)
+        return found
+
+    def walked_together(self, missing: Sequence[tuple[int, int, int]], threads: tuple[Thread, ...]) -> int | None:
+        """The row of threads from one walk of all together; None where walks of each are better.
+
+        ``missing`` are the residual list, state and count of each that may have to be walked.
+        """
+        rows = self.rows
+        new = [each for each in missing if rows.known(*each) is None]
+        if len(new) <= _MANY_WALKS:
+            return None
+        long = sum(
+            rows.takes_long(state, count) if residual == ROOT else len(rows.residuals[residual]) > _MANY_NODES
+            for residual, state, count in new
+        )
+        if len(new) <= _MANY_THREADS and long <= _MANY_WALKS:
+            return None
+        return rows.row_of_all(threads, self._counted, _MOST_CELLS)
 
     def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.
@@ -732,14 +855,13 @@ class PushdownMachine(InternedMachine[Thread]):
         """
         rows: set[int] = set()
         left: set[int] = set()
-        decided, keeps, counted = self.rows.decided, self._keeps, self._counted
+        decide, counted = self.rows.decide, self._counted
         for state, count, frame in threads:
             after, depth = residual, 0
             if state == END:
                 left.add(after)
             while state >= 0:
-                found = None if keeps[state] else decided.get((after, state, 0))
-                row, after = found or self.rows.decide(after, state, count & counted)
+                row, after = decide(after, state, count & counted)
                 rows.add(row)
                 if after == NOTHING:
                     break
@@ -788,21 +910,6 @@ class PushdownMachine(InternedMachine[Thread]):
                 )
         return known[residual, stack]
 
-    def _union(self, key: tuple[int, ...]) -> NDArray[np.int32]:
-        """The row of a configuration: those of the pool, behind them sets of tokens, by -1 less their numbers."""
-        _, accepting, *numbers = key
-        words = self.vocabulary.words
-        row = self.pool.fresh(numbers[0], words) if numbers and numbers[0] >= 0 else np.zeros(words, np.int32)
-        for number in numbers[1:] if numbers and numbers[0] >= 0 else numbers:
-            if number >= 0:
-                self.pool.add_to(row, number)
-            elif self._token_moves is not None:
-                row |= self._token_moves.row(-1 - number)
-        if accepting:
-            row |= self.vocabulary.eos_row
-        row.setflags(write=False)
-        return row
-
     def is_complete(self) -> bool:
         """Whether every row that a guide can need has been worked out."""
         return self._complete
@@ -812,13 +919,22 @@ class PushdownMachine(InternedMachine[Thread]):
         """How many partial masks there are so far."""
         return len(self.rows)
 
+    @property
+    def slow_steps(self) -> int:
+        """How often working out rows gave way to others that waited."""
+        return self.lock.passed_on
+
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self._filled
+
     def share_rows(self, kept: SharedRows) -> None:
         """Look there for rows inside strings, and keep new ones there."""
         self.rows.shared.keep_in(kept)
 
     def keep_shared_rows(self) -> None:
         """Keep there whatever is used, also what was at hand from another index or another cache."""
-        with self._lock:
+        with self.lock:
             self.rows.shared.keep_used()
 
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
@@ -829,11 +945,16 @@ class PushdownMachine(InternedMachine[Thread]):
         from .fill import decide_everything
 
         self.lower_all()
-        with self._filling():
-            complete = decide_everything(self.tables, self.rows, self._lock, meter, progress)
-            with self._lock:
+        with self.lock:
+            self._fills += 1
+        try:
+            complete = decide_everything(self.tables, self.rows, self.lock, meter, progress)
+            with self.lock:
                 self._filled, self._complete = True, complete
                 self.rows.rest()
+        finally:
+            with self.lock:
+                self._fills -= 1
 
     # -- keeping ---------------------------------------------------------------------------------------
 
@@ -845,7 +966,7 @@ class PushdownMachine(InternedMachine[Thread]):
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
         self.lower_all()
-        with self._lock:
+        with self.lock:
             shared = self.rows.shared.find_all() if self_contained else self.rows.shared.brought_along()
             return self.tables.to_sections() | to_sections(self.rows, shared)
 

@@ -21,19 +21,20 @@ automaton.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...storage.container import smallest
+from ... import kernels
 from ...system.locks import Lock, Rank
 from ...system.memo import first
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
+from ..rows.head import Head, address_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, encode_gaps
 from .counts import Counts, counts_of
@@ -43,7 +44,12 @@ from .subautomata import calling_states
 from .tables import PAIR, PushdownTables
 from .walker import BELOW, BETWEEN, Reached, StackWalker, stretches
 
-__all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
+__all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks"]
+
+#: Partial masks that there is room for to begin with.
+_FEW_PARTS = 1 << 5
+
+_NO_ARENA = np.zeros(0, np.int32)
 
 #: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
 _WIDE = 20_000
@@ -55,48 +61,71 @@ _FEW_LEFT = 16
 _ALIKE = 1_600
 
 
-class StoredMasks:
-    """Partial masks as they lie in a file, sorted: looked up one by one, since most are never asked for.
+class _Parts:
+    """Partial masks in arrays, where kernels find them: those of a file in order, and what was decided since.
 
     Parameters
     ----------
-    residuals, of, counts, rows, following:
-        ``uint[masks]``: the residual list, state and count of each, its row, and the residual list it leaves.
+    head:
+        Where kernels look for the tables.
     """
 
-    def __init__(self, residuals: Array, of: Array, counts: Array, rows: Array, following: Array) -> None:
-        self._columns = residuals.data, of.data, counts.data, rows.data, following.data
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        head.put(kernels.M_STORED, np.zeros((0, 5), np.int32), np.zeros((0, 4), np.int32))
+        self._table, self._slots = np.zeros((0, 5), np.int64), np.zeros(0, np.int32)
+        self._hold(_FEW_PARTS)
 
-    @classmethod
-    def of(cls, decided: dict[tuple[int, int, int], PartialRow]) -> StoredMasks:
-        """These in this form, which takes a tenth of the memory."""
-        keys, values = in_order(decided)
-        return cls(*map(smallest, (*keys.T, *values.T)))
+    def _hold(self, room: int) -> None:
+        """Have room for so many."""
+        table = np.zeros((room, 5), np.int64)
+        used = len(self)
+        table[:used] = self._table[:used]
+        self._table = table
+        self._head.put(kernels.M_PARTS, table)
+        self._number(2 * room)
+
+    def _number(self, slots: int) -> None:
+        before, self._slots = self._slots, np.full(slots, -1, np.int32)
+        kernels.move_part_slots(self._head.words, self._slots, address_of(self._slots))
+        del before  # which kernels read until now
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        """How many were decided since what is stored was."""
+        return int(self._head.words[kernels.M_USED])
 
-    def get(self, residual: int, state: int, count: int) -> PartialRow | None:
-        """What is stored of a key."""
-        begin, end = 0, len(self)
-        for column, number in zip(self._columns, (residual, state, count), strict=False):
-            begin = bisect_left(column, number, begin, end)
-            end = bisect_right(column, number, begin, end)
-        return (self._columns[3][begin], self._columns[4][begin]) if begin < end else None
+    @property
+    def stored(self) -> NDArray[np.int32]:
+        """Those of a file, ``int32[*, 5]``: residual list, state, count, row, next list."""
+        return self._head.arrays[kernels.M_STORED]
 
-    def items(self) -> dict[tuple[int, int, int], PartialRow]:
-        """All of them, by residual list, state and count."""
-        residuals, states, counts, rows, following = (column.tolist() for column in self._columns)
-        keys = zip(residuals, states, counts, strict=True)
-        return dict(zip(keys, zip(rows, following, strict=True), strict=True))
+    def get(self, residual: int, state: int, number: int) -> PartialRow | None:
+        """What is known of a key."""
+        row, after = kernels.find_part(self._head.words, residual, state, number)
+        return (row, after) if row >= 0 else None
 
+    def add(self, residual: int, state: int, number: int, found: PartialRow) -> None:
+        """Keep what was decided of a key."""
+        while kernels.add_part(self._head.words, residual, state, number, *found):
+            self._hold(2 * len(self._table))
 
-def in_order(decided: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Keys as ``int64[masks, 3]``, sorted by residual list, state and count, and ``int64[masks, 2]`` for each."""
-    keys = np.array(list(decided), np.int64).reshape(-1, 3)
-    values = np.array(list(decided.values()), np.int64).reshape(-1, 2)
-    order = np.lexsort(keys.T[::-1])
-    return keys[order], values[order]
+    def cut(self, count: int) -> None:
+        """Keep the first that were decided only."""
+        self._head.words[kernels.M_USED] = count
+        self._number(len(self._slots))
+
+    def store(self, stored: Array) -> None:
+        """Have these as those of a file, ``int[*, 5]``, in order, and none that were decided since."""
+        self._head.put(kernels.M_STORED, stored.astype(np.int32))
+        self._head.words[kernels.M_USED] = 0
+        self._number(2 * _FEW_PARTS)  # before the table gets shorter
+        self._hold(_FEW_PARTS)
+
+    def all(self) -> NDArray[np.int64]:
+        """All of them in order, ``int64[*, 5]``."""
+        found = np.concatenate([self.stored.astype(np.int64), self._table[: len(self)]])
+        ordered: NDArray[np.int64] = found[np.lexsort(found.T[2::-1])]
+        return ordered
 
 
 class StateMasks:
@@ -124,29 +153,33 @@ class StateMasks:
         self.pool = pool if pool is not None else RowPool(vocabulary.spelled)
         self.residuals = residuals if residuals is not None else Residuals()
         self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
-        #: By residual list, state and count, or number of a set: what was decided or looked up here.
-        self.decided: dict[tuple[int, int, int], PartialRow] = {}
-        self.stored: StoredMasks | None = None
+        #: Where kernels find all this; see `structgen.kernels.store.layout`.
+        self.head = Head(kernels.MACHINE_HEAD)
+        self.head.put(kernels.M_POOL, self.pool.head.words)
+        self.head.put(kernels.M_ARENA, _NO_ARENA)
+        self.head.lend(kernels.M_OFFSETS, vocabulary.offsets, vocabulary.blob, vocabulary.eos_row)
+        self.head.words[kernels.M_LONGEST] = vocabulary.longest
+        self._say_what_is_beyond()
+        #: By residual list, state and count, or set: what is decided.
+        self.parts = _Parts(self.head)
         self._fresh = 0  # how many were decided here
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[PartialRow]]] = {}
         self._counts_told = 0  # how many counts they begin at
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
+        self._stretches_changed = False
         self._bases: dict[tuple[int, ...], PartialRow] = {}  # what is known of configurations to compare with
-        #: The sets of members that were met, each with its number from 1 on; keys have the number.
-        self.sets: dict[int, int] = {}
+        self._wide_sets: dict[int, int] = {}  # by set of more than `PAIR` members, what stands for it in keys
         self._walker: StackWalker | None = None
         #: How often all that a wide state allows was looked at.
         self.long_walks = 0
-        #: How often what came since the last mark was forgotten: numbers of rows and residual lists belong to one.
-        self.generation = 0
         self.mark()
 
     def mark(self) -> None:
         """Keep all that is known now, whatever `forget` forgets later."""
         self._kept = self.pool.mark(), len(self.residuals)
-        self._entries = len(self.decided), len(self.segments), len(self.sets), len(self.shared.uses)
+        self._entries = len(self.parts), len(self.segments), len(self._wide_sets), len(self.shared.uses)
         self._before = self._fresh
 
     def is_full(self) -> bool:
@@ -156,40 +189,78 @@ class StateMasks:
 
     def forget(self) -> None:
         """Forget what came since the last mark: other rows and residual lists will have those numbers."""
-        self.generation += 1
         rows, residuals = self._kept
         decided, segments, sets, used = self._entries
+        self.parts.cut(decided)
+        self.segments, self._wide_sets = first(self.segments, segments), first(self._wide_sets, sets)
+        self.lay_out_stretches()
+        self.head.words[kernels.M_GENERATION] += 1  # kernels forget what they know of these rows, before they go
         self.pool.cut(rows)
         self.residuals.cut(residuals)
-        self.decided, self.sets = first(self.decided, decided), first(self.sets, sets)
-        self.segments = first(self.segments, segments)
         self.shared.cut(used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._fresh, self._bases = self._before, {}
-        self._walker = None if self.tables.widest > PAIR else self._walker  # which knows sets
+        if self.tables.widest > PAIR:
+            self.let_go()  # of a walker that knows sets
+
+    @property
+    def generation(self) -> int:
+        """How often what came since the last mark was forgotten: numbers of rows and residual lists belong to one."""
+        return int(self.head.words[kernels.M_GENERATION])
 
     def decide(self, residual: int, state: int, count: int) -> PartialRow:
         """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
-        number = 0
-        if count and self.tables.registers[state]:
-            number = self.sets.setdefault(count, len(self.sets) + 1)
-        elif count and self.tables.live[state] >= 0:
-            if residual == ROOT and state in self.segments:
-                begins, decided = self.segments[state]
-                return decided[bisect_right(begins, count) - 1]
-            number = count = self.representative(state, count)
-        else:
-            count = 0
-        key = (residual, state, number)
-        found = self.decided.get(key)
-        if found is None and self.stored is not None:
-            found = self.stored.get(*key)
-            if found is not None:
-                self.decided[key] = found
+        if count and residual == ROOT and state in self.segments:
+            begins, decided = self.segments[state]
+            return decided[bisect_right(begins, count) - 1]
+        number = self._number(state, count)
+        found = self.parts.get(residual, state, number)
         if found is None:
             self._fresh += 1
-            found = self.decided[key] = self._walked(residual, state, count)
+            own = count if number else 0
+            if number and not self.tables.registers[state]:
+                own = number
+            found = self._walked(residual, state, own)
+            self.parts.add(residual, state, number, found)
         return found
+
+    def _number(self, state: int, count: int) -> int:
+        """What stands for a count or a set in keys: a count from which tokens fare alike, a set of few members."""
+        if not count or self.tables.live[state] < 0:
+            return 0
+        if not self.tables.registers[state]:
+            return self.representative(state, count)
+        if count < kernels.NUMBERED:
+            return count
+        return kernels.NUMBERED + self._wide_sets.setdefault(count, len(self._wide_sets))
+
+    def members(self, number: int) -> int:
+        """The set that a number stands for in keys."""
+        return number if number < kernels.NUMBERED else [*self._wide_sets][number - kernels.NUMBERED]
+
+    def read(self, parts: NDArray[np.int64], sets: Sequence[int]) -> None:
+        """Keep partial masks of a file, ``int64[*, 5]``, of states that are told apart by ``sets``, from 1 on."""
+        registers = self.tables.registers
+        for residual, state, count, row, after in parts.tolist():
+            number = self._number(state, sets[count - 1]) if count and registers[state] else count
+            self.parts.add(residual, state, number, (row, after))
+            self._fresh += 1
+        self.mark()
+
+    def publish(self) -> None:
+        """Have kernels find all that is decided."""
+        if self._stretches_changed:
+            self.lay_out_stretches()
+
+    def lay_out_stretches(self) -> None:
+        """Have kernels find what states decide by stretches of counts."""
+        found = [
+            (state, begin, *part)
+            for state, (begins, parts) in sorted(self.segments.items())
+            for begin, part in zip(begins, parts, strict=True)
+        ]
+        self.head.put(kernels.M_STRETCHES, np.array(found, np.int32).reshape(-1, 4))
+        self._stretches_changed = False
 
     def _walked(self, residual: int, state: int, count: int) -> PartialRow:
         """`decide` for what is not known."""
@@ -223,11 +294,7 @@ class StateMasks:
 
     def __len__(self) -> int:
         """Number of partial masks."""
-        return (len(self.stored) if self.stored else 0) + self._fresh + self._counts_told
-
-    def all_decided(self) -> dict[tuple[int, int, int], PartialRow]:
-        """Every partial mask without a count, or with one that others don't share."""
-        return (self.stored.items() if self.stored else {}) | self.decided
+        return len(self.parts.stored) + self._fresh + self._counts_told
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
@@ -238,12 +305,9 @@ class StateMasks:
         if count and residual == ROOT and state in self.segments:
             begins, decided = self.segments[state]
             return decided[bisect_right(begins, count) - 1]
-        if count and self.tables.registers[state]:
-            count = self.sets.get(count, -1)
-        elif count:
-            count = self.representative(state, count)
-        key = residual, state, count
-        return self.decided.get(key) or (self.stored.get(*key) if self.stored is not None and count >= 0 else None)
+        if count >= kernels.NUMBERED and count not in self._wide_sets and self.tables.registers[state]:
+            return None
+        return self.parts.get(residual, state, self._number(state, count))
 
     def takes_long(self, state: int, count: int) -> bool:
         """Whether a state is wide, and what it decides from the root not known."""
@@ -387,6 +451,7 @@ class StateMasks:
         """Record what a state decides by count."""
         self.segments[state] = begins, decided
         self._counts_told += len(begins)
+        self._stretches_changed = True
 
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         self.long_walks += self.is_wide(state)
@@ -422,19 +487,46 @@ class StateMasks:
     # -- walking ---------------------------------------------------------------------------------------
 
     def _walk(self) -> StackWalker:
+        """What walks the vocabulary."""
+        return self._laid_out()
+
+    def _laid_out(self) -> StackWalker:
+        """The kernels' form of the automaton, and what walks by it."""
         walker = self._walker
         if walker is None:
-            walker = self._walker = StackWalker(self.tables, self.vocabulary, lambda: self.lock.give_way())
+            walker = self._walker = StackWalker(self.tables, self.vocabulary, lambda: self.lock.give_way(), self._show)
             ARENAS.note(self, walker.nbytes)
         return walker
+
+    def _show(self, arena: NDArray[np.int32]) -> None:
+        """Have kernels find an arena, and say whether they may step by it."""
+        self._say_what_is_beyond()
+        self.head.put(kernels.M_ARENA, arena)
+
+    def _say_what_is_beyond(self) -> None:
+        """Kernels follow no whole tokens, and number sets of many members anew with each arena."""
+        self.head.words[kernels.M_BEYOND] = self.tables.tokens is not None or self.tables.widest > PAIR
+
+    def take_lowered(self) -> None:
+        """States were lowered that no walk came to."""
+        if self._walker is not None:
+            self._walker.take_tables()
+
+    def come_by_open_states(self) -> bool:
+        """Have states lowered that a step of a kernel came to, if there are any; have an arena in any case."""
+        return self._laid_out().has_grown()
 
     def let_go(self) -> None:
         """Forget what only walking needs; see `structgen.runtime.core.dense_rows`."""
         self._walker = None
+        self.head.put(kernels.M_ARENA, _NO_ARENA)
 
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was decided as it is stored."""
         self.let_go()
         self.pool.compact()
-        self.stored, self.decided, self._fresh = StoredMasks.of(self.all_decided()), {}, 0
+        if not self.tables.registers.any():  # a set takes more than 32 bits
+            self.parts.store(self.parts.all())
+            self._fresh = 0
+        self.lay_out_stretches()
         self.mark()

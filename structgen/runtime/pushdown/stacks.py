@@ -117,8 +117,17 @@ class Stacks:
             found = self._frames.setdefault(key, Frame(state, count, below, ends))
         return found
 
-    def of_cell(self, cell: int, cells: NDArray[np.int64], known: dict[int, Stack]) -> Stack:
-        """The inverse of `laid_out` for one cell; ``known`` has the stacks of those before, and of -1."""
+    def of_cell(
+        self,
+        cell: int,
+        cells: NDArray[np.int64],
+        known: dict[int, Stack],
+        count_of: Callable[[int], int] = lambda word: word,
+    ) -> Stack:
+        """The inverse of `laid_out` for one cell; ``known`` has the stacks of those before, and of -1.
+
+        ``count_of`` says what a kernel's count stands for.
+        """
         todo = [cell]
         while todo:
             here = todo[-1]
@@ -138,7 +147,7 @@ class Stacks:
             elif state == FORK:
                 known[here] = self.union([known[number] for number in lower])
             else:
-                known[here] = self.push(state, count, known[below])
+                known[here] = self.push(state, count_of(count), known[below])
         return known[cell]
 
     def opened(self, stack: Stack) -> tuple[Thread, ...]:

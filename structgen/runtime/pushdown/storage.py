@@ -17,7 +17,7 @@ from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
 from . import tables
 from .captures import labels
-from .partial_masks import StateMasks, StoredMasks, in_order
+from .partial_masks import StateMasks
 from .shared_masks import NAME_BYTES, SharedMasks, names_of
 from .tables import PAIR, PushdownTables
 from .token_edges import TokenTables
@@ -67,10 +67,15 @@ SEGMENTS = (
 
 def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str, Array]:
     """The sections, with these of the shared masks that are used."""
-    keys, values = in_order(rows.all_decided())  # a reader searches
-    found = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
-    if keys[:, 2].any():
-        found["set_count"] = keys[:, 2]
+    parts, sets = rows.parts.all(), _sets_of(rows)
+    if sets:
+        in_set = rows.tables.registers[parts[:, 1]] & (parts[:, 2] > 0)
+        numbers = {members: number for number, members in enumerate(sets, 1)}
+        parts[in_set, 2] = [numbers[rows.members(number)] for number in parts[in_set, 2].tolist()]
+        parts = parts[np.lexsort(parts.T[2::-1])]
+    found = {"set_resume": parts[:, 0], "set_state": parts[:, 1], "set_row": parts[:, 3], "set_next": parts[:, 4]}
+    if parts[:, 2].any():
+        found["set_count"] = parts[:, 2]
     if rows.segments:
         begins, masks = zip(*rows.segments.values(), strict=True)
         found |= {
@@ -81,14 +86,23 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
             "seg_next": np.array([residual for group in masks for _, residual in group]),
         }
     sections: dict[str, Array] = {name: smallest(column) for name, column in found.items()}
-    if rows.sets:
+    if sets:
         pairs = range(0, _set_rows(rows.tables) * PAIR, PAIR)
-        words = [(members >> i & _LOWER, members >> i + 31 & _LOWER) for members in rows.sets for i in pairs]
+        words = [(members >> i & _LOWER, members >> i + 31 & _LOWER) for members in sets for i in pairs]
         sections["set_members"] = np.array(words, np.uint32)
     sections |= rows.pool.to_sections() | rows.residuals.to_sections()
     if rows.shared.uses:
         sections |= _shared_sections(rows, shared)
     return sections
+
+
+def _sets_of(rows: StateMasks) -> list[int]:
+    """The sets of members that partial masks are told apart by, each once."""
+    parts, registers = rows.parts.all(), rows.tables.registers
+    if not registers.any():
+        return []
+    in_set = registers[parts[:, 1]] & (parts[:, 2] > 0)
+    return [*dict.fromkeys(map(rows.members, parts[in_set, 2].tolist()))]
 
 
 def _shared_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str, Array]:
@@ -158,18 +172,22 @@ def _read_stored(sections: Sections, hashes: Array, vocabulary: Vocabulary, wher
 
 def _read_decided(rows: StateMasks, found: Sections, where: str) -> None:
     *decided, words = [found[name] for name in _DECIDED]
-    rows.stored = StoredMasks(*decided)
-    if len(words):
-        of_each = _set_rows(rows.tables)
-        if len(words) % of_each:
-            raise FormatError("section 'set_members' ends within a set", where=where)
-        sets = [
-            sum(word << 31 * place for place, word in enumerate(each))
-            for each in words.reshape(-1, 2 * of_each).tolist()
-        ]
-        rows.sets = {members: number for number, members in enumerate(sets, 1)}
-        if len(rows.sets) < len(sets) or 0 in rows.sets:
-            raise FormatError("section 'set_members' has a set twice, or the empty one", where=where)
+    parts = np.stack([each.astype(np.int64) for each in decided], axis=1)
+    if not rows.tables.registers.any():
+        rows.parts.store(parts)
+        return
+    of_each = _set_rows(rows.tables)
+    if len(words) % of_each:
+        raise FormatError("section 'set_members' ends within a set", where=where)
+    sets = [
+        sum(word << 31 * place for place, word in enumerate(each)) for each in words.reshape(-1, 2 * of_each).tolist()
+    ]
+    if len(set(sets)) < len(sets) or 0 in sets:
+        raise FormatError("section 'set_members' has a set twice, or the empty one", where=where)
+    in_set = rows.tables.registers[parts[:, 1]]
+    if int(parts[in_set, 2].max(initial=0)) > len(sets):
+        raise FormatError("section 'set_count' has a set that is not there", where=where)
+    rows.read(parts, sets)
 
 
 def _set_rows(tables: PushdownTables) -> int:

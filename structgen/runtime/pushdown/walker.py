@@ -174,10 +174,18 @@ class StackWalker:
         What to walk.
     pause:
         Called between the slices of long walks.
+    show:
+        Called with the kernels' form of the automaton whenever it is laid out.
     """
 
-    def __init__(self, tables: PushdownTables, vocabulary: Vocabulary, pause: Callable[[], object]) -> None:
-        self._pause = pause
+    def __init__(
+        self,
+        tables: PushdownTables,
+        vocabulary: Vocabulary,
+        pause: Callable[[], object],
+        show: Callable[[NDArray[np.int32]], object] = lambda _: None,
+    ) -> None:
+        self._pause, self._show = pause, show
         trie = vocabulary.trie
         self._tables = tables
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
@@ -201,6 +209,7 @@ class StackWalker:
             self._arena = tables.arena(2 << len(sets).bit_length())
             words = int(self._arena[self._arena[kernels.A_SETS]])
             kernels.number_sets(self._arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
+        self._show(self._arena)
         self._open = np.fromiter(tables.open, np.int64, len(tables.open))
         self._n = tables.states
         self._widest = tables.widest
@@ -208,6 +217,14 @@ class StackWalker:
         self._weights = self._nodes_below(self._classes)
         self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
+
+    def take_tables(self) -> None:
+        """Lay the tables out as they are now: states were lowered that no walk came to."""
+        self._lay_out(self._sets() if self._widest > PAIR else None)
+
+    def has_grown(self) -> bool:
+        """Whether a kernel came to open states of the form that is there; they are lowered."""
+        return self._has_grown(self._arena)
 
     def _has_grown(self, arena: NDArray[np.int32]) -> bool:
         """Whether a walk of an arena came to open states. They are lowered then, and it is to be taken again."""
@@ -222,7 +239,7 @@ class StackWalker:
         before = self._tables.open
         self._tables.lower(came_to)
         if arena is self._arena or self._tables.open is not before:
-            self._lay_out(self._sets() if self._widest > PAIR else None)
+            self.take_tables()
         return True
 
     def _sets(self) -> NDArray[np.int32]:
@@ -255,7 +272,7 @@ class StackWalker:
         while True:
             arena = self._arena
             found = walk(arena)
-            if not self._has_grown(arena):
+            if not self._has_grown(arena) and arena is self._arena:  # nor was it laid out anew in between
                 return found
 
     @property
@@ -374,7 +391,7 @@ class StackWalker:
                 status = kernels.walk_sets(
                     *trie, arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps, below
                 )
-            if self._has_grown(arena):
+            if self._has_grown(arena) or arena is not self._arena:  # which somebody came to open states in
                 continue
             n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
             yield sets, n, m

@@ -11,7 +11,7 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -25,7 +25,8 @@ from ...storage import columns
 from ...storage.columns import Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
-from ...system.types import Array, RowParts, Sections
+from ...system.types import Array, Sections
+from .head import Head, address_of
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -51,6 +52,9 @@ MOST_GROWN = 256 << 20
 
 _NO_GAPS = np.zeros(0, np.uint16)
 _NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), _NO_GAPS
+
+#: Rows, gaps, and shared rows that a pool has room for to begin with, once some are added.
+_FEW_ROWS, _FEW_GAPS, _FEW_SHARED = 1 << 5, 1 << 9, 1 << 3
 
 
 @dataclass(frozen=True)
@@ -90,27 +94,47 @@ class RowPool:
     ) -> None:
         self.size = size
         self.words = -(-size // 32)
-        # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
-        self._hold(*(flat or _NO_ROWS))
-        self._added: list[tuple[int, NDArray[np.uint16]]] = []
-        self._added_bytes = 0
+        #: Where kernels find the rows; see `structgen.kernels.store.layout`.
+        self.head = Head(kernels.POOL_HEAD)
+        self.head.words[kernels.R_WORDS] = self.words
         # The first `_n_bases` rows are in use.
-        self._bases = bases if bases is not None else np.zeros((0, self.words), np.uint32)
+        self._hold_whole(bases if bases is not None else np.zeros((0, self.words), np.uint32))
         self._n_bases = len(self._bases)
-        self._known: dict[bytes, int] | None = {} if flat is None else None  # None: not read from the flat rows yet
+        #: How to get each shared row, by its number among them; and those that kernels were lent.
+        self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
+        self._lent: list[NDArray[np.uint32] | None] = []
+        self._shared = np.zeros(2 * _FEW_SHARED, np.int64)
+        self.head.put(kernels.R_SHARED, self._shared)
+        self._hold_flat(flat or _NO_ROWS, shared)
+        self._known: dict[bytes, int] | None = {} if flat is None else None  # None: not read from the rows yet
         self._whole_are_known = True
         self._decoded: dict[int, NDArray[np.int32]] = {}
         #: How often the decoded rows were let go of.
         self.decodings = 0
         #: Bytes of what was added, about, since it was last compacted or cut.
         self.grown = 0
-        self._flat_bases, self._flat_shared = self._n_bases, shared  # there were when the flat rows were written
-        #: How to get each shared row, by its number among them.
-        self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
 
-    def _hold(self, base: Array, start: Array, gaps: NDArray[np.uint16]) -> None:
+    def _hold_whole(self, bases: NDArray[np.uint32]) -> None:
+        self._bases = bases
+        self.head.put(kernels.R_WHOLE, bases)
+
+    def _hold_flat(self, flat: tuple[Array, Array, NDArray[np.uint16]], shared: int) -> None:
+        """Have the rows of a file: row r is base ``_base[r]`` and gaps ``_gaps[_start[r]:_start[r + 1]]``."""
+        base, start, gaps = flat
+        numbers = base.astype(np.int32)
+        if len(numbers) and int(numbers.max()) > self._n_bases:
+            others = numbers - (self._n_bases + 1)
+            beyond = np.where(others < shared, SHARED + others, shared - 1 - others)
+            numbers = np.where(others < 0, numbers, beyond).astype(np.int32)
+        self._n, self._n_gaps = len(numbers), len(gaps)
+        #: Rows that were there when they were laid out; those behind them were added.
+        self._laid_out = self._n
+        self._hold(numbers, start.astype(np.int64), gaps)
+
+    def _hold(self, base: NDArray[np.int32], start: NDArray[np.int64], gaps: NDArray[np.uint16]) -> None:
         self._base, self._start, self._gaps = base, start, gaps
-        self._flat = base.data, start.data  # these yield ints, faster than arrays
+        self._columns = base.data, start.data  # which yield ints, faster than arrays
+        self.head.put(kernels.R_BASE, base, start, gaps)
 
     @property
     def longest_list(self) -> int:
@@ -118,13 +142,12 @@ class RowPool:
         return self.words // 2
 
     def __len__(self) -> int:
-        return len(self._base) + len(self._added)
+        return self._n
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows as stored, without what was decoded for use."""
-        flat = self._base.nbytes + self._start.nbytes + self._gaps.nbytes
-        return 4 * self.words * self._n_bases + flat + self._added_bytes
+        return 4 * self.words * self._n_bases + 6 * self._n + 2 * self._n_gaps
 
     # -- adding ----------------------------------------------------------------------------------------
 
@@ -159,7 +182,7 @@ class RowPool:
         base, own = self._row(row)
         if base == 0 and not len(own) and len(gaps) <= self.longest_list:
             return self.add_gaps(gaps)
-        return self._add(_key(-1 - row, gaps), -1 - row, gaps)
+        return self._add(_key(-1 - row, gaps.tobytes()), -1 - row, gaps)
 
     def union(self, row: int, other: int) -> int:
         """The number of the row of the tokens in either."""
@@ -171,24 +194,6 @@ class RowPool:
         new = self.dense(other).view(np.uint32) & ~bits
         ids = np.flatnonzero(np.unpackbits(new.view(np.uint8), bitorder="little")).astype(np.uint32)
         return self.add_difference(row, encode_gaps(ids))
-
-    def parts(self, numbers: Iterable[int]) -> RowParts:
-        """What the union of some rows is put together of."""
-        found = []
-        for number in numbers:
-            base, gaps = self._row(number)
-            found.append((self._base_row(base) if base else None, gaps))
-        return found
-
-    def _base_row(self, base: int) -> NDArray[np.int32]:
-        """A base that is not empty, the same array each time while it is remembered."""
-        if base < 0:
-            return self.dense(-1 - base)
-        found = self._decoded.get(-base)
-        if found is None:
-            found = self._decoded[-base] = self._whole(base).view(np.int32)
-            found.flags.writeable = False
-        return found
 
     def add_to(self, row: NDArray[np.int32], number: int) -> None:
         """Set the bits of a pool's row in ``row``, ``int32[words]`` or wider."""
@@ -206,21 +211,33 @@ class RowPool:
         """
         base = SHARED + len(self.shared)
         self.shared.append(source)
-        return self._add(_key(base, _NO_GAPS), base, _NO_GAPS)
+        return self._add(_key(base, b""), base, _NO_GAPS)
 
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
-        base, start = self._flat
-        for number, row in enumerate(rows.tolist(), self._flat_bases + 1):
-            if base[row] != number or start[row] != start[row + 1]:
-                return False
-        return True
+        numbers = rows.astype(np.int64)
+        expected = SHARED + np.arange(len(numbers))
+        plain = self._start[numbers] == self._start[numbers + 1]
+        return bool((self._base[numbers] == expected).all() and plain.all())
+
+    def lend(self, shared: int) -> None:
+        """Have kernels find a shared row, by its number among them."""
+        row = self.shared[shared](shared)
+        while 2 * shared >= len(self._shared):
+            wider = np.zeros(2 * len(self._shared), np.int64)
+            wider[: len(self._shared)] = self._shared
+            self._shared = wider
+            self.head.put(kernels.R_SHARED, wider)
+        self._lent += [None] * (shared + 1 - len(self._lent))
+        self._lent[shared] = row = np.ascontiguousarray(row)
+        self._shared[2 * shared + 1] = len(row)
+        self._shared[2 * shared] = address_of(row)
 
     def _new_base(self, row: NDArray[np.uint32]) -> int:
         if self._n_bases == len(self._bases):
             wider = np.empty((2 * self._n_bases + 2, self.words), np.uint32)
             wider[: self._n_bases] = self._bases[: self._n_bases]
-            self._bases = wider
+            self._hold_whole(wider)
         self._bases[self._n_bases] = row
         self._n_bases += 1
         self.grown += row.nbytes
@@ -230,11 +247,29 @@ class RowPool:
         numbers = self._known if self._known is not None else self._numbers()
         number = numbers.get(key)
         if number is None:
-            number = numbers[key] = len(self._base) + len(self._added)
-            self._added.append((base, gaps.copy()))
-            self._added_bytes += 4 + gaps.nbytes
-            self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well
+            number = numbers[key] = self._n
+            end = self._n_gaps + len(gaps)
+            if number == len(self._base) or end > len(self._gaps):
+                self._make_room(end)
+            if len(gaps):  # or a file's may be there, which can't be written to
+                self._gaps[self._n_gaps : end] = gaps
+            self._base[number] = base
+            self._start[number + 1] = end
+            self._n, self._n_gaps = number + 1, end
+            self.grown += 120 + 2 * gaps.nbytes  # which the key holds as well
         return number
+
+    def _make_room(self, gaps: int) -> None:
+        """Have room for a row more, and so many gaps."""
+        n = self._n
+        rows = max(2 * n, _FEW_ROWS) if n == len(self._base) else len(self._base)
+        base, start = np.zeros(rows, np.int32), np.zeros(rows + 1, np.int64)
+        base[:n], start[: n + 1] = self._base[:n], self._start[: n + 1]
+        wider = self._gaps
+        if gaps > len(wider):
+            wider = np.zeros(max(2 * len(wider), gaps, _FEW_GAPS), np.uint16)
+            wider[: self._n_gaps] = self._gaps[: self._n_gaps]
+        self._hold(base, start, wider)
 
     def _numbers(self, *, whole: bool = False) -> dict[bytes, int]:
         """The rows' numbers by content; read from the rows when adding begins again after `compact`.
@@ -243,7 +278,7 @@ class RowPool:
         """
         known = self._known
         if known is None:
-            self._bases = self._bases.copy()  # what was mapped read-only is another type to the kernels
+            self._hold_whole(self._bases.copy())  # what was mapped can't be written to
             known = self._known = self._lists()
             self._whole_are_known = False
         if whole and not self._whole_are_known:
@@ -255,41 +290,37 @@ class RowPool:
 
     def _lists(self) -> dict[bytes, int]:
         """The numbers of the rows that are no whole ones, nor differ from these, by content."""
-        base, start, gaps = self._base.tolist(), (2 * self._start.astype(np.int64)).tolist(), self._gaps.tobytes()
-        found = {
-            gaps[start[number] : start[number + 1]]: number
-            for number in range(len(base) - 1, -1, -1)
-            if not base[number]
-        }
-        for number in range(len(self)):
-            if number >= len(base) or base[number] > self._flat_bases:
-                at, own = self._row(number)
-                if at <= 0 or at >= SHARED:
-                    found.setdefault(_key(at, own), number)
+        base, start = self._base[: self._n].tolist(), (2 * self._start[: self._n + 1]).tolist()
+        gaps = self._gaps[: self._n_gaps].tobytes()
+        found: dict[bytes, int] = {}
+        for number in range(len(base) - 1, -1, -1):
+            at, own = base[number], gaps[start[number] : start[number + 1]]
+            if at <= 0 or at >= SHARED:
+                found[_key(at, own)] = number
         return found
 
     def compact(self) -> None:
         """Move all rows to flat arrays of just their size. More can still be added."""
         self._rebase()
-        sections = self.to_sections()
-        self._hold(*(sections[name] for name in ("row_base", "row_start", "row_gaps")))
-        self._bases = sections["bases"].copy()
-        self._flat_bases, self._flat_shared = self._n_bases, len(self.shared)
-        self._added, self._added_bytes = [], 0
+        n = self._n
+        self._hold(self._base[:n].copy(), self._start[: n + 1].copy(), self._gaps[: self._n_gaps].copy())
+        self._hold_whole(self._bases[: self._n_bases].copy())
+        self._laid_out = n
         self._known = None
         self._decoded.clear()
         self.grown = 0
 
     def mark(self) -> tuple[int, int, int]:
         """How much there is now, for `cut`: rows, whole rows and shared rows."""
-        return len(self), self._n_bases, len(self.shared)
+        return self._n, self._n_bases, len(self.shared)
 
     def cut(self, mark: tuple[int, int, int]) -> None:
         """Take away all rows that came since a mark, which is not older than the last `compact`."""
-        rows, self._n_bases, shared = mark
-        del self._added[rows - len(self._base) :], self.shared[shared:]
-        self._added_bytes = sum(4 + gaps.nbytes for _, gaps in self._added)
-        self._bases = self._bases[: self._n_bases].copy()  # somebody may hold rows of the old array
+        self._n, self._n_bases, shared = mark
+        self._n_gaps = self._columns[1][self._n]
+        self._shared[2 * shared :] = 0
+        del self.shared[shared:], self._lent[shared:]
+        self._hold_whole(self._bases[: self._n_bases].copy())  # somebody may hold rows of the old array
         self._known = None
         self._decoded.clear()
         self.decodings += 1
@@ -297,9 +328,10 @@ class RowPool:
 
     def _rebase(self) -> None:
         """Turn long lists among the added rows into differences from earlier ones that have most ids in common."""
-        flat, size = len(self._base), self.size
+        first, size = self._laid_out, self.size
+        rows = [self._row(number) for number in range(first, self._n)]
         earlier: list[tuple[int, int, NDArray[np.bool_]]] = []  # row, ids, and which they are
-        for i, (base, gaps) in enumerate(self._added):
+        for number, (base, gaps) in enumerate(rows, first):
             if base != 0 or len(gaps) < _WORTH_REBASING:
                 continue
             ids = decode_gaps(gaps)
@@ -312,11 +344,17 @@ class RowPool:
             if 2 * fewest < len(ids):
                 differs = next(member for row, _, member in earlier if row == best).copy()
                 differs[ids] ^= True
-                self._added[i] = -1 - best, encode_gaps(np.flatnonzero(differs))
+                rows[number - first] = -1 - best, encode_gaps(np.flatnonzero(differs))
             elif len(earlier) < _REBASING_CANDIDATES:
                 member = np.zeros(size, np.bool_)
                 member[ids] = True
-                earlier.append((flat + i, len(ids), member))
+                earlier.append((number, len(ids), member))
+        begin = self._columns[1][first]
+        ends = begin + np.cumsum([len(gaps) for _, gaps in rows], dtype=np.int64)
+        base = np.concatenate([self._base[:first], np.array([base for base, _ in rows], np.int32)])
+        gaps = np.concatenate([self._gaps[:begin], *(gaps for _, gaps in rows)])
+        self._n_gaps = len(gaps)
+        self._hold(base, np.concatenate([self._start[: first + 1], ends]), gaps)
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -364,12 +402,8 @@ class RowPool:
 
         Returns ``int32[rows + 1]`` where those of each row begin, ``int32[*]``, and ``bool[rows]`` which are lists.
         """
-        if self._added:
-            sections = self.to_sections()
-            base, starts, gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
-        else:
-            base, starts, gaps = self._base, self._start, self._gaps
-        starts = starts.astype(np.int64)
+        base, gaps = self._base[: self._n], self._gaps[: self._n_gaps]
+        starts = self._start[: self._n + 1]
         ids = np.cumsum(gaps, dtype=np.uint32)  # over all rows; what overflows is taken away again
         if len(ids):
             before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
@@ -397,37 +431,22 @@ class RowPool:
         return self.shared[base - SHARED](base - SHARED) if base >= SHARED else self._bases[base - 1]
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
-        base, start = self._flat
-        if number >= len(base):
-            return self._added[number - len(base)]
-        stored, gaps = base[number], self._gaps[start[number] : start[number + 1]]
-        if stored <= self._flat_bases:
-            return stored, gaps
-        stored -= self._flat_bases + 1
-        return (SHARED + stored if stored < self._flat_shared else self._flat_shared - 1 - stored), gaps
+        base, start = self._columns
+        return base[number], self._gaps[start[number] : start[number + 1]]
 
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, Array]:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/internals/format.md)."""
-        ends = int(self._start[-1]) + np.cumsum([len(gaps) for _, gaps in self._added], dtype=np.int64)
-        base = self._in_file([base for base, _ in self._added])
-        flat = self._base
-        if (self._flat_bases, self._flat_shared) != (self._n_bases, len(self.shared)):
-            flat = self._in_file([self._row(number)[0] for number in range(len(flat))])
+        base = self._base[: self._n].astype(np.int64)  # as a file has them: 0, whole rows, shared rows, rows
+        base[base >= SHARED] -= SHARED - self._n_bases - 1
+        base[self._base[: self._n] < 0] = self._n_bases + len(self.shared) - base[base < 0]
         return {
             "bases": self._bases[: self._n_bases],
-            "row_base": smallest(np.append(flat, base)),
-            "row_start": smallest(np.append(self._start, ends)),
-            "row_gaps": np.concatenate([self._gaps, *(gaps for _, gaps in self._added)]),
+            "row_base": smallest(base),
+            "row_start": smallest(self._start[: self._n + 1]),
+            "row_gaps": self._gaps[: self._n_gaps],
         }
-
-    def _in_file(self, bases: list[int]) -> Array:
-        """Bases as a file numbers them: 0, the whole rows, the shared rows, the rows."""
-        found = np.array(bases, np.int64)
-        found[found >= SHARED] -= SHARED - self._n_bases - 1
-        found[found < 0] = self._n_bases + len(self.shared) - found[found < 0]
-        return found
 
     @classmethod
     def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> RowPool:
@@ -469,9 +488,9 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     return False
 
 
-def _key(base: int, gaps: NDArray[np.uint16]) -> bytes:
+def _key(base: int, gaps: bytes) -> bytes:
     """What stands for a row that is a list of ids, or differs from a shared row or an earlier one."""
-    return base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*" if base else gaps.tobytes()
+    return base.to_bytes(8, "little", signed=True) + gaps + b"*" if base else gaps
 
 
 def _digest(row: Array) -> bytes:

@@ -5,7 +5,6 @@ A device holds the same array and needs only numbers then (`structgen.runtime.lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from weakref import ref
 
 import numpy as np
@@ -15,7 +14,6 @@ from ... import kernels
 from ...errors import BatchError
 from ...system.arguments import checked_masks
 from ...system.memo import Memo
-from ...system.types import RowParts
 from ...vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
 
@@ -57,7 +55,6 @@ class RowStore:
         self._always = [np.zeros(self.words, np.int32), vocabulary.eos_row, every]
         for row in self._always:  # as those of machines: a kernel is compiled for either kind
             row.flags.writeable = False
-        self._scratch = np.empty((2, self.words), np.int32)
         self._hold(self._most + _FEW)
         self._begin()
 
@@ -135,38 +132,19 @@ class RowStore:
             )
         return numbers
 
-    def add(self, row: NDArray[np.int32]) -> int:
-        """The number of a row, ``int32[words]``, which nobody writes to any more."""
-        known = self._by_identity.get(id(row))
+    def add(self, row: NDArray[np.int32], *, keeps: bool = True) -> int:
+        """The number of a row, ``int32[words]``, which nobody writes to any more.
+
+        ``keeps`` is whether it may come again as this array.
+        """
+        known = self._by_identity.get(id(row)) if keeps else None
         if known is not None and known[0]() is row:  # and not another one where that was
             return known[1]
         self._make_room(1)
         number: int = kernels.add_row(row, *self._rows, self._hashes, self._slots, self._used)
-        self._by_identity[id(row)] = ref(row), number
+        if keeps:
+            self._by_identity[id(row)] = ref(row), number
         return number
-
-    def add_unions(self, unions: Sequence[RowParts]) -> NDArray[np.int32]:
-        """The numbers of rows, ``int32[n]``, put together here, in one call."""
-        numbers = np.full(len(unions), NO_IDS, np.int32)
-        parts: list[int] = []
-        lists: list[NDArray[np.uint16]] = []
-        end = 0
-        for place, union in enumerate(unions):
-            for row, gaps in union:
-                end += len(gaps)
-                number = NO_IDS if row is None else self.add(row)
-                if len(union) == 1 and not len(gaps):
-                    numbers[place] = number
-                else:
-                    parts += place, number, end
-                    lists.append(gaps)
-        if parts:
-            self._make_room(len(unions))
-            kernels.add_unions(
-                np.array(parts, np.int64).reshape(-1, 3), np.concatenate(lists), self._scratch, *self._rows,
-                self._hashes, self._slots, self._used, numbers,
-            )  # fmt: skip
-        return numbers
 
     def _make_room(self, count: int) -> None:
         """Have room for so many more rows."""

@@ -302,7 +302,7 @@ class TestCases:
         for each in accepted[:3]:
             for guide in guides_along(index, Speller(VOCABULARY).spell(each.encode(), rng)):
                 expected = np.array(
-                    [index.machine.advance(guide._config, i) is not None for i in range(VOCABULARY.size)]
+                    [index.machine.advance(guide.config, i) is not None for i in range(VOCABULARY.size)]
                 )
                 expected[list(VOCABULARY.eos_ids)] = guide.is_accepting()
                 np.testing.assert_array_equal(mask_of(guide), expected)
@@ -420,7 +420,7 @@ class TestPrograms:
     def threads(self, text: str, data: bytes) -> list[int]:
         """How deep the stacks are after a text."""
         machine = machine_of(text)
-        threads = machine._follow(machine._start.threads, data)
+        threads = machine.follow(machine.start_threads, data)
         depths = []
         for _, _, frame in threads:
             depth = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -172,7 +173,8 @@ def test_what_guides_write_by_choice(by_choice: sg.Index) -> None:
             token = random.choice([t for t in words if row[t]] or [t for t in range(128) if row[t]])
             text += vocabulary.token(token) or b""
             assert guide.advance(token)
-            assert len(guide._config.threads) <= 16  # type: ignore[attr-defined]
+            config: Any = guide.config
+            assert len(config.threads) <= 16
 
 
 def test_a_declaration_has_a_type_and_a_struct_no_other(vocabulary: sg.Vocabulary) -> None:

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,12 +26,11 @@ import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime.core import dense_rows
-from structgen.runtime.core import interned_machine as stack_machine
-from structgen.runtime.core.interned_machine import Configuration
 from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.partial_masks import StateMasks
 from structgen.runtime.pushdown.shared_masks import SharedMaskStore
+from structgen.runtime.pushdown.store import store
 from structgen.vocabulary.trie import Trie
 
 VOCABULARY = small_vocabulary()
@@ -124,7 +122,7 @@ class TestCases:
 def check_every_id(guide: sg.Guide) -> None:
     """The mask against `advance` for every id of the vocabulary, and EOS against the end."""
     vocabulary, mask = guide.index.vocabulary, mask_of(guide)
-    advance, config = guide.index.machine.advance, guide._config
+    advance, config = guide.index.machine.advance, guide.config
     expected = np.array([advance(config, each) is not None for each in range(vocabulary.size)])
     expected[list(vocabulary.eos_ids)] = guide.is_accepting()
     different = np.flatnonzero(mask != expected)
@@ -513,7 +511,7 @@ class TestGuides:
             texts = spellings(case, VOCABULARY)
             expected = [masks(compiled(case), tokens) for tokens in texts]
             with monkeypatch.context() as patch:
-                patch.setattr(stack_machine, "MEMO_CONFIGS", limit)
+                patch.setattr(store, "MOST_CONFIGS", limit)
                 patch.setattr(pushdown, "MEMO_MOVES", limit)
                 patch.setattr(dense_rows.DENSE_ROWS, "most", 4 * VOCABULARY.words * limit)
                 index = compiled(case)
@@ -537,27 +535,11 @@ class TestGuides:
             guide.bitmask()
             assert guide.advance(opening)
         assert index.machine.known_rows == known
-        assert len(index.machine.stacks) <= 2 * 50_000
-
-    def test_configurations_are_forgotten_little_by_little(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 100)
-        index = sg.compile(sg.JsonSchema(COUNTING | {"maxItems": 10**9}), VOCABULARY, eager=False)
-        machine, guide = index.machine, sg.Guide(index, max_rollback=0)
-        assert isinstance(machine, PushdownMachine)
-        left: list[int] = []
-        most = 0
-        for token in speller(VOCABULARY).spell(b"[" + b"0," * 1000):
-            assert guide.advance(token)
-            left.append(len(machine._forgotten))
-            most = max(most, len(machine._configs) + len(machine._forgotten))
-        assert max(left) > 90
-        assert max(before - after for before, after in pairwise(left)) <= stack_machine._PIECES
-        assert 0 in left[-100:], "they are gone before the next ones come"
-        assert most <= 200
+        assert len(index.machine.stepper()) <= 2 * 50_000
 
     def test_a_document_of_100_000_tokens(self) -> None:
         """A long array costs nothing for its length; a count makes each place in it another one, and they can go."""
-        for schema, most in ((COUNTING | {"maxItems": 10**9}, stack_machine.MEMO_CONFIGS), ({"type": "array"}, 100)):
+        for schema, most in ((COUNTING | {"maxItems": 10**9}, 300_000), ({"type": "array"}, 100)):
             index = sg.compile(sg.JsonSchema(schema), VOCABULARY, eager=False)
             (opening,), (item,), (end,) = map(speller(VOCABULARY).spell, (b"[", b"0,0,0,0,0,0,0", b"]"))
             (comma,) = speller(VOCABULARY).spell(b",")
@@ -573,23 +555,31 @@ class TestGuides:
             guide.rollback(100_000)
             check_every_id(guide)
             assert isinstance(index.machine, PushdownMachine)
-            assert len(index.machine._configs) <= most
+            assert len(index.machine.stepper()) <= most
 
-    def test_forgotten_configurations_are_freed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What guides no longer stand on does not stay because some other configuration leads there."""
-        monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 50)
+    def test_full_stores_are_freed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One stays as long as a guide stands there, and guides go on in the next one."""
+        monkeypatch.setattr(store, "MOST_CONFIGS", 50)
         index = sg.compile(sg.JsonSchema(COUNTING), VOCABULARY, eager=False)
-        before = alive()
         tokens = speller(VOCABULARY).spell(b"[" + b"0," * 5_000)
         standing = sg.Guide(index)
         assert all(map(standing.advance, tokens[:100]))
-        assert all(map(sg.Guide(index).advance, tokens))
-        assert alive() - before < 300
+        assert all(map(sg.Guide(index, max_rollback=0).advance, tokens))
+        going_on = sg.Guide(index, max_rollback=0)
+        assert all(map(going_on.advance, tokens))
+        assert isinstance(index.machine, PushdownMachine)
+        machine = index.machine
+        stores = [
+            each for each in gc.get_objects() if type(each) is store.ConfigurationStore and each.machine is machine
+        ]
+        assert len(stores) <= 4
+        assert len(index.machine.stepper()) <= 200
+        assert [*map(standing.allows, (tokens[100], tokens[0]))] == [True, False]
 
     @pytest.mark.parametrize("limit", [5, 1 << 15])
     def test_threads(self, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Several guides of one lazy index at once, each row asked for first by whichever comes first."""
-        monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", limit)
+        monkeypatch.setattr(store, "MOST_CONFIGS", limit)
         for case in CASES[::4]:
             index, alone = compiled(case), compiled(case)
             texts = spellings(case, VOCABULARY)
@@ -601,9 +591,3 @@ class TestGuides:
 
 #: Each item is another configuration.
 COUNTING = {"type": "array", "items": {"type": "integer"}, "maxItems": 1_000_000}
-
-
-def alive() -> int:
-    """Configurations that exist in this process."""
-    gc.collect()
-    return sum(type(each) is Configuration for each in gc.get_objects())

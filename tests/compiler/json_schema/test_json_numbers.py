@@ -24,6 +24,7 @@ from tiers import draws
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa
+from structgen.compiler.json_schema.numbers import dfa as dfa_module
 from structgen.compiler.json_schema.numbers import numbers as numbers_module
 from structgen.compiler.json_schema.numbers.interval_set import IntervalSet
 from structgen.compiler.json_schema.numbers.numbers import NumberSet
@@ -368,7 +369,7 @@ def test_few_states() -> None:
 def test_a_set_is_spelled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not for its number of states, and again to be lowered."""
     spelled: list[object] = []
-    original = numbers_module.number_dfa
+    original = dfa_module.number_dfa
 
     def counted(plain: IntervalSet, written: IntervalSet, meter: Meter, *, free: bool) -> Dfa:
         spelled.append(plain)

@@ -249,7 +249,7 @@ def test_where_histories_stand_nothing_is_worked_out_again(monkeypatch: pytest.M
     monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 16)
     index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
     batch = sg.GuideBatch(VOCABULARY, [index] * 3)
-    asked = calls_of(monkeypatch, "_target", "row_parts")
+    asked = calls_of(monkeypatch, "_target", "row")
     for _ in range(200):
         assert batch.advance([ord("[")] * 3).all()
         batch.bitmask()
@@ -292,7 +292,7 @@ def test_beyond_the_bound_what_is_seldom_met_is_worked_out_again(monkeypatch: py
 def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     index = sg.compile(sg.JsonSchema({"enum": ["a", "ab", 1]}), VOCABULARY, eager=False)
     batch, oracle = sg.GuideBatch(VOCABULARY, [index] * 50), sequence(index)
-    asked = calls_of(monkeypatch, "_target", "row_parts")
+    asked = calls_of(monkeypatch, "_target", "row")
     for token in b'"ab"':
         assert batch.advance([token] * 50).all()
         assert oracle.advance(token)
@@ -300,13 +300,13 @@ def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.Mo
     assert len(set(asked)) == len(asked) == 8
 
 
-def test_what_is_new_in_a_step_takes_two_calls_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_new_in_a_step_is_remembered_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for tokens and one for masks, however many indexes they are of."""
     schemas = [sg.JsonSchema({"enum": [f"a{number}", "ab", number]}) for number in range(20)]
     indexes = [sg.compile(schema, VOCABULARY, eager=False) for schema in schemas]
     batch = sg.GuideBatch(VOCABULARY, indexes)
     calls = []
-    for name in ("add_unions", "remember_tokens"):
+    for name in ("remember_tokens",):
         kernel = getattr(kernels, name)
 
         def counted(*arguments: Any, kernel: Any = kernel) -> Any:
@@ -319,7 +319,7 @@ def test_what_is_new_in_a_step_takes_two_calls_of_kernels(monkeypatch: pytest.Mo
         assert batch.advance([token] * 20).all()
         batch.bitmask()
         assert all(guide.advance(token) for guide in guides)
-    assert len(calls) == 4
+    assert len(calls) == 2
     check(batch, guides)
 
 

@@ -153,3 +153,17 @@ def test_the_pool_stores_rows_once_and_small() -> None:
     for number, row in zip(numbers, rows, strict=True):
         np.testing.assert_array_equal(again.dense(number).view(np.uint32), row)
     assert [again.add_dense(row) for row in rows] == numbers
+
+
+def test_a_shared_row_is_the_first_that_is_added_to_those_of_a_file() -> None:
+    """It has no gaps, so the file's array, which can't be written to, stays."""
+    pool = RowPool(64)
+    pool.add_ids(np.array([1, 5]))
+    sections = pool.to_sections()
+    base, start, gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
+    mapped = np.frombuffer(gaps.tobytes(), np.uint16)
+    again = RowPool(64, (base, start, mapped), sections["bases"])
+    assert again.add_shared(lambda _: np.array([7, 0], np.uint32)) == 1
+    assert again.dense(1).tolist() == [7, 0]
+    assert again.add_ids(np.array([2])) == 2
+    assert [again.dense(row).tolist() for row in range(3)] == [[0b100010, 0], [7, 0], [4, 0]]

@@ -70,7 +70,7 @@ def test_a_step_of_too_much_work_changes_nothing(kind: str, monkeypatch: pytest.
         if error is not None:
             assert "units of work" in str(error)
             assert error.remedy
-            assert guide.config is before
+            assert guide.config == before
             refused += 1
             mask = guide.bitmask()
         np.testing.assert_array_equal(mask, other.bitmask())
@@ -78,7 +78,7 @@ def test_a_step_of_too_much_work_changes_nothing(kind: str, monkeypatch: pytest.
         assert other.advance(byte)
     assert refused
     guide.rollback(len(text))
-    assert guide.config is index.machine.start
+    assert guide.config == index.machine.start
 
 
 def test_a_step_that_was_made_before_takes_no_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -479,7 +479,7 @@ def test_masks_that_are_put_together_without_kernels(name: str, lexer: str, monk
     """As those of grammars with definitions in them: they are those of the kernel."""
     vocabulary = small_vocabulary(name, 7)
     index = compiled(name, lexer, vocabulary, eager=True)
-    expected = [(guide.tokens()[0][1:], allowed(guide)) for guide, _ in walk(index, Random(3), 25)]
+    expected = [([*guide.tokens()], allowed(guide)) for guide, _ in walk(index, Random(3), 25)]
     monkeypatch.setattr(GrammarMachine, "_uses_kernels", lambda self: False)
     again = sg.Index.from_buffer(index.to_bytes(), vocabulary)
     for tokens, mask in expected:
@@ -521,7 +521,8 @@ def test_a_complete_compile_decides_the_lexeme_behind_a_watched_one() -> None:
     decided, guide = index.machine.lexeme_masks.all_decided(), sg.Guide(index)
     assert guide.advance(1)
     assert guide.advance(10)
-    threads = [(at, watched) for _, at, watched in guide._config.threads]
+    config: Any = guide.config
+    threads = [(at, watched) for _, at, watched in config.threads]
     assert [watched != () for _, watched in threads] == [False, True]
     assert all((ROOT, at, watched) in decided for at, watched in threads)
     assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]

@@ -17,11 +17,11 @@ import structgen as sg
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import BudgetExceededError, TokenBudgetError, UnsupportedError
 from structgen.runtime import ids_of
-from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.distances import token_distances as stack_distances
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.store import store
 
 
 def vocabulary_of(letters: bytes, rng: random.Random, tokens: int = 25) -> sg.Vocabulary:
@@ -267,7 +267,7 @@ def test_an_index_from_a_file_has_the_same_distances() -> None:
 
 def test_several_threads_share_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_distances, "MEMO_ENTRIES", 50)
-    monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 20)
+    monkeypatch.setattr(store, "MOST_CONFIGS", 20)
     index = sg.compile(sg.JsonSchema(SCHEMAS[0]), json_vocabulary(), eager=False)
     least = index.shortest()
 

@@ -92,7 +92,7 @@ def test_threads_that_are_walked_together_allow_the_same(name: str) -> None:
 @every_definition
 def test_rows_of_many_threads_are_those_of_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     together, apart = machine_of(DEFINITIONS[name]), machine_of(DEFINITIONS[name])
-    monkeypatch.setattr(together, "_takes_long", lambda threads: True)
+    monkeypatch.setattr(together, "walked_together", lambda _, threads: together.rows.row_of_all(threads, -1, 1 << 13))
     walked = Mock(wraps=together.rows.row_of_all)
     monkeypatch.setattr(together.rows, "row_of_all", walked)
     rng, many = random.Random(name), 0
@@ -166,7 +166,7 @@ def test_another_thread_has_its_turn_inside_a_walk(monkeypatch: pytest.MonkeyPat
     original: Callable[[Any], None] = locks.Lock.give_way
 
     def give_way(lock: Any) -> None:
-        if lock is machine._lock and threading.current_thread() is not other:
+        if lock is machine.lock and threading.current_thread() is not other:
             if other.ident is None:
                 other.start()
             while not answered.is_set() and other.is_alive():
@@ -233,7 +233,7 @@ def test_distances_have_the_lock_of_the_rows(monkeypatch: pytest.MonkeyPatch) ->
     assert isinstance(machine, PushdownMachine)
     assert isinstance(distances, StackDistances)
     seen: list[bool] = []
-    monkeypatch.setattr(distances, "give_way", lambda: seen.append(machine._lock._is_owned()))
+    monkeypatch.setattr(distances, "give_way", lambda: seen.append(machine.lock._is_owned()))
     distances.row(machine.start, 9)
     assert seen
     assert all(seen)
@@ -253,11 +253,11 @@ def test_a_state_over_many_stacks_is_walked_once(monkeypatch: pytest.MonkeyPatch
     machine, apart = machine_of(definition), machine_of(definition)
     monkeypatch.setattr(stack_rows, "_WIDE", 10)
     monkeypatch.setattr(pushdown, "_MANY_NODES", 1)
-    monkeypatch.setattr(apart, "_takes_long", lambda threads: False)
+    monkeypatch.setattr(apart, "walked_together", lambda *_: None)
     configs: Any = machine.start, apart.start
     for byte in b"((ab":
         np.testing.assert_array_equal(machine.row(configs[0]), apart.row(configs[1]))
         configs = machine.advance(configs[0], byte - 32), apart.advance(configs[1], byte - 32)
     np.testing.assert_array_equal(machine.row(configs[0]), apart.row(configs[1]))
-    assert len(apart.rows.decided) > 100
-    assert len(machine.rows.decided) < 10
+    assert len(apart.rows.parts) > 100
+    assert len(machine.rows.parts) < 10

@@ -65,7 +65,7 @@ def check_mask(machine: PushdownMachine, config: Any) -> None:
     for token in range(VOCABULARY.size):
         data = VOCABULARY.token(token)
         if data is not None:
-            assert (token in row) == bool(machine._follow(config.threads, data)), data
+            assert (token in row) == bool(machine.follow(config.threads, data)), data
     assert (117 in row) == machine.is_accepting(config)
 
 

@@ -263,7 +263,7 @@ def test_a_healed_prefix_goes_on_as_the_definition_does(seed: int) -> None:
             token = rng.choice(taken)
             config, text = steps[token], text + (vocabulary.token(token) or b"")
             if text == prefix and vocabulary.token(token):
-                assert config is machine.start
+                assert config == machine.start
                 check_walk(machine, program, rng, 4)
 
 

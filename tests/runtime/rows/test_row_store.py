@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 import structgen as sg
 from structgen.runtime.rows import row_store
-from structgen.runtime.rows.row_pool import encode_gaps
-from structgen.system.types import RowParts
 
 SIZE = 70_000  # more than a gap spans
 VOCABULARY = sg.Vocabulary.from_bytes([b"%d" % number for number in range(SIZE - 1)] + [None], eos_ids=[SIZE - 1])
@@ -30,31 +28,16 @@ def some(chance: random.Random) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_unions_as_sets(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_as_sets(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_store, "_FEW", 1)  # there is room for few: it is made as rows come
     chance = random.Random(seed)
     store = row_store.RowStore(VOCABULARY, most_bytes=0)
     known: dict[frozenset[int], int] = {}
-    for _ in range(12):
-        wanted: list[frozenset[int]] = []
-        unions: list[RowParts] = []
-        for _ in range(chance.randint(1, 6)):
-            parts = []
-            union: set[int] = set()
-            for _ in range(chance.randint(0, 3)):
-                base, flipped = some(chance), some(chance)
-                union |= base ^ flipped
-                gaps = encode_gaps(np.array(sorted(flipped), np.int64))
-                parts.append((dense(base) if base or chance.random() < 0.5 else None, gaps))
-            wanted.append(frozenset(union))
-            unions.append(parts)
-            if chance.random() < 0.3:  # the same once more, spelled out
-                wanted.append(wanted[-1])
-                unions.append([(dense(union), np.zeros(0, np.uint16))])
-        numbers = store.add_unions(unions)
-        for ids, number, row in zip(wanted, numbers.tolist(), store.dense(numbers), strict=True):
-            assert known.setdefault(ids, number) == number
-            assert (row == dense(set(ids))).all()
+    for _ in range(40):
+        ids, keeps = frozenset(some(chance)), chance.random() < 0.5
+        number = store.add(dense(set(ids)), keeps=keeps)
+        assert known.setdefault(ids, number) == number
+        assert (store.dense(np.array([number], np.int32))[0] == dense(set(ids))).all()
     every = store.dense(np.array([*known.values()], np.int32))
     assert (every == [dense(set(ids)) for ids in known]).all()
 
@@ -63,6 +46,7 @@ def test_few_ids_take_little() -> None:
     """The memory of a whole row is not written for a narrow one."""
     store = row_store.RowStore(VOCABULARY)
     _, wide = store._used
-    store.add_unions([[(None, encode_gaps(np.arange(number, 60 * number, number)))] for number in range(1, 50)])
+    for number in range(1, 50):
+        store.add(dense({*range(number, 60 * number, number)}), keeps=False)
     assert len(store) >= 49
     assert store._used[1] == wide

@@ -24,12 +24,12 @@ from ....system.memo import Memo
 from ....vocabulary.vocabulary import Vocabulary
 from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...automaton.tables import bytes_in
-from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
 from ...rows.row_pool import row_of
 from ..counts import zones_of
 from ..partial_masks import StateMasks
 from ..stacks import Stack, Thread, laid_out
+from ..store.configuration import StoredConfiguration
 from .cheapest_texts import TOKEN, CheapestTexts, StackAutomaton, summed, too_long
 
 #: Bytes of a cheapest text.
@@ -57,7 +57,7 @@ class TokenAutomaton(StackAutomaton, Protocol):
     rows: StateMasks
 
     @property
-    def start(self) -> Configuration[Thread]:
+    def start(self) -> StoredConfiguration:
         """The initial configuration."""
 
 
@@ -97,9 +97,9 @@ class StackDistances:
         self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
         self._tokens: dict[Thread | None, int] = {None: self._end}
         self._sums: dict[Stack, int] = {None: 0}
-        self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
-        self._successors: Memo[Configuration[Thread], _Successors] = Memo(_MOST_CONFIGS)
-        self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
+        self._known: Memo[tuple[Thread, ...], int] = Memo(MEMO_ENTRIES)
+        self._successors: Memo[tuple[Thread, ...], _Successors] = Memo(_MOST_CONFIGS)
+        self._farthest: Memo[tuple[Thread, ...], int] = Memo(MEMO_ENTRIES)
         self._potential = self._find_potential(arena)
         if self.distance(machine.start) == NEVER - 1:
             raise too_long("a text of more than a million bytes")
@@ -200,12 +200,12 @@ class StackDistances:
 
     # -- what guides ask for ---------------------------------------------------------------------------
 
-    def distance(self, config: Configuration[Thread]) -> int:
+    def distance(self, config: StoredConfiguration) -> int:
         """So many tokens, the EOS token included, complete a text."""
-        found = self._known.get(config)
+        found = self._known.get(config.threads)
         if found is None:
             with self._work():
-                found = self._known[config] = self.of_threads(config.threads)
+                found = self._known[config.threads] = self.of_threads(config.threads)
         return found
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
@@ -237,21 +237,21 @@ class StackDistances:
         if len(self._sums) >= MEMO_ENTRIES:
             self._sums = {None: 0}
 
-    def near(self, config: Configuration[Thread], left: int) -> int:
+    def near(self, config: StoredConfiguration, left: int) -> int:
         """A number of tokens left above which every token leaves enough of them to complete the text."""
         with self._work():
             least = max(map(self._sum, config.threads))
         return left - max(0, (left - least) // (self._potential + 1))
 
-    def farthest(self, config: Configuration[Thread]) -> int:
+    def farthest(self, config: StoredConfiguration) -> int:
         """The largest distance that a single token leads to."""
-        found = self._farthest.get(config)
+        found = self._farthest.get(config.threads)
         if found is None:
             with self._work():
-                found = self._farthest[config] = int(self._behind_tokens(config)[1].max(initial=0))
+                found = self._farthest[config.threads] = int(self._behind_tokens(config)[1].max(initial=0))
         return found
 
-    def row(self, config: Configuration[Thread], most: int) -> NDArray[np.int32]:
+    def row(self, config: StoredConfiguration, most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._work():
             tokens, far = self._behind_tokens(config)
@@ -259,9 +259,9 @@ class StackDistances:
         row.flags.writeable = False
         return row
 
-    def _behind_tokens(self, config: Configuration[Thread]) -> _Successors:
+    def _behind_tokens(self, config: StoredConfiguration) -> _Successors:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
-        found = self._successors.get(config)
+        found = self._successors.get(config.threads)
         if found is None:
             tokens, far = [], []
             for ids, which, sets, cells, _ in self._machine.rows.reached(*laid_out(config.threads)):
@@ -279,7 +279,7 @@ class StackDistances:
             found = np.concatenate(tokens), np.concatenate(far)
             if self._machine._token_moves is not None:
                 found = _nearest(*found)
-            self._successors[config] = found
+            self._successors[config.threads] = found
         return found
 
     def _behind_token_edges(self, threads: tuple[Thread, ...]) -> Iterator[tuple[NDArray[np.int32], int]]:

@@ -1,0 +1,11 @@
+"""Kernels of a store: configurations of an automaton with a stack, where tokens lead from them, and their masks.
+
+`layout` says which tables there are; `structgen.runtime.pushdown.store` owns them.
+"""
+
+from __future__ import annotations
+
+from .interning import *
+from .layout import *
+from .masks import *
+from .steps import *

@@ -1,0 +1,99 @@
+"""The tables of a store and of the automaton that it is for, by their places in two heads.
+
+A *head* is an ``int64`` array. Where it has a table, two words are the address of the table's first number and the
+length of its first dimension. Other words are numbers. A kernel is given a head, and reads its tables by `jit.table`:
+a call with one array costs a fifth of one with fifteen.
+"""
+
+from __future__ import annotations
+
+from ..jit import table
+
+# -- of an automaton over a vocabulary ------------------------------------------------------------------------
+
+#: The arena (``int32``, see `structgen.kernels.pushdown.arena`; without any, nothing can be stepped), the offsets and
+#: bytes of tokens (``uint32``, ``uint8``), and the EOS ids as a row (``int32``).
+M_ARENA, M_OFFSETS, M_BYTES, M_EOS = 0, 2, 4, 6
+
+#: Partial masks: residual list, state, count, row, next residual list, ``int64[*, 5]``, found by ``int32`` slots. Those
+#: of a file, ``int32[*, 5]``, in order; and stretches of counts, ``int32[*, 4]``: state, first count, row, next list.
+M_PARTS, M_PART_SLOTS, M_STORED, M_STRETCHES = 8, 10, 12, 14
+
+#: The head of the row pool; bytes of the longest token; how many partial masks there are; how often rows were
+#: forgotten; whether stacks are told apart that add nothing to others; whether steps and masks are beyond kernels.
+M_POOL, M_LONGEST, M_USED, M_GENERATION, M_TELLS, M_BEYOND = 16, 18, 19, 20, 21, 22
+
+#: Sets of tokens that are taken by their ids, as rows of as many words as EOS ids have, ``int32[*]``.
+M_SETS, MACHINE_HEAD = 23, 25
+
+# -- of a row pool --------------------------------------------------------------------------------------------
+
+#: By row its base, ``int32``, and where its gaps begin, ``int64[rows + 1]``; the gaps, ``uint16``; the whole rows,
+#: ``uint32[*]``; the addresses of shared rows, ``int64``, 0 where one has not been fetched; words of a row.
+R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, POOL_HEAD = 0, 2, 4, 6, 8, 10, 11
+
+#: Above this, a base is a shared row (`structgen.runtime.rows.row_pool`).
+SHARED_BASE = 1 << 30
+
+#: How long a chain of rows that are each the base of the next may be.
+LONGEST_CHAIN = 64
+
+# -- of a store -----------------------------------------------------------------------------------------------
+
+#: The head of the automaton.
+S_MACHINE = 0
+
+#: Stack cells (``int64[*, 5]``, see `structgen.kernels.pushdown.cells`) and ``int32`` slots to find them.
+S_CELLS, S_CELL_SLOTS = 2, 4
+
+#: Threads, ``int64[*, 3]``: state, count, cell. Configurations, ``int64[*, 6]``, and ``int32`` slots to find them.
+S_THREADS, S_CONFIGS, S_CONFIG_SLOTS = 6, 8, 10
+
+#: Where tokens lead: configuration and token, ``int64``, and a configuration or `DEAD`, ``int32``.
+S_TOKENS, S_TARGETS = 12, 14
+
+#: Unions of rows, ``int32[*, 3]``: where its rows begin, how many these are, and the page where it is written out, or
+#: `NO_PAGE` or `WANTS_PAGE`; the rows, and slots to find unions, ``int32``; and the pages, ``int32``.
+S_UNIONS, S_UNION_ROWS, S_UNION_SLOTS, S_PAGES = 16, 18, 20, 22
+
+#: Scratch: threads ``int64[*, 3]``; places that a mask goes through, ``int64[*, 2]``, and ``int32`` slots to find them;
+#: missing partial masks, ``int64[*, 3]``; rows, ``int32``; a row's words, ``uint32``.
+S_ROOM, S_PLACES, S_PLACE_SLOTS, S_MISSING, S_FOUND, S_ROW = 24, 26, 28, 30, 32, 34
+
+#: How many there are: cells, threads, configurations, tokens, unions, their rows, pages. A stamp of steps; the
+#: machine's generation that unions are of; what is missing: partial masks, or the number of a shared row; how many
+#: threads one step may follow over bytes, all together.
+N_CELLS, N_THREADS, N_CONFIGS, N_TOKENS, N_UNIONS, N_UNION_ROWS, N_PAGES = range(36, 43)
+S_STAMP, S_GENERATION, N_MISSING, S_WORK, STORE_HEAD = 43, 44, 45, 46, 47
+
+#: Columns of a configuration: its threads, whether the text may have ended with an empty stack, whether it is complete,
+#: its union of rows, or -1, and tokens that it takes by their ids, the number of a row of `M_SETS` or -1.
+C_FIRST, C_COUNT, C_ENDED, C_ACCEPTS, C_UNION, C_SET, CONFIG = range(7)
+
+#: Columns of a union, and what its page is before there is one.
+U_FIRST, U_COUNT, U_PAGE, UNION = range(4)
+NO_PAGE, WANTS_PAGE = -1, -2
+
+#: In place of a configuration, or of a mask: the arena is needed; a state is to be lowered; a table is full; the text
+#: can be read in too many ways; there is no such configuration; partial masks, or a shared row, are missing; a mask
+#: has fewer words than rows have; kernels don't do it;
+#: it is not known where a token leads. And beside a mask: it would be there sooner with more pages.
+NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS, NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED = range(
+    -2, -12, -1
+)
+
+WRITTEN, SLOWLY = 0, 1
+
+words32 = table("int32")
+words64 = table("int64")
+unsigned32 = table("uint32")
+unsigned16 = table("uint16")
+octets = table("uint8")
+pairs64 = table("int64", 2)
+triples64 = table("int64", 3)
+cells64 = table("int64", 5)
+configs64 = table("int64", 6)
+parts64 = table("int64", 5)
+parts32 = table("int32", 5)
+quads32 = table("int32", 4)
+triples32 = table("int32", 3)

@@ -1,0 +1,475 @@
+"""`ConfigurationStore`: the configurations that texts of one automaton have come to, by number.
+
+It is a lazy DFA (as in RE2): a configuration gets a number when it is first met, and where a token leads from it is
+remembered. All of it lies in arrays, and kernels step and write masks; Python works out what is missing. When a store
+is full, its automaton gets another one, and guides move there when they next come to something new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .... import budget, kernels
+from ....errors import BitmaskError, InternalError
+from ....kernels import (
+    BEYOND,
+    DEAD,
+    NO_ARENA,
+    NO_PARTS,
+    NO_SHARED,
+    NO_SPACE,
+    NOT_LOWERED,
+    SLOWLY,
+    TOO_MANY_WAYS,
+    TOO_SHORT,
+)
+from ....system.memo import Memo
+from ....system.types import Array
+from ...core.dense_rows import DENSE_ROWS
+from ...rows.head import Head, address_of
+from ..stacks import END, FORK, Fork, Stack, Thread
+
+if TYPE_CHECKING:
+    from ....system.locks import Lock
+    from ....vocabulary.vocabulary import Vocabulary
+    from ...rows.row_pool import RowPool
+    from ..partial_masks import StateMasks
+    from ..stacks import Stacks
+    from ..tables import PushdownTables
+
+#: Configurations, tokens that lead from them, and stack cells; past that a store is full.
+MOST_CONFIGS, MOST_TOKENS, MOST_CELLS = 1 << 15, 1 << 19, 1 << 18
+
+#: Room for each to begin with, and for cells that one step may add.
+_FEW, _MOST_NEW_CELLS = 1 << 5, 1 << 17
+
+#: Threads of one step, and places that a mask goes through.
+_MOST_THREADS, _MOST_PLACES = 1 << 13, 1 << 14
+
+#: Missing partial masks that are worked out before the mask is looked at again; more are walked together.
+_MOST_MISSING = 1 << 8
+
+#: Unions that are written out, at most, and at first.
+_MOST_PAGES, _FEW_PAGES = 1 << 8, 1 << 2
+
+#: Below the last of the stacks of a fork.
+_NIL = -2
+
+#: Configurations whose threads are remembered.
+_MOST_REMEMBERED = 1 << 12
+
+#: What the reference stepper does, which remembers more of each frame.
+_BEYOND = BEYOND, TOO_MANY_WAYS
+
+#: Threads that a kernel follows over bytes in one step, all together.
+_MOST_WORK = 1 << 14
+
+
+class _Scratch:
+    """What kernels write to while they run, one for a process: kernels of a store run one at a time."""
+
+    def __init__(self) -> None:
+        self.tables = (
+            np.empty((_MOST_THREADS, 3), np.int64),
+            np.empty((_MOST_PLACES, 2), np.int64),
+            np.full(2 * _MOST_PLACES, -1, np.int32),
+            np.empty((_MOST_MISSING, 3), np.int64),
+            np.empty(_MOST_PLACES, np.int32),
+        )
+        self._rows: dict[int, NDArray[np.int32]] = {}
+
+    def row(self, words: int) -> NDArray[np.int32]:
+        """Room for a row."""
+        found = self._rows.get(words)
+        if found is None:
+            found = self._rows[words] = np.empty(words, np.int32)
+        return found
+
+
+_scratch = _Scratch()
+
+
+class Automaton(Protocol):
+    """What a store needs of a `structgen.runtime.pushdown.machine.PushdownMachine`."""
+
+    tables: PushdownTables
+    vocabulary: Vocabulary
+    rows: StateMasks
+    pool: RowPool
+    growing: Lock
+
+    @property
+    def lock(self) -> Lock:
+        """Held while rows are worked out."""
+
+    @property
+    def steps(self) -> budget.StepMeter:
+        """Counts the work of the reference stepper's steps."""
+
+    def after_token_of(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
+        """The threads behind a token, measured as a step."""
+
+    def followed(self, threads: tuple[Thread, ...], data: bytes) -> tuple[int, tuple[Thread, ...]]:
+        """How many bytes texts go on with, and the threads behind them."""
+
+    def have_arena(self) -> None:
+        """Have kernels find the automaton, and states lowered that one of them came to."""
+
+    def rows_of(self, threads: tuple[Thread, ...]) -> tuple[Collection[int], int]:
+        """The rows of threads, and the number of a set of tokens that they take by their ids, or -1."""
+
+    def walked_together(self, missing: Sequence[tuple[int, int, int]], threads: tuple[Thread, ...]) -> int | None:
+        """The row of threads from one walk of all together; None where walks of each are better."""
+
+    def begin_deciding(self) -> None:
+        """Have what is decided from now on stay."""
+
+    def end_deciding(self) -> None:
+        """What is decided may be forgotten again."""
+
+    def tell_of_rows(self) -> None:
+        """Say that rows were worked out."""
+
+    def known_stacks(self) -> Stacks:
+        """The stacks of the reference stepper."""
+
+
+class ConfigurationStore:
+    """Configurations of one automaton with a stack, by number. Safe to use from several threads.
+
+    Parameters
+    ----------
+    machine:
+        The automaton over its vocabulary.
+    """
+
+    keeps_rows = False
+
+    def __init__(self, machine: Automaton) -> None:
+        self.machine = machine
+        self.vocabulary = machine.vocabulary
+        self._rows = machine.rows
+        self._head = head = Head(kernels.STORE_HEAD)
+        self._words = words = head.words
+        row_words = machine.pool.words
+        head.put(kernels.S_MACHINE, self._rows.head.words)
+        head.put(kernels.S_CELLS, np.empty((_FEW, kernels.CELL), np.int64), _slots(_FEW))
+        configs = np.empty((_FEW, kernels.CONFIG), np.int64)
+        head.put(kernels.S_THREADS, np.empty((_FEW, 3), np.int64), configs, _slots(_FEW))
+        head.put(kernels.S_TOKENS, np.full(2 * _FEW, -1, np.int64), np.zeros(2 * _FEW, np.int32))
+        unions = np.empty((_FEW, kernels.UNION), np.int32)
+        head.put(kernels.S_UNIONS, unions, np.empty(4 * _FEW, np.int32), _slots(_FEW), np.empty(0, np.int32))
+        head.lend(kernels.S_ROOM, *_scratch.tables, _scratch.row(row_words))
+        words[kernels.S_GENERATION], words[kernels.S_WORK] = self._rows.generation, _MOST_WORK
+        tables = machine.tables
+        #: The configuration before the first byte.
+        self.start: int = kernels.begin_configs(words, tables.start, int(tables.returns[tables.start]))
+        self._most_cells, self._most_configs = MOST_CELLS, MOST_CONFIGS
+        # For the reference stepper: threads of configurations, stacks of cells and the inverse, large counts.
+        self._threads: Memo[int, tuple[Thread, ...]] = Memo(_MOST_REMEMBERED)
+        self._stacks: dict[int, Stack] = {-1: None}
+        self._cells: dict[Stack, int] = {None: -1}
+        self._counts: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        """Number of configurations."""
+        return int(self._words[kernels.N_CONFIGS])
+
+    def is_full(self) -> bool:
+        """Whether it is time for another one."""
+        words = self._words
+        return bool(
+            words[kernels.N_CONFIGS] >= self._most_configs
+            or words[kernels.N_TOKENS] >= MOST_TOKENS
+            or words[kernels.N_CELLS] >= self._most_cells
+        )
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    def advance(self, config: int, token_id: int) -> int | None:
+        """Where a token leads; ``None`` where its bytes die, or it has none and the definition does not name it."""
+        target: int = kernels.find_token(self._words, config, token_id)
+        return target if target >= 0 else self._missed(config, token_id, target)
+
+    def _missed(self, config: int, token_id: int, target: int) -> int | None:
+        if target == DEAD:
+            return None
+        with self.machine.lock:  # walks lay out rows of the automaton, too
+            while (target := kernels.step_token(self._words, config, token_id)) < DEAD:
+                if not self._is_beyond(target):
+                    self._provide(target)
+                    continue
+                after = self.machine.after_token_of(self.threads(config), token_id)
+                target = self.add(after) if after else DEAD
+                while kernels.put_target(self._words, config, token_id, target):
+                    self._grow()
+                break
+        return target if target >= 0 else None
+
+    def _is_beyond(self, status: int) -> bool:
+        """Whether the reference stepper does it: kernels don't, or it takes more room than a step may."""
+        return status in _BEYOND or (status == NO_SPACE and self._is_large())
+
+    def follow(self, config: int, data: bytes) -> tuple[int, int]:
+        """How many of some bytes texts go on with, and the configuration behind these."""
+        text, consumed = np.frombuffer(data, np.uint8), 0
+        while consumed < len(data):
+            with self.machine.lock:
+                target, count = kernels.step_bytes(self._words, config, text[consumed:])
+                if self._is_beyond(target):
+                    count, threads = self.machine.followed(self.threads(config), data[consumed:])
+                    return consumed + count, self.add(threads) if count else config
+                if target < 0:
+                    self._provide(target)
+                    continue
+            config, consumed = target, consumed + count
+            if consumed < len(data):
+                break
+        return consumed, config
+
+    def _provide(self, status: int) -> None:
+        """Do what a kernel needs before it can go on."""
+        if status in (NO_ARENA, NOT_LOWERED):
+            self.machine.have_arena()
+        elif status == NO_SPACE:
+            self._grow()
+        else:
+            raise InternalError(f"a store has no such configuration ({status})")
+
+    # -- masks -----------------------------------------------------------------------------------------
+
+    def write_mask(self, config: int, bitmask: NDArray[np.int32]) -> None:
+        """Write the mask of a configuration, EOS ids included, to a contiguous ``int32[*]``.
+
+        What is wider becomes zero; it is as wide as tokens with bytes need at least.
+        """
+        status = kernels.write_mask(self._words, config, bitmask)
+        if status:
+            self._write_slowly(config, bitmask, status)
+
+    def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+        machine, rows = self.machine, self._rows
+        known = len(rows)
+        with machine.lock:
+            while status:
+                if status == SLOWLY:  # it is written
+                    self._add_pages()
+                    break
+                if status == TOO_SHORT:
+                    raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
+                if status == NO_SHARED:
+                    machine.pool.lend(int(self._words[kernels.N_MISSING]))
+                elif status == NO_PARTS:
+                    machine.steps.measured(self._decide, config)
+                elif status in _BEYOND:
+                    self._put_rows(config, *machine.steps.measured(machine.rows_of, self.threads(config)))
+                else:
+                    self._provide(status)
+                status = kernels.write_mask(self._words, config, bitmask)
+            fresh = len(rows) > known
+        if fresh:
+            machine.tell_of_rows()
+
+    def row(self, config: int) -> NDArray[np.int32]:
+        """The mask of a configuration, a new read-only ``int32[words]``."""
+        row = np.empty(self.vocabulary.words, np.int32)
+        self.write_mask(config, row)
+        row.flags.writeable = False
+        return row
+
+    def _decide(self, config: int) -> None:
+        """Work out partial masks that a mask lacks. Others have their turn between walks, and in long ones."""
+        self.machine.begin_deciding()
+        try:
+            missing = np.empty((_MOST_MISSING, 3), np.int64)
+            count = kernels.missing_parts(self._words, config, missing)
+            wanted = [tuple(each) for each in missing[:count].tolist()]
+            row = self.machine.walked_together(wanted, self.threads(config)) if len(wanted) > 1 else None
+            if row is not None:
+                self._put_rows(config, [row])
+                return
+            for residual, state, count in wanted:
+                self._rows.decide(residual, state, count)
+            self._rows.publish()
+        finally:
+            self.machine.end_deciding()
+
+    def _put_rows(self, config: int, numbers: Collection[int], tokens: int = -1) -> None:
+        rows = np.array(sorted(numbers), np.int32)
+        while kernels.put_union(self._words, config, rows, tokens):
+            self._grow()
+
+    def is_accepting(self, config: int) -> bool:
+        """Whether the text so far is complete."""
+        return bool(self._head.arrays[kernels.S_CONFIGS][config, kernels.C_ACCEPTS])
+
+    # -- room ------------------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        """Have more room in tables that are full, or nearly."""
+        words = self._words
+        with self.machine.growing:
+            cells, used = len(self._head.arrays[kernels.S_CELLS]), int(words[kernels.N_CELLS])
+            full = [table for table in _TABLES if self._is_nearly_full(*table)]
+            is_short = cells < 2 * used + _FEW
+            tokens = 4 * words[kernels.N_TOKENS] > len(self._head.arrays[kernels.S_TOKENS])
+            if is_short or not (full or tokens):  # or one step needs more than there is in use
+                self._lengthen(kernels.S_CELLS)
+                slots, kept = _slots(2 * cells), self._head.arrays[kernels.S_CELL_SLOTS]
+                self._head.arrays[kernels.S_CELL_SLOTS] = slots
+                kernels.move_cell_slots(words, slots, address_of(slots))
+                del kept
+            for place, _ in full or ([] if tokens else _TABLES):
+                self._lengthen(place)
+            configs = len(self._head.arrays[kernels.S_CONFIGS])
+            if len(self._head.arrays[kernels.S_CONFIG_SLOTS]) < 2 * configs:
+                slots = _slots(configs)
+                kept = self._head.arrays[kernels.S_CONFIG_SLOTS]
+                self._head.arrays[kernels.S_CONFIG_SLOTS] = slots
+                kernels.move_config_slots(words, slots, address_of(slots))
+                del kept
+            unions = len(self._head.arrays[kernels.S_UNIONS])
+            if len(self._head.arrays[kernels.S_UNION_SLOTS]) < 2 * unions:
+                self._head.put(kernels.S_UNION_SLOTS, _slots(unions))
+                kernels.forget_unions(words)
+            keys = self._head.arrays[kernels.S_TOKENS]
+            if tokens:
+                new, targets = np.full(2 * len(keys), -1, np.int64), np.zeros(2 * len(keys), np.int32)
+                before = self._head.arrays[kernels.S_TARGETS]
+                self._head.arrays[kernels.S_TOKENS], self._head.arrays[kernels.S_TARGETS] = new, targets
+                kernels.move_tokens(words, new, targets, address_of(new), address_of(targets))
+                del before
+
+    def _is_large(self) -> bool:
+        """Whether there is room for more cells than one step may add."""
+        return len(self._head.arrays[kernels.S_CELLS]) - int(self._words[kernels.N_CELLS]) > _MOST_NEW_CELLS
+
+    def _is_nearly_full(self, place: int, used: int) -> bool:
+        return bool(2 * self._words[used] >= len(self._head.arrays[place]))
+
+    def _lengthen(self, place: int) -> None:
+        old = self._head.arrays[place]
+        new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
+        self._head.arrays[place] = new
+        kernels.move_table(self._words, place, _octets(old), _octets(new), address_of(new), len(new))
+
+    def _add_pages(self) -> None:
+        """Have room for more unions that are written out, if there may be more."""
+        words, old = self.machine.pool.words, self._head.arrays[kernels.S_PAGES]
+        pages = len(old) // words
+        if pages >= _MOST_PAGES:
+            return
+        new = np.empty(max(2 * pages, _FEW_PAGES) * words, np.int32)
+        self._head.arrays[kernels.S_PAGES] = new
+        kernels.move_table(self._words, kernels.S_PAGES, _octets(old), _octets(new), address_of(new), len(new))
+        DENSE_ROWS.note(self, new.nbytes)
+
+    def let_go(self) -> None:
+        """Forget unions that are written out; see `structgen.runtime.core.dense_rows`."""
+        with self.machine.growing:
+            self._head.put(kernels.S_PAGES, np.empty(0, np.int32))
+            kernels.forget_unions(self._words)
+
+    # -- for people, and what kernels don't do ---------------------------------------------------------
+
+    def threads(self, config: int) -> tuple[Thread, ...]:
+        """The threads of a configuration, as the reference stepper has them."""
+        found = self._threads.get(config)
+        if found is None:
+            first, count, ended, *_ = self._head.arrays[kernels.S_CONFIGS][config].tolist()
+            cells, stacks, known = self._head.arrays[kernels.S_CELLS], self.machine.known_stacks(), self._stacks
+            members = self._head.arrays[kernels.S_THREADS][first : first + count].tolist()
+            count_of = self._count_of
+            found = tuple(
+                [(state, count_of(n), stacks.of_cell(cell, cells, known, count_of)) for state, n, cell in members]
+            )
+            if ended:
+                found = ((END, 0, None), *found)
+            self._threads[config] = found
+        return found
+
+    def add(self, threads: Sequence[Thread]) -> int:
+        """The number of the configuration of some threads of the reference stepper."""
+        found = [(state, self._word(n), self._cell_of(stack)) for state, n, stack in threads if state != END]
+        laid, ended = np.array(found, np.int64).reshape(-1, 3), int(len(found) < len(threads))
+        while (number := kernels.add_config(self._words, laid, ended)) < 0:
+            self._provide(number)
+        self._threads[number] = tuple(threads)
+        return int(number)
+
+    def _cell_of(self, stack: Stack) -> int:
+        """The cell of a frame of the reference stepper; those of lower frames are known or found first."""
+        known, todo = self._cells, [stack]
+        while todo:
+            here = todo[-1]
+            lower = [] if here is None or here in known else [*here.members] if isinstance(here, Fork) else [here.below]
+            missing = [each for each in lower if each not in known]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            if here is None or here in known:
+                continue
+            if isinstance(here, Fork):
+                cell = _NIL
+                for member in sorted((known[each] for each in lower), reverse=True):
+                    cell = self._add_cell(FORK, member, cell)
+            else:
+                cell = self._add_cell(here.state, self._word(here.count), known[here.below])
+            known[here] = cell
+        return known[stack]
+
+    def _add_cell(self, state: int, count: int, below: int) -> int:
+        while (number := kernels.add_cell(self._words, state, count, below)) < 0:
+            self._provide(number)
+        return int(number)
+
+    def _word(self, count: int) -> int:
+        """What kernels have for a count: the same, or what stands for a large one."""
+        if count < kernels.NUMBERED:
+            return count
+        return kernels.NUMBERED + self._counts.setdefault(count, len(self._counts))
+
+    def _count_of(self, word: int) -> int:
+        """The inverse of `_word`."""
+        return word if word < kernels.NUMBERED else [*self._counts][word - kernels.NUMBERED]
+
+    def adopt(self, other: ConfigurationStore, configs: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The numbers here of configurations of another store of the automaton; numbers below 0 stay."""
+        if other is self:
+            return configs
+        if other._counts:
+            with self.machine.lock:  # large counts get numbers
+                return np.array([c if c < 0 else self.add(other.threads(c)) for c in configs.tolist()], np.int32)
+        found, numbers = np.empty(len(configs), np.int32), np.empty(len(other._head.arrays[kernels.S_CELLS]), np.int64)
+        while status := kernels.adopt_configs(other._words, self._words, configs, numbers, found):
+            self._provide(status)
+        # What a guide can go back to stays, however much it is.
+        self._most_cells = max(self._most_cells, 2 * int(self._words[kernels.N_CELLS]))
+        self._most_configs = max(self._most_configs, 2 * len(self))
+        return found
+
+    def explain(self, config: int) -> str:
+        """A configuration for people: states with counts, and the stack below each, the topmost frame first."""
+        return " | ".join(map(repr, self.threads(config)))
+
+
+#: Tables and where it is said how much of each is used, but for those with slots or hashes of their own.
+_TABLES = (
+    (kernels.S_THREADS, kernels.N_THREADS),
+    (kernels.S_CONFIGS, kernels.N_CONFIGS),
+    (kernels.S_UNIONS, kernels.N_UNIONS),
+    (kernels.S_UNION_ROWS, kernels.N_UNION_ROWS),
+)
+
+
+def _slots(items: int) -> NDArray[np.int32]:
+    return np.full(2 * items, -1, np.int32)
+
+
+def _octets(array: Array) -> NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)

@@ -1,0 +1,46 @@
+"""`Head`: where kernels find tables, as an array of their addresses and lengths (`structgen.kernels.store.layout`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.locks import TABLES
+from ...system.types import Array
+
+
+def address_of(array: Array) -> int:
+    """Where an array's first number is."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+class Head:
+    """Tables by their places. It keeps each of them as long as it is there.
+
+    Parameters
+    ----------
+    size:
+        How many words there are.
+    """
+
+    __slots__ = ("arrays", "words")
+
+    def __init__(self, size: int) -> None:
+        #: ``int64[size]``, for kernels.
+        self.words: NDArray[np.int64] = np.zeros(size, np.int64)
+        #: The arrays by their places.
+        self.arrays: dict[int, Array] = {}
+
+    def lend(self, place: int, *arrays: Array) -> None:
+        """`put` for arrays that somebody else keeps."""
+        words = [word for array in arrays for word in (address_of(array), len(array))]
+        with TABLES:
+            self.words[place : place + len(words)] = words
+
+    def put(self, place: int, *arrays: Array) -> None:
+        """Have contiguous arrays at a place and those behind it, all at once: no kernel runs between two of them."""
+        before = [self.arrays.get(place + 2 * i) for i in range(len(arrays))]
+        self.arrays.update({place + 2 * i: array for i, array in enumerate(arrays)})
+        self.lend(place, *arrays)
+        del before

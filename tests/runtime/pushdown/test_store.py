@@ -1,0 +1,253 @@
+"""The store's kernels, judged by the reference stepper in plain Python, on definitions that branch, count and nest."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from judges.guides import ids_of_bits
+from tiers import draws
+
+import structgen as sg
+from structgen import kernels
+from structgen.runtime.pushdown import machine as pushdown
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.store import store as module
+from structgen.runtime.pushdown.store.store import ConfigurationStore
+
+VOCABULARY = sg.Vocabulary.from_bytes(
+    [
+        *(bytes([i]) for i in range(32, 127)),
+        b'{"',
+        b'":',
+        b'","',
+        b'"}',
+        b"[1",
+        b"],",
+        b"aa",
+        b"aab",
+        b"((",
+        b")]",
+        None,
+    ],
+    eos_ids=[105],
+)
+
+ANYTHING: dict[str, Any] = {"type": ["object", "array", "string", "number", "null"]}
+
+DEFINITIONS = {
+    "values": sg.JsonSchema(ANYTHING),
+    "members": sg.JsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "a": {"type": "number"},
+                "ab": {"type": "array", "items": {"type": "integer"}, "maxItems": 3},
+            },
+            "additionalProperties": {"type": "string", "maxLength": 4},
+        }
+    ),
+    "in any order": sg.JsonSchema(
+        {"type": "object", "properties": {k: {"type": "integer"} for k in "abc"}, "required": ["a", "b"]},
+        property_order="any",
+    ),
+    "alternatives": sg.JsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "maxItems": 1, "items": {"$ref": "#"}},
+                {"type": "array", "minItems": 2},
+                {"const": 1},
+            ]
+        }
+    ),
+    "ambiguous": sg.Gbnf('root ::= "a" root "b"? | "a" root "c"? | "d" | root2\nroot2 ::= ("(" root2 ")")? "a"*'),
+    "words": sg.Gbnf('root ::= (word ("," word)*)? ";"\nword ::= [a-c]{1,5} | "aab" word'),
+}
+
+
+def machine_of(name: str) -> PushdownMachine:
+    machine = sg.compile(DEFINITIONS[name], VOCABULARY, eager=False).machine
+    assert isinstance(machine, PushdownMachine)
+    return machine
+
+
+def walks(machine: PushdownMachine, seed: str, texts: int = 4, steps: int = 25) -> Any:
+    """Along random texts: a configuration of the store, the reference's threads, and the tokens that are allowed."""
+    rng, store = random.Random(seed), machine.stepper()
+    for _ in range(texts):
+        config, threads = store.start, machine.start_threads
+        for _ in range(steps):
+            allowed = set(ids_of_bits(store.row(config))) - {105}
+            yield store, config, threads, allowed
+            if not allowed:
+                break
+            token = rng.choice(sorted(allowed))
+            target = store.advance(config, token)
+            assert target is not None
+            config, threads = target, machine.follow(threads, VOCABULARY.token(token) or b"")
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_kernels_step_as_the_reference_does(name: str) -> None:
+    """Every token from every configuration: whether it is allowed, and whether the text is complete behind it."""
+    machine = machine_of(name)
+    for store, config, threads, allowed in walks(machine, name, draws(4)):
+        assert store.is_accepting(config) == machine.may_end(threads)
+        assert (105 in ids_of_bits(store.row(config))) == machine.may_end(threads)
+        for token in range(105):
+            data = VOCABULARY.token(token) or b""
+            after, target = machine.follow(threads, data), store.advance(config, token)
+            assert (target is not None) == bool(after) == (token in allowed), (name, data)
+            if target is not None:
+                assert store.is_accepting(target) == machine.may_end(after)
+        text = "".join(map(chr, random.Random(name).choices(range(32, 127), k=6))).encode()
+        consumed, behind = store.follow(config, text)
+        expected, there = machine.followed(threads, text)
+        assert (consumed, store.is_accepting(behind)) == (expected, machine.may_end(there))
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_masks_are_those_of_the_reference(name: str) -> None:
+    machine = machine_of(name)
+    for store, config, threads, _ in walks(machine, f"masks of {name}", draws(3)):
+        with machine.lock:
+            np.testing.assert_array_equal(store.row(config), machine.row_of(threads))
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_configurations_move_to_another_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels copy them, the reference stepper lays them out: either way the masks are the same."""
+    machine = machine_of(name)
+    for store, config, _, _ in [*walks(machine, f"moves of {name}", 2)]:
+        other = ConfigurationStore(machine)
+        [moved, none] = other.adopt(store, np.array([config, -1], np.int32)).tolist()
+        assert none == -1
+        again = other.add(store.threads(config))
+        for number in (moved, again):
+            np.testing.assert_array_equal(other.row(number), store.row(config))
+            assert other.is_accepting(number) == store.is_accepting(config)
+        assert other.explain(moved) == other.explain(again)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_guides_go_on_where_stores_are_full(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(DEFINITIONS[name], VOCABULARY, eager=False)
+    plain = sg.compile(DEFINITIONS[name], VOCABULARY, eager=False)
+    monkeypatch.setattr(module, "MOST_CONFIGS", 5)
+    rng = random.Random(name)
+    for _ in range(draws(4)):
+        guide, other, kept = sg.Guide(index), sg.Guide(plain), []
+        for _ in range(150):
+            row = guide.bitmask()
+            np.testing.assert_array_equal(row, other.bitmask())
+            allowed = sorted(set(ids_of_bits(row)) - {105})
+            if not allowed:
+                break
+            token = rng.choice(allowed)
+            kept.append((guide.fork(), row))
+            assert guide.advance(token)
+            assert other.advance(token)
+        for fork, row in kept:
+            np.testing.assert_array_equal(fork.bitmask(), row)
+        for _, row in reversed(kept):
+            guide.rollback(1)
+            np.testing.assert_array_equal(guide.bitmask(), row)
+
+
+@pytest.mark.parametrize("tokens", [[105, 106, 105], [0, 106, 106, 105, 0]])
+def test_states_that_a_step_lowers_are_laid_out(tokens: list[int]) -> None:
+    """A mask may be the first thing that is asked for behind steps that no mask was asked for."""
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(VOCABULARY.token(i) for i in range(105)), None, None, None],
+        eos_ids=[107],
+        special_tokens={"<a>": 105, "<b>": 106},
+    )
+    inner = {"type": "any_tokens", "exclude_tokens": [0, 1]}
+    dispatch = {"type": "token_dispatch", "rules": [["<b>", inner]], "loop": False, "exclude_tokens": []}
+    tag = sg.StructuralTag({"type": "structural_tag", "format": dispatch})
+    asked, unasked = (sg.Guide(sg.compile(tag, vocabulary, eager=False)) for _ in range(2))
+    unasked.bitmask()
+    for token in tokens:
+        np.testing.assert_array_equal(asked.bitmask(), asked.bitmask())
+        assert asked.advance(token) == unasked.advance(token)
+        assert asked.is_accepting() == unasked.is_accepting()
+    np.testing.assert_array_equal(asked.bitmask(), unasked.bitmask())
+
+
+def test_sets_of_tokens_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And masks stay right where those that were put together are forgotten."""
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(VOCABULARY.token(i) for i in range(105)), None, None, None],
+        eos_ids=[107],
+        special_tokens={"<a>": 105, "<b>": 106},
+    )
+    elements = [{"type": "any_tokens", "exclude_tokens": [k, "<b>"]} for k in range(6)]
+    tags = [
+        {"type": "tag", "begin": "x", "content": each, "end": {"type": "token", "token": "<b>"}} for each in elements
+    ]
+    tag = sg.StructuralTag({"type": "structural_tag", "format": {"type": "sequence", "elements": tags}})
+    bounded, plain = (sg.compile(tag, vocabulary, eager=False) for _ in range(2))
+    assert isinstance(bounded.machine, PushdownMachine)
+    for _ in range(2):
+        guide, other = sg.Guide(bounded), sg.Guide(plain)
+        for _ in tags:
+            for token in (ord("x") - 32, 40, 106):
+                monkeypatch.setattr(pushdown, "MOST_TOKEN_SETS", 1)
+                row = guide.bitmask()
+                monkeypatch.undo()
+                np.testing.assert_array_equal(row, other.bitmask())
+                assert guide.advance(token)
+                assert other.advance(token)
+                assert len(bounded.machine._sets) <= 1
+    assert bounded.machine.rows.generation > 4
+
+
+def test_rows_that_are_forgotten_change_no_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of("members")
+    for store, config, _, _ in walks(machine, "forgotten", 3):
+        row = store.row(config)
+        with machine.lock:
+            machine.rows.forget()
+        np.testing.assert_array_equal(store.row(config), row)
+        store.let_go()
+        np.testing.assert_array_equal(store.row(config), row)
+
+
+def test_a_mask_of_any_width() -> None:
+    machine = machine_of("values")
+    store = machine.stepper()
+    row = store.row(store.start)
+    for words in (4, 5, 9):
+        mask = np.full(words, -1, np.int32)
+        store.write_mask(store.start, mask)
+        np.testing.assert_array_equal(mask[:4], row[:4])
+        assert not mask[4:].any()
+    with pytest.raises(sg.errors.BitmaskError, match="4 words"):
+        store.write_mask(store.start, np.zeros(3, np.int32))
+
+
+def test_no_configuration_beyond_the_last() -> None:
+    store = machine_of("values").stepper()
+    for number in (-1, len(store), 1 << 40):
+        with pytest.raises(sg.errors.InternalError, match="no such configuration"):
+            store.advance(number, 0)
+        assert kernels.write_mask(store._words, number, np.zeros(4, np.int32)) == kernels.NO_CONFIG
+
+
+def test_a_step_allocates_nothing_that_is_collected() -> None:
+    import gc
+
+    index = sg.compile(DEFINITIONS["members"], VOCABULARY, eager=False)
+    mask = np.zeros(VOCABULARY.words, np.int32)
+    tokens = [ord(c) - 32 for c in '{"a":1,"ab":[1,2],"x":"y"}']
+    for _ in range(2):
+        guide = sg.Guide(index)
+        gc.collect()
+        before = len(gc.get_objects())
+        for token in tokens:
+            assert guide.advance(token)
+            guide.fill_bitmask(mask)
+        after = len(gc.get_objects())
+    assert after - before <= 1
