@@ -23,8 +23,8 @@ from .read.blame import blaming
 from .read.document import Document, SchemaFinding
 from .read.reader import read
 
-#: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
-_FEW_STATES = 100_000
+#: A schema that has fewer is lowered as a whole, within some 20 ms: what waits would be in the way of steps.
+_FEW_STATES = 30_000
 
 #: Findings that are told while compiling.
 _MOST_WARNINGS = 3
