@@ -17,14 +17,14 @@ from .layout.options import NONE, TextOptions
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
 from .normal_form.nesting import endless
-from .normal_form.shapes import ArrayShape, ObjectShape, Value, Values
+from .normal_form.shapes import Values
 from .normalise import normalise
 from .read.blame import blaming
 from .read.document import Document, SchemaFinding
 from .read.reader import read
 
-#: A schema that has fewer is lowered as a whole, within some 20 ms: what waits would be in the way of steps.
-_FEW_STATES = 30_000
+#: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
+_FEW_STATES = 100_000
 
 #: Findings that are told while compiling.
 _MOST_WARNINGS = 3
@@ -74,17 +74,12 @@ def begin_json_schema(
     with blaming(definition.text):
         schema = read_schema(definition, meter, special)
         schema.warn()
-        most, first = most_states(schema.values, schema.layout, meter) or (0, [])
-        if _FEW_STATES < most <= meter.states and not (first and schema.lenient):
-            growing = GrowingProgram(partial(_begun, schema, meter, first), meter)
-            if most + growing.tables().states <= meter.states:
-                return growing, tuple(dict.fromkeys(schema.relaxed))
-        program = lower_schema(schema, meter, keeps_sets=keeps_sets)
-        return program, tuple(dict.fromkeys(schema.relaxed))
-
-
-def _begun(schema: ReadSchema, meter: Meter, first: list[tuple[ArrayShape | ObjectShape, Value]]) -> SchemaLowering:
-    return SchemaLowering(schema.values, schema.layout, meter, lenient=None, whole=False, first=first)
+        most = most_states(schema.values, schema.layout, meter)
+        if most is None or not _FEW_STATES < most <= meter.states:
+            program = lower_schema(schema, meter, keeps_sets=keeps_sets)
+            return program, tuple(dict.fromkeys(schema.relaxed))
+    begin = partial(SchemaLowering, schema.values, schema.layout, meter, lenient=None, whole=False)
+    return GrowingProgram(begin, meter), tuple(dict.fromkeys(schema.relaxed))
 
 
 def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE) -> ReadSchema:
@@ -138,8 +133,7 @@ def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOpti
 
 def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:
     """Whether nothing but the budget can be in the way of lowering a schema, and nothing is relaxed then."""
-    bounds = most_states(schema.values, schema.layout, meter)
-    return not schema.lenient and bounds is not None and not bounds[1]
+    return not schema.lenient and most_states(schema.values, schema.layout, meter) is not None
 
 
 def lower_schema(schema: ReadSchema, meter: Meter, *, keeps_sets: bool = False) -> Program:

@@ -1,8 +1,8 @@
 """What lowering takes at most, as far as that can be said without it.
 
-A schema is lowered on demand only where nothing of it can be refused once it is compiled. So shapes that are not
-bounded here (with sets of items that multiply, unions of strings, products of several classes of names) are lowered
-when compiling.
+A schema is lowered on demand only where nothing of it can be refused once it is compiled. So all that is not
+bounded here (sets of names or of items that multiply, unions of strings, products of several classes of names) is
+lowered when compiling, with the rest of its schema.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import prod
 
 from ....budget import Meter
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Value, Values
+from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Values
 from ..numbers.numbers import NumberSet
 from ..read.blame import placed
 from ..strings.strings import StringSet
@@ -29,13 +29,8 @@ _OF_NUMBER, _FEW_POINTS, _MOST_DIGITS = 1_000, 4, 16
 _MOST_PAIRS, _MOST_PLACES = 1_000, 10_000
 
 
-def most_states(
-    values: Values, layout: TextOptions, meter: Meter
-) -> tuple[int, list[tuple[ArrayShape | ObjectShape, Value]]] | None:
-    """What the states of a program are fewer than, in whatever parts it is lowered, but for those of some shapes.
-
-    Nothing bounds these shapes, each with a value that has it; but where all of them are lowered, nothing else is
-    refused, and the rest has no more states than that. None where that is not known.
+def most_states(values: Values, layout: TextOptions, meter: Meter) -> int | None:
+    """What the states of a program are fewer than, in whatever parts it is lowered; None where that is not known.
 
     Raises `BudgetExceededError` as making the strings' automata does.
     """
@@ -43,43 +38,23 @@ def most_states(
         return None
     if layout.separators != (",", ":"):  # they have states of their own
         return None
-    parts: dict[StringSet | NumberSet | ArrayShape | ObjectShape, int] = {}
-    unbounded: dict[ArrayShape | ObjectShape, Value] = {}
-    met = {values.root: None}
-    for ref in meter.each(queue := [values.root], "lowering the schema"):
-        value = values.values[ref]
-        fresh = dict.fromkeys(child for child in value.children() if child not in met)
-        met |= fresh
-        queue += fresh
+    parts: dict[StringSet | NumberSet | ArrayShape | ObjectShape, int | None] = {}
+    for value in meter.each(values.values, "lowering the schema"):
         with placed(value.pointer):
-            for scalars in (value.strings, value.numbers):
-                if scalars is not None and scalars not in parts:
-                    parts[scalars] = _of_scalars(scalars, layout, meter)
-            shapes: list[ArrayShape | ObjectShape] = [*value.arrays, *value.objects]
-            for shape in shapes:
-                if shape in parts or shape in unbounded:
-                    continue
-                if _keeps_sets(shape, layout):
-                    return None
-                most = _of_array(shape) if isinstance(shape, ArrayShape) else _of_object(shape, layout, meter)
-                if most is None:
-                    unbounded[shape] = value
-                else:
-                    parts[shape] = most
-    return _OF_PLACE * len(met) + sum(parts.values()), [*unbounded.items()]
+            for part in (value.strings, value.numbers, *value.arrays, *value.objects):
+                if part is not None and part not in parts:
+                    parts[part] = _of_part(part, layout, meter)
+                    if parts[part] is None:
+                        return None
+    return _OF_PLACE * len(values.values) + sum(filter(None, parts.values()))
 
 
-def _keeps_sets(shape: ArrayShape | ObjectShape, layout: TextOptions) -> bool:
-    """Whether items or names must differ: who follows a text keeps sets of them, or they are values of their own."""
-    if isinstance(shape, ArrayShape):
-        return shape.unique
-    return tells_names(shape) or bool(shape.others and layout.unique_names)
-
-
-def _of_scalars(part: StringSet | NumberSet, layout: TextOptions, meter: Meter) -> int:
+def _of_part(part: StringSet | NumberSet | ArrayShape | ObjectShape, layout: TextOptions, meter: Meter) -> int | None:
     if isinstance(part, StringSet):
         return part.most_states(layout.escapes, meter)
-    return 0 if part.is_any() or part == NumberSet.INTEGERS else _of_numbers(part, meter)
+    if isinstance(part, NumberSet):
+        return 0 if part.is_any() or part == NumberSet.INTEGERS else _of_numbers(part, meter)
+    return _of_array(part) if isinstance(part, ArrayShape) else _of_object(part, layout, meter)
 
 
 def _of_numbers(numbers: NumberSet, meter: Meter) -> int:
@@ -97,14 +72,16 @@ def _of_numbers(numbers: NumberSet, meter: Meter) -> int:
 
 def _of_array(shape: ArrayShape) -> int | None:
     places = max(shape.min_items, shape.max_items or 0)
-    if shape.contains or places >= 1 << 30 or not all(map(_is_plain, shape.choices())):
+    if shape.unique or shape.contains or places >= 1 << 30 or not all(map(_is_plain, shape.choices())):
         return None
     edges = max(map(len, shape.choices()))
     return _OF_PLACE * (len(shape.prefix) + min(places, COUNT_FROM) + 4) + edges
 
 
 def _of_object(shape: ObjectShape, layout: TextOptions, meter: Meter) -> int | None:
-    if shape.exists or not all(map(_is_plain, shape.choices())):
+    if shape.exists or (shape.others and layout.unique_names) or not all(map(_is_plain, shape.choices())):
+        return None
+    if tells_names(shape):
         return None
     bodies = [key_class.keys.body(layout.escapes, meter) for key_class in shape.others]
     product = prod(1 + body.states for body in bodies)

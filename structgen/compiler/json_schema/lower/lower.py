@@ -21,7 +21,7 @@ from ...patterns.parser import parse
 from ...programs.program import Program, State
 from ...programs.tables import Flattener
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, ObjectShape, Value, Values
+from ..normal_form.shapes import ArrayShape, ObjectShape, Values
 from ..read.blame import placed
 from .builder import Builder
 from .items import ArrayStates
@@ -53,8 +53,6 @@ class SchemaLowering:
         Takes what had to be relaxed; None: nothing may be.
     whole, keeps_sets:
         As `Builder` takes them.
-    first:
-        Shapes that do not wait, each with a value that has it.
 
     Raises
     ------
@@ -74,7 +72,6 @@ class SchemaLowering:
         lenient: list[str] | None,
         whole: bool,
         keeps_sets: bool = False,
-        first: Iterable[tuple[ArrayShape | ObjectShape, Value]] = (),
     ) -> None:
         builder = self._builder = Builder(values, layout, meter, lenient, whole=whole, keeps_sets=keeps_sets)
         builder.whitespace = _whitespace(builder)
@@ -91,8 +88,6 @@ class SchemaLowering:
         program.start = builder.value((values.root,), 0)
         if program.start in builder.open:
             builder.begin(program.start)
-        for shape, value in first:
-            builder.start(shape, value, 0)
         self._lower()
 
     @property
