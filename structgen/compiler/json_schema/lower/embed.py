@@ -17,7 +17,7 @@ import numpy as np
 from ....budget import Budget, Meter
 from ....system.properties import cached_property
 from ...automata.dfa import Dfa
-from ...automata.edge_lists import EdgeColumns, EdgeLists, columns_of
+from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
@@ -28,16 +28,16 @@ QUOTE = 0x22
 END = First([Edge(QUOTE, QUOTE, ())])
 
 #: Automata of earlier programs: schemas have much in common. By what they accept, and how that is written.
-_RECENT: dict[tuple[Hashable, str], EdgeColumns] = {}
+_RECENT: dict[tuple[Hashable, str], EdgeLists] = {}
 _RECENT_SIZE, _RECENT_STATES = 256, 500
 
 
-def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> EdgeColumns:
+def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> EdgeLists:
     """The automaton of a set, remembered if it is small."""
     key = (members.key, escapes)
     known = _RECENT.get(key)
     if known is None:
-        known = columns_of(make(), meter)
+        known = of_dfa(make(), meter)
         if known.states <= _RECENT_STATES:
             if len(_RECENT) >= _RECENT_SIZE:
                 _RECENT.clear()
@@ -66,15 +66,10 @@ class Body:
     are kept by `structgen.compiler.json_schema.lower.keys`.
     """
 
-    columns: EdgeColumns
+    automaton: EdgeLists
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
     moves: dict[Classes, list[Move]] = field(default_factory=dict)
-
-    @property
-    def automaton(self) -> EdgeLists:
-        """The automaton as lists."""
-        return self.columns.lists
 
     @cached_property
     def counts(self) -> list[CountedEdge]:
@@ -82,18 +77,18 @@ class Body:
         states = [*self.states, -1]
         return [
             CountedEdge(operation, self.loops[loop], *(states[q] for q in targets))
-            for operation, loop, *targets in self.columns.records
+            for operation, loop, *targets in self.automaton.records
         ]
 
     @property
     def start(self) -> State:
         """The state after the opening quote."""
-        return self.states[self.columns.start]
+        return self.states[self.automaton.start]
 
     @property
     def is_counted(self) -> bool:
         """Whether edges count."""
-        return bool(self.columns.records)
+        return bool(self.automaton.records)
 
 
 class Embedding:
@@ -146,24 +141,24 @@ class Embedding:
         for q, live in enumerate(inside.live if loops else ()):
             if own[q] and live >= 0:
                 program.live[body.states[q]] = loops[live]
-        edges = inside.edges[:, own[inside.edges[0]]]
+        edges = inside.columns[:, own[inside.columns[0]]]
         is_plain = edges[3] >= 0
         state, low, high, target = edges[:, is_plain]
         program.plain.add(np.stack([number[state], low, high, number[target]]))
         for q, first, last, record in edges[:, ~is_plain].T.tolist():
             program.edges[body.states[q]].append(Edge(first, last, (), body.counts[-2 - record]))
-        for q in self._meter.each(np.flatnonzero(own & inside.accepting).tolist(), "lowering strings"):
+        for q in self._meter.each(np.flatnonzero(own & np.array(inside.accepting)).tolist(), "lowering strings"):
             program.give(body.states[q], self._ends)
         return body
 
     def first(self, body: Body) -> First:
         """The first edges of the inside of a string."""
-        q, states = body.columns.start, body.states
+        q, states = body.automaton.start, body.states
         edges = [
             Edge(low, high, (states[target],)) if target >= 0 else Edge(low, high, (), body.counts[-2 - target])
-            for low, high, target in body.columns.row(q)
+            for low, high, target in body.automaton.row(q)
         ]
-        return First(edges + self._ends.edges, self._ends.tokens) if body.columns.accepting[q] else First(edges)
+        return First(edges + self._ends.edges, self._ends.tokens) if body.automaton.accepting[q] else First(edges)
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
         """Whether all of these are there already."""
@@ -190,25 +185,25 @@ def _usual(escapes: str) -> Embedding:
 
 
 def embedded(
-    program: Program, automaton: EdgeColumns, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
+    program: Program, automaton: EdgeLists, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
 ) -> list[Edge]:
     """The first edges of an automaton that counts nothing, put into a program.
 
     Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
     ``tokens`` are the token edges of each state.
     """
-    state, low, high, target = automaton.edges
+    state, low, high, target = automaton.columns
     own = np.zeros(automaton.states, np.bool_)
     own[target] = True
     own &= np.diff(automaton.begins) > 0
     number = np.full(automaton.states, -1)
     number[own] = program.states(name, int(own.sum())) + np.arange(own.sum())
-    for q in np.flatnonzero(own & automaton.accepting).tolist():
+    for q in np.flatnonzero(own & np.array(automaton.accepting)).tolist():
         program.returns[number[q]] = True
     goes_on = own[target]
     plain = own[state] & goes_on
     program.plain.add(np.stack([number[state[plain]], low[plain], high[plain], number[target[plain]]]))
-    for q, first, last, _ in automaton.edges[:, own[state] & ~goes_on].T.tolist():
+    for q, first, last, _ in automaton.columns[:, own[state] & ~goes_on].T.tolist():
         program.edge(int(number[q]), first, last)
     for q in np.flatnonzero(own).tolist() if tokens else ():
         program.give(int(number[q]), First([], tokens[q]))
@@ -218,7 +213,7 @@ def embedded(
     ]
 
 
-def _common(inside: EdgeColumns, other: Body) -> dict[int, State]:
+def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
     """The states that accept what ``other`` accepts, and those after them: its states stand for them.
 
     Equivalent states of minimal automata have isomorphic surroundings, found by walking in step; where one loops
@@ -227,7 +222,7 @@ def _common(inside: EdgeColumns, other: Body) -> dict[int, State]:
     model = other.automaton
     first = model.edges[model.start]
     common: dict[int, int] = {}
-    alike = (np.diff(inside.begins) == len(first)) & (inside.accepting == model.accepting[model.start])
+    alike = (np.diff(inside.begins) == len(first)) & (np.array(inside.accepting) == model.accepting[model.start])
     for q in np.flatnonzero(alike).tolist():
         if any((mine[2] == q) != (its[2] == model.start) for mine, its in zip(inside.row(q), first, strict=True)):
             continue

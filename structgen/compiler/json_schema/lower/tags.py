@@ -320,7 +320,7 @@ class Tags(MemberText):
         automaton = self._closed_texts(0)
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
         tokens = self._ends(automaton)
-        first = embedded(self._program, automaton.columns, "text", tokens)
+        first = embedded(self._program, automaton, "text", tokens)
         self._program.give(state, First(first, tokens[automaton.start] if tokens else ()))
         return state
 

@@ -43,7 +43,7 @@ class Whitespace(ABC):
         self._program = program
         self._are_texts = all(isinstance(each, str) for each in separators)
         self._item, self._key = (
-            each if isinstance(each, str) else embedded(program, each.columns, "separator") for each in separators
+            each if isinstance(each, str) else embedded(program, each, "separator") for each in separators
         )
         #: The states behind names.
         self.colons: list[State] = []
@@ -152,7 +152,7 @@ class Gaps(Whitespace):
     def __init__(self, program: Program, gap: EdgeLists, separators: tuple[Separator, Separator] = COMMON) -> None:
         super().__init__(program, separators)
         self._skips = gap.accepting[gap.start]
-        self._first = embedded(program, gap.columns, "whitespace")
+        self._first = embedded(program, gap, "whitespace")
         self._end: State | None = None
 
     @remembered
