@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from .deciding import *
 from .interning import *
 from .layout import *
 from .masks import *
+from .rows import *
 from .steps import *
