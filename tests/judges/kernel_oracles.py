@@ -809,7 +809,8 @@ def interned(random: Random) -> None:
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
     **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
-    "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),
+    "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
+    "decide_all": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),
     "missing_parts": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
     "determinize": automata,
     "ordered_subsets": matches,
