@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
 
 from ..runtime.core.machine import Config
 from ..runtime.index.byte_table import ByteTable
 from ..runtime.index.index import Index
+
+if TYPE_CHECKING:
+    from ..runtime.automaton.machine import AutomatonMachine
 
 #: Bytes of a piece of text that a kernel is called for.
 _PIECE = 1 << 6
@@ -37,6 +41,7 @@ class Path:
         self._configs: list[Config | None] = [index.machine.start]
         self._numbers = array("i", [-1])
         self._table: ByteTable | None = None
+        self._flat: AutomatonMachine | None = index.machine.flat()
 
     def __len__(self) -> int:
         return len(self._text)
@@ -88,6 +93,12 @@ class Path:
 
     def _read(self, data: bytes) -> int:
         """Append bytes by a kernel, as far as configurations have numbers. Returns how many that were."""
+        if self._flat is not None:
+            followed = self._flat.follow(self.config, data).tolist()
+            self._configs += followed
+            self._numbers.frombytes(_NO_NUMBER * len(followed))
+            self._text += data[: len(followed)]
+            return len(followed)
         if self._table is None:
             self._table = self.index.byte_table
         number = self._table.number(self.config)

@@ -241,10 +241,6 @@ class CompiledMachine(Machine, Protocol):
 
     _told: Callable[[], None] | None = None
 
-    #: Where tokens lead, by ``config * size + token``, -1 for nowhere, and rows by configuration, as far as they are
-    #: remembered here; None where configurations themselves have ``targets`` and a ``dense`` row.
-    remembered: tuple[dict[int, int], dict[int, NDArray[np.int32]]] | None = None
-
     def tell(self, told: Callable[[], None]) -> None:
         """Call ``told`` from now on when a row was worked out that was not known; no lock is held then."""
         self._told = told

@@ -13,7 +13,7 @@ from ...errors import BitmaskError, RollbackError, TokenIdError
 from ...system.arguments import array_of, checked_rollback, checked_token, integer
 from ..core.machine import Config, Machine
 from ..index.index import check_index
-from ..index.token_budget import limited
+from ..index.token_budget import LimitedMachine
 from ..rows.bitmask import widened
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Guide:
         self._most = max_rollback = checked_rollback(max_rollback)
         self._given = max_tokens
         self._index = index
-        self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
+        self._machine: Machine = index.machine if max_tokens is None else LimitedMachine(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._stepper = stepper = self._machine.stepper()
