@@ -41,6 +41,7 @@ from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import row_pool, row_store
+from structgen.runtime.rows.head import address_of
 
 #: What a kernel is judged by; it raises `AssertionError`.
 Oracle: TypeAlias = Callable[[Random], object]
@@ -819,6 +820,14 @@ def steps_of_automata(random: Random) -> None:
         assert kernels.write_state_mask(words, 0, wide[:0]) == kernels.TOO_SHORT
 
 
+def addresses(random: Random) -> None:
+    """Where arrays begin, as NumPy has it."""
+    for dtype in (np.uint8, np.int32, np.int64):
+        for shape in (0, 5, (3, 2), (0, 4)):
+            array = np.full(shape, random.randrange(9), dtype)
+            assert address_of(array) == array.__array_interface__["data"][0]
+
+
 _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "following_bytes", "write_state_mask"
 
 _CONFIGURATIONS = (
@@ -831,6 +840,7 @@ _CONFIGURATIONS = (
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
     **dict.fromkeys(_AUTOMATA, steps_of_automata),
+    "address": addresses,
     "determinize": automata,
     "ordered_subsets": matches,
     "coarsest_partition": automata,

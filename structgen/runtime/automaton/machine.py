@@ -90,12 +90,12 @@ class AutomatonMachine(CompiledMachine):
         head.put(  # in the order of `structgen.kernels.store.automata`
             kernels.D_EDGE_START, start, tables.edge_low, tables.edge_high, target, tables.records, tables.loops,
             tables.live, tables.accepting, vocabulary.offsets, vocabulary.blob,
-            np.array(vocabulary.eos_ids, np.int32), self._row_of, *stretches,
+            np.array(vocabulary.eos_ids, np.int32), self._row_of, *stretches, *_NO_ROWS,
         )  # fmt: skip
-        self._hold_singles()
         head.put(kernels.D_POOL, pool.head.words)
         self._words[kernels.D_LONGEST] = vocabulary.longest
         self._mapper: TokenMapper | None = None
+        self._singles: RowPool | None = None  # rows at single counts
         self._lock = Lock(Rank.MACHINE)
 
     @property
@@ -200,20 +200,18 @@ class AutomatonMachine(CompiledMachine):
 
         What is wider than the bitmask becomes zero.
         """
-        status = kernels.write_state_mask(self._words, config, bitmask)
-        if status:
-            self._write_slowly(config, bitmask, status)
+        if kernels.write_state_mask(self._words, config, bitmask):
+            self._write_slowly(config, bitmask)
 
-    def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+    def _write_slowly(self, config: int, bitmask: NDArray[np.int32]) -> None:
         fresh = False
         with self._lock:
-            while status:
+            while status := kernels.write_state_mask(self._words, config, bitmask):
                 if status == kernels.TOO_SHORT:
                     raise BitmaskError(f"a mask has {self.pool.words} words or more, got {len(bitmask)}")
                 if status != kernels.NO_ROW:
                     raise InternalError(f"there is no configuration {config} ({status})")
                 fresh |= self._work_out(config % self._n, config // self._n)
-                status = kernels.write_state_mask(self._words, config, bitmask)
         if fresh and self._told:
             self._told()
 
@@ -229,18 +227,14 @@ class AutomatonMachine(CompiledMachine):
         self.put([(state, mapper.segments(state))])
         return True
 
-    def _hold_singles(self, found: _Rows = _NO_ROWS) -> None:
-        """Have rows at single counts, in a pool of their own, which is a new one for none."""
-        if not len(found[0]):
-            self._singles = RowPool(self.pool.size)
-        self._head.put(kernels.D_SINGLES, *found, self._singles.head.words)
-
     def _add_single(self, key: int, row: NDArray[np.uint32]) -> None:
-        if self._singles.grown > MOST_GROWN:
-            self._hold_singles()
         keys, rows = (self._head.arrays[place] for place in (kernels.D_SINGLES, kernels.D_SINGLE_ROWS))
-        at = int(np.searchsorted(keys, key))
-        self._hold_singles((np.insert(keys, at, key), np.insert(rows, at, self._singles.add_dense(row))))
+        if self._singles is None or self._singles.grown > MOST_GROWN:
+            self._singles, (keys, rows) = RowPool(self.pool.size), _NO_ROWS
+        at, number = int(np.searchsorted(keys, key)), self._singles.add_dense(row)
+        self._head.put(
+            kernels.D_SINGLES, np.insert(keys, at, key), np.insert(rows, at, number), self._singles.head.words
+        )
 
     def put(self, found: Iterable[tuple[int, Segments]]) -> None:
         """Record the rows of states that have none; their numbers refer to this machine's pool."""
@@ -314,8 +308,8 @@ class AutomatonMachine(CompiledMachine):
         finally:
             self.put(waiting)
         with self._lock:
-            self._hold_singles()
-            self._mapper = None  # a complete index needs neither the kernels' form of its tables
+            self._head.put(kernels.D_SINGLES, *_NO_ROWS)
+            self._singles = self._mapper = None  # a complete index needs neither the kernels' form of its tables
             self.pool.compact()  # nor room to grow
 
     def _map(self) -> TokenMapper:
@@ -359,18 +353,16 @@ class AutomatonMachine(CompiledMachine):
         pool = RowPool.from_sections(sections, sizes, where)
         stretches = _NO_ROWS
         if "seg_start" in sections:
-            starts, begins, rows = columns.read(sections, SEGMENTS, sizes, where).values()
-        segmented = sizes.setdefault("segmented", 0)
+            starts, begins, numbers = columns.read(sections, SEGMENTS, sizes, where).values()
+        segmented, rows = sizes.setdefault("segmented", 0), len(pool)
         row_of = columns.read(sections, ROW_OF, sizes, where)["row_of"]
         row_of -= 1
-        states = np.flatnonzero(row_of >= len(pool))
-        states = states[np.argsort(row_of[states])]
-        if not np.array_equal(row_of[states], np.arange(len(pool), len(pool) + segmented)):
-            raise FormatError(
-                "section 'row_of' does not have each of the rows that depend on a count once", where=where
-            )
         if segmented:
-            stretches = _in_order(np.repeat(states, np.diff(starts)) << 32 | begins, rows)
+            states = np.flatnonzero(row_of >= rows)
+            states = states[np.argsort(row_of[states])]
+            if not np.array_equal(row_of[states], np.arange(rows, rows + segmented)):
+                raise FormatError("section 'row_of' does not have each entry of 'seg_start' once", where=where)
+            stretches = _in_order(np.repeat(states, np.diff(starts)) << 32 | begins, numbers)
             row_of[states] = BY_COUNT
         return cls(tables, vocabulary, pool, row_of, stretches)
 

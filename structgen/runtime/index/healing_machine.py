@@ -66,10 +66,11 @@ class Anything(AutomatonMachine):
         """Where a token leads, also one without bytes; ``None`` for an EOS id."""
         return None if token_id in self.vocabulary.eos_ids else config
 
-    def write_mask(self, config: int, bitmask: NDArray[np.int32]) -> None:
-        """Write a mask of every id, also one without bytes; as `Stepper.write_mask`."""
-        width = min(len(bitmask), len(self._every))
-        bitmask[:width], bitmask[width:] = self._every[:width], 0
+    def row(self, config: int) -> NDArray[np.int32]:
+        """The bitmask of every id, also one without bytes: read-only ``int32[words]``."""
+        return self._every
+
+    write_mask = CompiledMachine.write_mask
 
 
 class _Spelling:
