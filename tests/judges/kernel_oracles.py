@@ -816,7 +816,8 @@ def steps_of_automata(random: Random) -> None:
         words = eager.machine._words
         assert [kernels.step_automaton(words, tables.start, token) for token in (-1, vocabulary.size)] == [DEAD, DEAD]
         assert [kernels.step_automaton(words, -1, 0), kernels.step_automaton_byte(words, -1, 97)] == [DEAD, DEAD]
-        assert kernels.write_state_mask(words, -1, wide) == kernels.NO_CONFIG
+        for wrong in (-1, states << 31):
+            assert kernels.write_state_mask(words, wrong, wide) == kernels.NO_CONFIG
         assert kernels.write_state_mask(words, 0, wide[:0]) == kernels.TOO_SHORT
 
 

@@ -36,6 +36,9 @@ D_LONGEST, AUTOMATON_HEAD = 36, 37
 #: In place of a row: it is not worked out, or depends on the count.
 MISSING, BY_COUNT = -1, -2
 
+#: Counts are below this.
+MOST_COUNT = 1 << 31
+
 #: In place of a mask: its row is missing.
 NO_ROW = -12
 
@@ -161,12 +164,12 @@ def write_state_mask(head: int64[::1], config: int64, out: Out[int32[::1]]) -> i
 
     Returns `WRITTEN`, or what is to be done first: `NO_ROW`, `TOO_SHORT`, `NO_CONFIG`.
     """
-    if config < 0:
-        return NO_CONFIG
     pool, accepting = words64(head, D_POOL), octets(head, D_ACCEPTING)
+    state, count = config % len(accepting), config // len(accepting)
+    if not 0 <= count < MOST_COUNT:
+        return NO_CONFIG
     if len(out) < pool[R_WORDS]:
         return TOO_SHORT
-    state, count = config % len(accepting), config // len(accepting)
     row = np.int64(words32(head, D_ROW_OF)[state])
     if row == BY_COUNT:
         keys = words64(head, D_STRETCHES)
