@@ -125,14 +125,16 @@ def tekken() -> Vocabulary:
 def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ways round walking a wide state are for real vocabularies; here they are forced on a small one, too."""
     from structgen.runtime.pushdown import machine, partial_masks, walker
+    from structgen.runtime.pushdown.store import store
 
     vocabulary = getattr(request.module, "VOCABULARY", None)
     if vocabulary is not None:
         vocabulary.shared_rows.clear()
     if request.param == "everything is wide":
-        monkeypatch.setattr(machine, "_MANY_WALKS", 1)
+        monkeypatch.setattr(machine, "FEW_PARTS", 1)
+        monkeypatch.setattr(store, "FEW_PARTS", 1)
         monkeypatch.setattr(machine, "_MANY_THREADS", 1)
         monkeypatch.setattr(partial_masks, "_WIDE", 0)
-        monkeypatch.setattr(walker, "_SHORT", 5)
+        monkeypatch.setattr(partial_masks, "_SHORT", 5)
         monkeypatch.setattr(walker, "_FAR_APART", 20)
         monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)

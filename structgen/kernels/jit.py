@@ -61,14 +61,15 @@ def helper(function: Callable[..., object]) -> Foreign:
 spliced: Foreign = numba.njit(no_cpython_wrapper=True, inline="always", **_OPTIONS)
 
 
-def table(scalar: str, columns: int = 0) -> Foreign:
+def table(scalar: str, columns: int = 0, *, rows: int = 0) -> Foreign:
     """A function that gives a kernel an array by its address.
 
     ``head`` is ``int64[*]``; two of its words, at ``place``, are the address of the array's first number and the
-    array's length. Whoever writes them there keeps the array. The array has one dimension, or so many ``columns``.
+    array's length. Whoever writes them there keeps the array. The array has one dimension, or so many ``columns``, or
+    so many ``rows``, which are of that length.
     """
     kind = getattr(types, scalar)
-    array = types.Array(kind, 2 if columns else 1, "C")
+    array = types.Array(kind, 2 if columns or rows else 1, "C")
     itemsize = kind.bitwidth // 8
 
     def generate(context: Foreign, builder: Foreign, signature: Foreign, arguments: Foreign) -> Foreign:
@@ -82,6 +83,9 @@ def table(scalar: str, columns: int = 0) -> Foreign:
         if columns:
             shape.append(context.get_constant(types.intp, columns))
             strides.insert(0, context.get_constant(types.intp, itemsize * columns))
+        if rows:
+            shape.insert(0, context.get_constant(types.intp, rows))
+            strides.insert(0, builder.mul(length, size))
         data = builder.inttoptr(address, context.get_data_type(kind).as_pointer())
         populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
         return made._getvalue()

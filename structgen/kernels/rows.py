@@ -6,7 +6,6 @@ import numpy as np
 
 from .jit import helper, kernel
 from .signatures import Out, int16, int32, int64, uint16, uint32
-from .subset_construction import shell_sort
 from .values import LONG_GAP
 
 
@@ -96,13 +95,6 @@ def missing_gaps(row: uint32[::1], gaps: uint16[::1], out: Out[uint16[::1]]) -> 
             n = write_gap(position - before, out, n)
             before = position
     return n
-
-
-@kernel(releases_gil=False)
-def sort_to_gaps(ids: Out[int32[::1]], gaps: Out[uint16[::1]]) -> int64:
-    """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
-    shell_sort(ids, len(ids))
-    return write_gaps(ids, gaps)
 
 
 @kernel(releases_gil=False)

@@ -48,10 +48,11 @@ _alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictiona
 class _Derived:
     """Tables derived from the bytes of tokens alone, shared by all vocabularies of one fingerprint."""
 
-    __slots__ = ("__weakref__", "base_rows", "shared_rows", "trie")
+    __slots__ = ("__weakref__", "base_rows", "for_walks", "shared_rows", "trie")
 
     def __init__(self) -> None:
         self.trie: Trie | None = None
+        self.for_walks: dict[str, Foreign] = {}
         self.shared_rows: Memo[bytes, Foreign] = Memo(_MOST_SHARED, _bytes_of)
         self.base_rows: Foreign = None
 
@@ -441,6 +442,11 @@ class Vocabulary:
 
             trie = self._derived.trie = Trie.build(self.offsets[: self.spelled + 1], self.blob)
         return trie
+
+    @property
+    def for_walks(self) -> dict[str, Foreign]:
+        """What walks of the trie need beside it, by name."""
+        return self._derived.for_walks
 
     @property
     def shared_rows(self) -> Memo[bytes, Foreign]:

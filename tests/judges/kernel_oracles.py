@@ -40,7 +40,7 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
-from structgen.runtime.rows import row_pool, row_store
+from structgen.runtime.rows import residuals, row_pool, row_store
 from structgen.runtime.rows.head import address_of
 
 #: What a kernel is judged by; it raises `AssertionError`.
@@ -210,9 +210,6 @@ def rows(random: Random) -> None:
     written = np.empty(len(gaps) + 9, np.uint16)
     written = written[: kernels.write_gaps(np.array(ids, np.int32), written)]
     assert written.tolist() == gaps.tolist()
-    mixed, again = np.array(random.sample(ids, len(ids)), np.int32), np.empty(len(gaps) + 9, np.uint16)
-    assert again[: kernels.sort_to_gaps(mixed, again)].tolist() == gaps.tolist()
-    assert mixed.tolist() == ids
     more = [each for each in range(1 << 19) if random.random() < 0.001]
     kernels.set_gaps(bits.view(np.int32), row_pool.encode_gaps(np.array(more, np.uint32)))
     assert ids_of_bits(bits) == sorted({*ids, *more})
@@ -255,7 +252,7 @@ def everything_is_wide() -> Any:
     """The ways round walking a wide state are for real vocabularies."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_masks, "_WIDE", 0)
-        patch.setattr(walker, "_SHORT", 5)
+        patch.setattr(partial_masks, "_SHORT", 5)
         patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
         yield
@@ -834,14 +831,37 @@ _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "follow
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
     "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "missing_parts",
-    "put_union", "find_token", "step_token", "put_target", "step_bytes",
+    "put_union", "decide_part", "decide_missing", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
+
+
+def interned(random: Random) -> None:
+    """Rows and residual lists by number: a dictionary. Some are taken away again, and some rows laid out anew."""
+    pool, lists, known = row_pool.RowPool(1 << 20), residuals.Residuals(), dict[tuple[int, ...], tuple[int, int]]()
+    marks = pool.mark(), lists.mark(), 0
+    for _ in range(400):
+        few = sorted(random.sample(range(1, 1 << random.choice((3, 9, 20))), random.randint(1, 7)))
+        found = pool.add_ids(np.array(few, np.int32)), lists.add(np.array(few, np.int32))
+        assert known.setdefault(tuple(few), found) == found
+        if random.random() < 0.02:
+            marks = pool.mark(), lists.mark(), len(known)
+        elif random.random() < 0.02:
+            pool.cut(marks[0])
+            lists.cut(marks[1])
+            known = dict([*known.items()][: marks[2]])
+        elif random.random() < 0.02 and len(known) == marks[2]:
+            pool.compact()
+    assert {len({each[i] for each in known.values()}) for i in (0, 1)} == {len(known)}
+    for ids, (row, number) in known.items():
+        assert tuple(ids_of_bits(pool.dense(row))) == tuple(lists[number]) == ids
+
 
 #: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
     **dict.fromkeys(_AUTOMATA, steps_of_automata),
     "address": addresses,
+    **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
     "determinize": automata,
     "ordered_subsets": matches,
     "coarsest_partition": automata,
@@ -854,7 +874,6 @@ ORACLES: Mapping[str, Oracle] = {
     "flip_ids": rows,
     "flip_gaps": rows,
     "set_gaps": rows,
-    "sort_to_gaps": rows,
     "missing_gaps": rows,
     "keep_allowed": logits,
     "keep_allowed_halves": logits,
@@ -873,7 +892,9 @@ ORACLES: Mapping[str, Oracle] = {
     "narrowed": quotations,
     "may_end": quotations,
     "walk_text": quotations,
-    "decide_state": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
+    "put_difference": masks(
+        NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any"), when=everything_is_wide
+    ),
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),

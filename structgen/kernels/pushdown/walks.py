@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import helper, kernel
-from ..rows import sort_to_gaps
-from ..signatures import Out, boolean, float64, int32, int64, uint8, uint16
+from ..signatures import Out, int32, int64, uint8, uint16
 from ..subset_construction import _zone
 from ..values import DEAD, SET
 from .arena import (
     A_CLASS_OF,
     A_FREE,
-    A_LIKE,
     A_LIVE,
     A_LOOPS,
     A_RECORDS,
@@ -23,7 +21,6 @@ from .arena import (
     SINGLE_POP,
     _lay_out,
     _row,
-    _weigh,
 )
 from .cells import _BOTTOM
 from .subsumption import _unite
@@ -243,55 +240,3 @@ def walk_stack(
                 continue
         i = after
     return n_ids, n_below, len(byte)
-
-
-#: Ids that a Shell sort puts in order as fast as NumPy does.
-FEW_IDS = 64
-
-
-@kernel
-def decide_state(
-    byte: uint8[::1], depth: uint16[::1], skip: int32[::1], first_token: int32[::1], token_ids: int32[::1],
-    upper: int32[:, ::1], arena: Out[int32[::1]], residual: int32[::1], state: int64, count: int64, work: int64,
-    weights: float64[::1], wide: int64, widest: float64, nodes: int64, stacks: Out[int64[:, ::1]],
-    slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], ids: Out[int32[::1]], below: Out[int32[::1]],
-    gaps: Out[uint16[::1]],
-) -> tuple[int64, int64, int64, boolean, float64]:  # fmt: skip
-    """`walk_stack`, unless that would take long where the same can be found by walking less.
-
-    Parameters
-    ----------
-    weights:
-        ``float64[classes]``: how many nodes of the trie are below the bytes of each class.
-    wide, widest:
-        A state that takes bytes above fewer than ``wide`` nodes is walked to the end, as is one that is entered at
-        others than the root, and one that is like another with fewer than ``widest``; one with ``widest`` is not
-        walked, nor one that counts with ``wide``.
-    nodes:
-        How many any other may look at.
-    gaps:
-        ``uint16[*]``, out: up to `FEW_IDS` ids as `write_gaps` has them; room for ids and ``tokens / LONG_GAP`` more.
-
-    Returns
-    -------
-    Numbers of ids and of nodes below, that of gaps or -1, whether the walk came to its end, and how many nodes are
-    below the bytes that a state takes which is entered at the root, else -1.
-    """
-    most = np.int64(len(byte))
-    weight = -1.0
-    if len(residual) == 1 and residual[0] == 0:
-        weight = _weigh(arena, _row(arena, state), weights)
-        if weight >= widest or (count and weight >= wide):
-            return 0, 0, -1, False, weight
-        if weight >= wide and arena[arena[A_LIKE] + state] == 0:
-            most = np.int64(nodes)
-    config = by_depth[2, :2]
-    config[0] = state
-    config[1] = count
-    n, m, node = walk_stack(
-        byte, depth, skip, first_token, token_ids, upper, arena, residual, config, work, most, stacks, slots,
-        by_depth, ids, below,
-    )  # fmt: skip
-    if node < len(byte):
-        return n, m, -1, False, weight
-    return n, m, sort_to_gaps(ids[:n], gaps) if n <= FEW_IDS else -1, True, weight

@@ -8,7 +8,9 @@ And the same of automata without a stack, whose configurations need no tables (`
 from __future__ import annotations
 
 from .automata import *
+from .deciding import *
 from .interning import *
 from .layout import *
 from .masks import *
+from .rows import *
 from .steps import *

@@ -24,20 +24,55 @@ M_PARTS, M_PART_SLOTS, M_STORED, M_STRETCHES = 8, 10, 12, 14
 M_POOL, M_LONGEST, M_USED, M_GENERATION, M_TELLS, M_BEYOND = 16, 18, 19, 20, 21, 22
 
 #: Sets of tokens that are taken by their ids, as rows of as many words as EOS ids have, ``int32[*]``.
-M_SETS, MACHINE_HEAD = 23, 25
+M_SETS = 23
+
+#: For what is decided: the heads of the trie and of the residual lists; by class of bytes how many nodes of the trie
+#: are below these, ``float64``; the states that do as others in two parts, ascending, ``int32``; what the entries of a
+#: state weigh at least that is compared with another, and what part of that the widest one, ``float64[2]``; from how
+#: many nodes on a state that counts is wide; nodes that a short walk looks at; and the key of the partial mask that
+#: takes a longer one: residual list, state, and what stands for a count.
+M_TRIE, M_LISTS, M_WEIGHTS, M_INTERIORS, M_SHARES = 25, 27, 29, 31, 33
+M_WIDE, M_SHORT, M_LISTED, M_STATE, M_NUMBER, MACHINE_HEAD = range(35, 41)
 
 # -- of a row pool --------------------------------------------------------------------------------------------
 
 #: By row its base, ``int32``, and where its gaps begin, ``int64[rows + 1]``; the gaps, ``uint16``; the whole rows,
-#: ``uint32[*]``; the addresses of shared rows, ``int64``, 0 where one has not been fetched; words of a row; the number
-#: of a shared row that is missing.
-R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, R_MISSING, POOL_HEAD = 0, 2, 4, 6, 8, 10, 11, 12
+#: ``uint32[*]``; the addresses of shared rows, ``int64``, 0 where one has not been fetched; words of a row; ``int32``
+#: slots to find rows; how many there are; for how many gaps there was no room; the number of a shared row that is
+#: missing.
+R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, R_SLOTS, R_COUNT, R_WANTED, R_MISSING, POOL_HEAD = (
+    0, 2, 4, 6, 8, 10, 11, 13, 14, 15, 16,
+)  # fmt: skip
 
 #: Above this, a base is a shared row (`structgen.runtime.rows.row_pool`).
 SHARED_BASE = 1 << 30
 
 #: How long a chain of rows that are each the base of the next may be.
 LONGEST_CHAIN = 64
+
+# -- of residual lists ----------------------------------------------------------------------------------------
+
+#: Lists, ``int64[*, 3]``: the address of its nodes, 0 where it has not been fetched, how many these are, and the hash
+#: of a list, or `ELSEWHERE` for one that belongs to the vocabulary. ``int32`` slots to find lists; where nodes of more
+#: go, ``int32``; how many lists there are; how many of these nodes are in use, for how many there was no room, and
+#: which list is missing.
+L_LISTS, L_SLOTS, L_NODES, L_COUNT, L_USED, L_WANTED, L_MISSING, LISTS_HEAD = 0, 2, 4, 6, 7, 8, 9, 10
+ELSEWHERE = -1
+
+# -- of a vocabulary's trie -----------------------------------------------------------------------------------
+
+#: The trie as `structgen.kernels` has it, and `structgen.vocabulary.trie.Trie.upper`, whose length is that of a row.
+V_BYTE, V_DEPTH, V_SKIP, V_FIRST, V_IDS, V_UPPER = range(0, 12, 2)
+
+#: By node the bytes of the longest way down, ``uint16``.
+V_HEIGHTS = 12
+
+#: Scratch: threads and cells, slots, and numbers by depth, as `walk_stack` has them; notes, as `walk_stack_difference`
+#: has them; a configuration; ids and nodes that a walk finds; nodes of another list; ``uint16`` gaps; a row without any
+#: bits, ``uint32``.
+V_STACKS, V_SLOTS, V_BY_DEPTH, V_NOTES, V_CONFIG, V_FOUND, V_BELOW, V_NODES, V_GAPS, V_BITS, TRIE_HEAD = range(
+    14, 36, 2
+)
 
 # -- of a store -----------------------------------------------------------------------------------------------
 
@@ -77,19 +112,23 @@ NO_PAGE, WANTS_PAGE = -1, -2
 
 #: In place of a configuration, or of a mask: the arena is needed; a state is to be lowered; a table is full; the text
 #: can be read in too many ways; there is no such configuration; partial masks, or a shared row, are missing; a mask
-#: has fewer words than rows have; kernels don't do it;
-#: it is not known where a token leads. And beside a mask: it would be there sooner with more pages.
-NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS, NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED = range(
-    -2, -12, -1
-)
+#: has fewer words than rows have; kernels don't do it; it is not known where a token leads; a residual list is
+#: missing; a state is not narrow; what it decides is no list of tokens. And beside a mask: it would be there sooner
+#: with more pages.
+NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS = range(-2, -8, -1)
+NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED, NO_LIST, NOT_NARROW, NOT_LISTED = range(-8, -15, -1)
 
 WRITTEN, SLOWLY = 0, 1
 
 words32 = table("int32")
 words64 = table("int64")
-unsigned32 = table("uint32")
 unsigned16 = table("uint16")
 octets = table("uint8")
+unsigned32 = table("uint32")
+floats = table("float64")
+rows32 = table("int32", rows=3)
+rows64 = table("int64", rows=3)
+notes64 = table("int64", rows=2)
 pairs64 = table("int64", 2)
 triples64 = table("int64", 3)
 cells64 = table("int64", 5)

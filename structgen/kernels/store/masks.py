@@ -81,25 +81,30 @@ def _stretch(machine, state, count):
 
 
 @helper
+def _number_of(machine, state, count):
+    """What stands for a count or a set in keys; there is an arena where it is not 0."""
+    if not count:
+        return np.int64(0)
+    arena = words32(machine, M_ARENA)
+    live = arena[arena[A_LIVE] + state]
+    if live < 0:
+        return np.int64(0)
+    least = np.int64(arena[arena[A_LOOPS] + 2 * live])
+    if least < 0:
+        return count
+    return _representative(least, np.int64(arena[arena[A_LOOPS] + 2 * live + 1]), count, machine[M_LONGEST])
+
+
+@helper
 def _part(machine, listed, state, count):
     """The row of what a state decides at a count or with a set, and the next residual list; or a reason and 0."""
-    number = np.int64(0)
-    if count:
-        arena = words32(machine, M_ARENA)
-        if not len(arena):
-            return np.int64(NO_ARENA), np.int64(0)
-        live = arena[arena[A_LIVE] + state]
-        if live >= 0:
-            least = np.int64(arena[arena[A_LOOPS] + 2 * live])
-            number = count
-            if least >= 0:
-                if listed == _ROOT:
-                    row, after = _stretch(machine, state, count)
-                    if row >= 0:
-                        return row, after
-                number = _representative(
-                    least, np.int64(arena[arena[A_LOOPS] + 2 * live + 1]), count, machine[M_LONGEST]
-                )
+    if count and not len(words32(machine, M_ARENA)):
+        return np.int64(NO_ARENA), np.int64(0)
+    number = _number_of(machine, state, count)
+    if number and listed == _ROOT:  # stretches are of states that count
+        row, after = _stretch(machine, state, count)
+        if row >= 0:
+            return row, after
     row, after = _known_part(machine, listed, state, number)
     return (row, after) if row >= 0 else (np.int64(NO_PARTS), np.int64(0))
 
@@ -111,24 +116,31 @@ def find_part(machine: int64[::1], listed: int64, state: int64, number: int64) -
     return row, after
 
 
-@kernel(releases_gil=False)
-def add_part(machine: Out[int64[::1]], listed: int64, state: int64, number: int64, row: int64, after: int64) -> int64:
-    """Keep a partial mask. Returns 0, or `NO_SPACE`."""
+@helper
+def _put_part(machine, listed, state, number, row, after):
+    """Keep a partial mask. Returns `WRITTEN`, or `NO_SPACE`."""
     parts, slots = parts64(machine, M_PARTS), words32(machine, M_PART_SLOTS)
     slot = _part_slot(parts, slots, listed, state, number)
-    there = slots[slot]
+    there = np.int64(slots[slot])
     if there < 0:
         there = machine[M_USED]
         if there >= len(parts) or 2 * there + 2 > len(slots):
-            return NO_SPACE
-        slots[slot] = there
-        machine[M_USED] = there + 1
+            return np.int64(NO_SPACE)
     parts[there, 0] = listed
     parts[there, 1] = state
     parts[there, 2] = number
     parts[there, 3] = row
     parts[there, 4] = after
-    return 0
+    if slots[slot] < 0:
+        slots[slot] = there
+        machine[M_USED] = there + 1
+    return np.int64(WRITTEN)
+
+
+@kernel(releases_gil=False)
+def add_part(machine: Out[int64[::1]], listed: int64, state: int64, number: int64, row: int64, after: int64) -> int64:
+    """Keep a partial mask. Returns `WRITTEN`, or `NO_SPACE`."""
+    return _put_part(machine, listed, state, number, row, after)
 
 
 @kernel(releases_gil=False)

@@ -122,7 +122,7 @@ class LexemeMasks:
 
     def mark(self) -> None:
         """Keep all that is known now, whatever `forget` forgets later."""
-        self._kept = self.pool.mark(), len(self.residuals)
+        self._kept = self.pool.mark(), self.residuals.mark()
         self._entries = len(self.decided), self._fresh
 
     def is_full(self) -> bool:

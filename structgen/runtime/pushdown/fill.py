@@ -86,6 +86,7 @@ def decide_everything(
                     seen.add((after, neighbour))
                     todo.append((after, neighbour))
     with lock:
+        rows.lay_out_stretches()
         rows.shared.find_all()
     progress("token maps", len(todo), len(todo))
     return complete

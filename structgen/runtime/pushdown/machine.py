@@ -35,7 +35,7 @@ from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
 from .store.configuration import StoredConfiguration
-from .store.store import ConfigurationStore
+from .store.store import FEW_PARTS, ConfigurationStore
 from .tables import MOST_MEMBERS, Moves, PushdownTables
 from .token_edges import TokenMoves
 
@@ -54,10 +54,11 @@ MOST_TOKEN_SETS = 1 << 8
 #: States whose edges are remembered by target.
 MEMO_GROUPED = 1 << 12
 
-#: More threads than this whose states take long to walk are walked together, on at most so many frames.
-_MANY_WALKS, _MOST_CELLS = 8, 1 << 13
+#: Threads that are walked together have at most so many frames; `FEW_PARTS` threads are not, nor as many whose states
+#: take long to walk.
+_MOST_CELLS = 1 << 13
 
-#: So are more threads and stacks than this that were not walked before, whatever their states.
+#: Walked together are more threads and stacks than this that were not walked before, whatever their states.
 _MANY_THREADS = 32
 
 #: A walk that is entered at more nodes than this takes long.
@@ -838,13 +839,13 @@ class PushdownMachine(CompiledMachine):
         """
         rows = self.rows
         new = [each for each in missing if rows.known(*each) is None]
-        if len(new) <= _MANY_WALKS:
+        if len(new) <= FEW_PARTS:
             return None
         long = sum(
             rows.takes_long(state, count) if residual == ROOT else len(rows.residuals[residual]) > _MANY_NODES
             for residual, state, count in new
         )
-        if len(new) <= _MANY_THREADS and long <= _MANY_WALKS:
+        if len(new) <= _MANY_THREADS and long <= FEW_PARTS:
             return None
         return rows.row_of_all(threads, self._counted, _MOST_CELLS)
 

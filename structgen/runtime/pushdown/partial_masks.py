@@ -36,26 +36,32 @@ from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
 from ..rows.head import Head, address_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool, encode_gaps
+from ..rows.row_pool import MOST_GROWN, RowPool
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .stacks import Thread, laid_out
 from .subautomata import calling_states
 from .tables import PAIR, PushdownTables
-from .walker import BELOW, BETWEEN, Reached, StackWalker, stretches
+from .walker import BELOW, BETWEEN, Reached, StackWalker, stretches, trie_head
 
 __all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks"]
 
 #: Partial masks that there is room for to begin with.
-_FEW_PARTS = 1 << 5
+_FEW_PARTS = 1 << 6
 
 _NO_ARENA = np.zeros(0, np.int32)
 
 #: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
 _WIDE = 20_000
 
+#: So many nodes are looked at before it is asked what a state that leads far has in common with others.
+_SHORT = 1 << 12
+
 #: A state so near a bound is walked; one that is further is compared with the same where no bound matters.
 _FEW_LEFT = 16
+
+#: Bytes of a partial mask with its slots; and with its row and residual list at most, about.
+_BYTES_OF_PART, _BYTES_OF_LARGEST = 56, 1 << 20
 
 #: Nodes, threads and cells that may tell a state from a shared mask's by which it is walked.
 _ALIKE = 1_600
@@ -107,6 +113,11 @@ class _Parts:
     def add(self, residual: int, state: int, number: int, found: PartialRow) -> None:
         """Keep what was decided of a key."""
         while kernels.add_part(self._head.words, residual, state, number, *found):
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Have room for one more."""
+        if 2 * len(self) + 2 > len(self._slots) or len(self) == len(self._table):
             self._hold(2 * len(self._table))
 
     def cut(self, count: int) -> None:
@@ -122,8 +133,9 @@ class _Parts:
         self._hold(_FEW_PARTS)
 
     def all(self) -> NDArray[np.int64]:
-        """All of them in order, ``int64[*, 5]``."""
+        """All of them in order, ``int64[*, 5]``, without those of a state above another one."""
         found = np.concatenate([self.stored.astype(np.int64), self._table[: len(self)]])
+        found = found[found[:, 0] >= 0]
         ordered: NDArray[np.int64] = found[np.lexsort(found.T[2::-1])]
         return ordered
 
@@ -157,19 +169,17 @@ class StateMasks:
         self.head = Head(kernels.MACHINE_HEAD)
         self.head.put(kernels.M_POOL, self.pool.head.words)
         self.head.put(kernels.M_ARENA, _NO_ARENA)
+        self.head.put(kernels.M_LISTS, self.residuals.head.words)
         self.head.lend(kernels.M_OFFSETS, vocabulary.offsets, vocabulary.blob, vocabulary.eos_row)
         self.head.words[kernels.M_LONGEST] = vocabulary.longest
         self._say_what_is_beyond()
         #: By residual list, state and count, or set: what is decided.
         self.parts = _Parts(self.head)
-        self._fresh = 0  # how many were decided here
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[PartialRow]]] = {}
         self._counts_told = 0  # how many counts they begin at
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
-        self._stretches_changed = False
-        self._bases: dict[tuple[int, ...], PartialRow] = {}  # what is known of configurations to compare with
         self._wide_sets: dict[int, int] = {}  # by set of more than `PAIR` members, what stands for it in keys
         self._walker: StackWalker | None = None
         #: How often all that a wide state allows was looked at.
@@ -178,14 +188,19 @@ class StateMasks:
 
     def mark(self) -> None:
         """Keep all that is known now, whatever `forget` forgets later."""
-        self._kept = self.pool.mark(), len(self.residuals)
+        self._kept = self.pool.mark(), self.residuals.mark()
+        self._looks_at = 0  # when so many are there it is looked whether it is time to `forget`
         self._entries = len(self.parts), len(self.segments), len(self._wide_sets), len(self.shared.uses)
-        self._before = self._fresh
 
     def is_full(self) -> bool:
-        """Whether it is time to `forget`."""
+        """Whether it is time to `forget`. What is decided between two looks takes less than what was left."""
+        if len(self.parts) < self._looks_at:
+            return False
         sets = self._walker.set_bytes if self._walker is not None and self.tables.widest > PAIR else 0
-        return self.pool.grown + self.residuals.grown + 400 * (self._fresh - self._before) + sets > MOST_GROWN
+        return (
+            self.pool.grown + self.residuals.grown + _BYTES_OF_PART * (len(self.parts) - self._entries[0]) + sets
+            > MOST_GROWN
+        )
 
     def forget(self) -> None:
         """Forget what came since the last mark: other rows and residual lists will have those numbers."""
@@ -199,7 +214,7 @@ class StateMasks:
         self.residuals.cut(residuals)
         self.shared.cut(used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
-        self._fresh, self._bases = self._before, {}
+        self._looks_at = 0
         if self.tables.widest > PAIR:
             self.let_go()  # of a walker that knows sets
 
@@ -216,13 +231,36 @@ class StateMasks:
         number = self._number(state, count)
         found = self.parts.get(residual, state, number)
         if found is None:
-            self._fresh += 1
-            own = count if number else 0
-            if number and not self.tables.registers[state]:
-                own = number
-            found = self._walked(residual, state, own)
-            self.parts.add(residual, state, number, found)
+            self._find(residual, state, number, count)
+            found = self.parts.get(residual, state, number)
+            assert found is not None
         return found
+
+    def _find(self, residual: int, state: int, number: int, count: int) -> None:
+        """`decide` what is not known: by a kernel, if that is quickly done."""
+        while status := kernels.decide_part(self.head.words, residual, state, number):
+            if not self.provide(status):
+                own = count if number and self.tables.registers[state] else number
+                self.parts.add(residual, state, number, self._walked(residual, state, own, status))
+                return
+
+    def provide(self, status: int) -> bool:
+        """Do what a kernel that decides needs before it can go on; False for what is left to walks."""
+        if status in (kernels.NO_ARENA, kernels.NOT_LOWERED):
+            self.come_by_open_states()
+        elif status == kernels.NO_LIST:
+            self.residuals.fetch(int(self.residuals.head.words[kernels.L_MISSING]))
+        elif status == kernels.NO_SPACE:
+            self.pool.make_room()
+            self.residuals.make_room()
+            self.parts.make_room()
+        return status not in (kernels.NOT_NARROW, kernels.NOT_LISTED)
+
+    def decide_next(self, status: int) -> None:
+        """Do what a kernel needs that decides what a mask lacks, or decide what it came to and left to walks."""
+        if not self.provide(status):
+            residual, state, number = self.head.words[kernels.M_LISTED : kernels.M_NUMBER + 1].tolist()
+            self.parts.add(residual, state, number, self._walked(residual, state, number, status))
 
     def _number(self, state: int, count: int) -> int:
         """What stands for a count or a set in keys: a count from which tokens fare alike, a set of few members."""
@@ -244,13 +282,7 @@ class StateMasks:
         for residual, state, count, row, after in parts.tolist():
             number = self._number(state, sets[count - 1]) if count and registers[state] else count
             self.parts.add(residual, state, number, (row, after))
-            self._fresh += 1
         self.mark()
-
-    def publish(self) -> None:
-        """Have kernels find all that is decided."""
-        if self._stretches_changed:
-            self.lay_out_stretches()
 
     def lay_out_stretches(self) -> None:
         """Have kernels find what states decide by stretches of counts."""
@@ -260,29 +292,28 @@ class StateMasks:
             for begin, part in zip(begins, parts, strict=True)
         ]
         self.head.put(kernels.M_STRETCHES, np.array(found, np.int32).reshape(-1, 4))
-        self._stretches_changed = False
 
-    def _walked(self, residual: int, state: int, count: int) -> PartialRow:
-        """`decide` for what is not known."""
+    def _walked(self, residual: int, state: int, count: int, status: int) -> PartialRow:
+        """`decide` for what a kernel does not, for a reason."""
         if residual == ROOT and state in self.tables.interiors:
             return self._by_interior(*self.tables.interiors[state])
-        walk, nodes = self._walk(), self.residuals[residual]
-        word = walk.word(count)
-        walked = walk.decide(nodes, state, word, _WIDE)
-        if walked is None:
-            found = self._wide(state, count) if residual == ROOT and self.is_wide(state) else None
+        if status != kernels.NOT_LISTED and residual == ROOT and self._leads_far(state, count):
+            found = self._wide(state, count)
             if found is not None:
                 return found
             self.long_walks += 1
-            walked = (*walk.narrow(nodes, (state, word)), None)
-        ids, below, gaps = walked
-        if gaps is not None:
-            return self.pool.add_gaps(gaps), self.residuals.add(below)
+        walk = self._walk()
+        ids, below = walk.narrow(self.residuals[residual], (state, walk.word(count)))
         if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
             found = self.shared.publish(state, ids, below)
             if found is not None:
                 return found
         return self.pool.add_ids(ids), self.residuals.add(below)
+
+    def _leads_far(self, state: int, count: int) -> bool:
+        """Whether a state is wide, and not just like another one but for edges that lead nowhere near as far."""
+        weight = self._walk().weight(state)
+        return weight >= _WIDE and bool(count or not self.tables.like[state] or weight >= self._walk().narrowest_base)
 
     def _by_interior(self, interior: int, behind: int) -> PartialRow:
         """What a state at the bottom decides that does as an interior above the state behind it."""
@@ -294,7 +325,7 @@ class StateMasks:
 
     def __len__(self) -> int:
         """Number of partial masks."""
-        return len(self.parts.stored) + self._fresh + self._counts_told
+        return len(self.parts.stored) + len(self.parts) + self._counts_told
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
@@ -356,11 +387,13 @@ class StateMasks:
         """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
         if not len(ids) and not len(nodes):
             return held
-        gaps, nodes = encode_gaps(np.sort(ids)), nodes.copy()  # to ask for what is shared may take another walk
-        row = self.pool.add_difference(held[0], gaps)
-        if not len(nodes):
-            return row, held[1]
-        return row, self.residuals.add(np.setxor1d(self.residuals[held[1]], nodes).astype(np.int32))
+        while True:
+            row, after = kernels.put_difference(self.head.words, *held, ids, nodes)
+            if row >= 0:
+                return row, after
+            if row == kernels.NO_LIST:
+                ids, nodes = ids.copy(), nodes.copy()  # to ask for what is shared may take another walk
+            self.provide(row)
 
     def _before_counting(self, state: int) -> PartialRow | None:
         """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
@@ -393,20 +426,20 @@ class StateMasks:
 
     def _configuration(self, config: tuple[int, ...]) -> PartialRow:
         """What a state with some known frames below it decides; ``config`` as in the kernels."""
-        found = self._bases.get(config)
-        if found is None:
-            found = self._bases[config] = self._find_configuration(config)
-        return found
-
-    def _find_configuration(self, config: tuple[int, ...]) -> PartialRow:
         states = config[::2]
-        row, residual = self.decide(ROOT, states[0], 0)
-        for state in states[1:]:
-            if residual == NOTHING:
-                break
-            more, residual = self.decide(residual, state, 0)
-            row = self.pool.union(row, more)
-        return row, residual
+        key = -1 - states[-1], states[0], 0  # where kernels find it
+        found = self.parts.get(*key) if len(states) == 2 else None
+        if found is None:
+            row, residual = self.decide(ROOT, states[0], 0)
+            for state in states[1:]:
+                if residual == NOTHING:
+                    break
+                more, residual = self.decide(residual, state, 0)
+                row = self.pool.union(row, more)
+            found = row, residual
+            if len(states) == 2:
+                self.parts.add(*key, found)
+        return found
 
     # -- states that count -----------------------------------------------------------------------------
 
@@ -448,10 +481,9 @@ class StateMasks:
         return found
 
     def keep_segments(self, state: int, begins: list[int], decided: list[PartialRow]) -> None:
-        """Record what a state decides by count."""
+        """Record what a state decides by count; kernels find it when it is laid out."""
         self.segments[state] = begins, decided
         self._counts_told += len(begins)
-        self._stretches_changed = True
 
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         self.long_walks += self.is_wide(state)
@@ -498,10 +530,14 @@ class StateMasks:
             ARENAS.note(self, walker.nbytes)
         return walker
 
-    def _show(self, arena: NDArray[np.int32]) -> None:
+    def _show(self, walker: StackWalker) -> None:
         """Have kernels find an arena, and say whether they may step by it."""
         self._say_what_is_beyond()
-        self.head.put(kernels.M_ARENA, arena)
+        interiors = np.array(sorted(self.tables.interiors), np.int32)
+        self.head.put(kernels.M_WEIGHTS, walker.weights, interiors, walker.shares)
+        self.head.words[[kernels.M_WIDE, kernels.M_SHORT]] = _WIDE, _SHORT
+        self.head.put(kernels.M_TRIE, trie_head(self.vocabulary).words)
+        self.head.put(kernels.M_ARENA, walker.arena)
 
     def _say_what_is_beyond(self) -> None:
         """Kernels follow no whole tokens, and number sets of many members anew with each arena."""
@@ -527,6 +563,5 @@ class StateMasks:
         self.pool.compact()
         if not self.tables.registers.any():  # a set takes more than 32 bits
             self.parts.store(self.parts.all())
-            self._fresh = 0
         self.lay_out_stretches()
         self.mark()

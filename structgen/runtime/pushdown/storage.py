@@ -204,3 +204,4 @@ def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: st
         if rows.tables.live[state] < 0:
             raise FormatError(f"section 'seg_state' has the state {state}, which does not count", where=where)
         rows.keep_segments(state, begins[i:j], decided[i:j])
+    rows.lay_out_stretches()

@@ -15,6 +15,7 @@ from ...kernels.values import LONG_GAP
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
+from ..rows.head import Head
 from ..rows.row_pool import row_of
 from ..rows.subtrees import heights
 from .stacks import END
@@ -26,11 +27,14 @@ T = TypeVar("T")
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
 _WORTH_A_BASE = 0.5
 
-#: How far the widest edges are followed to a configuration that stays in place, and with how many frames.
-_LONGEST_APPROACH, _MOST_FRAMES = 40, 8
+#: Frames of a configuration that the widest edges lead to.
+_MOST_FRAMES = 8
 
 #: Sizes of vocabularies that a thread keeps arrays for.
 _MOST_SIZES = 4
+
+#: Threads and stack cells that a short walk has room for.
+_FEW = 1 << 8
 
 #: Threads and stack cells that a walk has room for, and how many threads it follows, before it is done in slices.
 ROOM, _AT_ONCE = 1 << 10, 1 << 16
@@ -43,9 +47,6 @@ _MOST_PIECES = 1 << 16
 
 #: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
-
-#: So many nodes are looked at before it is asked what a state that leads far has in common with others.
-_SHORT = 1 << 12
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
 _FAR_APART = 8_000
@@ -99,8 +100,28 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-#: Ids that a state allows, in any order; the residual nodes, ascending; and a few ids as a row's gaps.
-Decided: TypeAlias = "tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16] | None]"
+def trie_head(vocabulary: Vocabulary) -> Head:
+    """Where kernels find a vocabulary's trie, with the scratch of short walks; see `structgen.kernels.store.layout`."""
+    found: Head | None = vocabulary.for_walks.get("head")
+    if found is None:
+        trie = vocabulary.trie
+        found = Head(kernels.TRIE_HEAD)
+        found.put(kernels.V_BYTE, trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.upper)
+        stacks, slots, by_depth = stack_scratch(_FEW, trie.max_depth)
+        notes, config = np.empty((2, kernels.NOTES), np.int64), np.empty(2 * _MOST_FRAMES + 2, np.int64)
+        found.put(kernels.V_HEIGHTS, heights(vocabulary), stacks, slots, by_depth, notes, config)
+        for place, array in (kernels.V_UPPER, trie.upper), (kernels.V_BY_DEPTH, by_depth), (kernels.V_NOTES, notes):
+            found.words[place + 1] = array.shape[1]  # of so many rows
+        found.put(
+            kernels.V_FOUND,
+            np.empty(len(trie.token_ids) + 64, np.int32),
+            np.empty(len(trie.byte) + 64, np.int32),
+            np.empty(len(trie.byte) + 64, np.int32),
+            np.empty(len(trie.token_ids) + vocabulary.spelled // LONG_GAP + 64, np.uint16),
+            np.zeros(vocabulary.words + 1, np.uint32),
+        )
+        found = vocabulary.for_walks.setdefault("head", found)  # another thread may have been faster
+    return found
 
 
 class Reached(NamedTuple):
@@ -183,7 +204,7 @@ class StackWalker:
         tables: PushdownTables,
         vocabulary: Vocabulary,
         pause: Callable[[], object],
-        show: Callable[[NDArray[np.int32]], object] = lambda _: None,
+        show: Callable[[StackWalker], object] = lambda _: None,
     ) -> None:
         self._pause, self._show = pause, show
         trie = vocabulary.trie
@@ -192,29 +213,29 @@ class StackWalker:
         self._deepest = trie.max_depth
         self._upper = trie.upper
         self._vocabulary = vocabulary
-        self._gaps = np.empty(kernels.FEW_IDS + vocabulary.spelled // LONG_GAP, np.uint16)
         self._ends = trie.token, trie.twins
         self._sizes = len(trie.token_ids), len(trie.byte)
         self._words = vocabulary.row_words
         self._nodes_below = trie.nodes_below
         self._lay_out()
-        self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
     def _lay_out(self, sets: NDArray[np.int32] | None = None) -> None:
         """Take the tables as they are now, with the sets of an earlier form, and room for as many more."""
         tables = self._tables
         if sets is None:
-            self._arena = tables.arena()
+            self.arena = tables.arena()
         else:
-            self._arena = tables.arena(2 << len(sets).bit_length())
-            words = int(self._arena[self._arena[kernels.A_SETS]])
-            kernels.number_sets(self._arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
-        self._show(self._arena)
+            self.arena = tables.arena(2 << len(sets).bit_length())
+            words = int(self.arena[self.arena[kernels.A_SETS]])
+            kernels.number_sets(self.arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
         self._open = np.fromiter(tables.open, np.int64, len(tables.open))
         self._n = tables.states
         self._widest = tables.widest
-        self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
-        self._weights = self._nodes_below(self._classes)
+        self._classes = self.arena[self.arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
+        self.weights = self._nodes_below(self._classes)
+        self.shares = np.array([_WORTH_A_BASE * self.weights.sum(), _WORTH_A_BASE])
+        self.narrowest_base = float(self.shares[0])
+        self._show(self)
         self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
 
@@ -224,30 +245,30 @@ class StackWalker:
 
     def has_grown(self) -> bool:
         """Whether a kernel came to open states of the form that is there; they are lowered."""
-        return self._has_grown(self._arena)
+        return self._has_grown(self.arena)
 
     def _has_grown(self, arena: NDArray[np.int32]) -> bool:
         """Whether a walk of an arena came to open states. They are lowered then, and it is to be taken again."""
         if not arena[kernels.A_CAME_TO]:
             return False
         came_to = {int(arena[kernels.A_CAME_TO]) - 1} - {kernels.NO_SET - 1}
-        if arena is self._arena:
+        if arena is self.arena:
             rows = arena[kernels.A_ROWS] + self._open
             came_to.update(self._open[arena[rows] != 0].tolist())
             arena[rows] = 0
             arena[kernels.A_CAME_TO] = 0
         before = self._tables.open
         self._tables.lower(came_to)
-        if arena is self._arena or self._tables.open is not before:
+        if arena is self.arena or self._tables.open is not before:
             self.take_tables()
         return True
 
     def _sets(self) -> NDArray[np.int32]:
         """The sets that have numbers, ``int32[sets, words]``, in their order."""
-        begin = int(self._arena[kernels.A_SETS])
-        words, room, n = self._arena[begin : begin + kernels.SET_HEADER].tolist()
+        begin = int(self.arena[kernels.A_SETS])
+        words, room, n = self.arena[begin : begin + kernels.SET_HEADER].tolist()
         begin += kernels.SET_HEADER + 2 * room
-        return self._arena[begin : begin + n * words].reshape(n, words)
+        return self.arena[begin : begin + n * words].reshape(n, words)
 
     @property
     def set_bytes(self) -> int:
@@ -261,27 +282,27 @@ class StackWalker:
             return count & (kernels.NUMBERED - 1)
         number = -1
         while number < 0:
-            width = int(self._arena[self._arena[kernels.A_SETS]])
+            width = int(self.arena[self.arena[kernels.A_SETS]])
             words = [count >> begin & 0x7FFFFFFF for begin in range(0, 31 * width, 31)]
-            number = kernels.number_sets(self._arena, np.array([words], np.int32))
-            self._has_grown(self._arena)
+            number = kernels.number_sets(self.arena, np.array([words], np.int32))
+            self._has_grown(self.arena)
         return int(kernels.NUMBERED + number)
 
     def _settled(self, walk: Callable[[NDArray[np.int32]], T]) -> T:
         """What a walk finds once all states are lowered that it comes to."""
         while True:
-            arena = self._arena
+            arena = self.arena
             found = walk(arena)
-            if not self._has_grown(arena) and arena is self._arena:  # nor was it laid out anew in between
+            if not self._has_grown(arena) and arena is self.arena:  # nor was it laid out anew in between
                 return found
 
     @property
     def nbytes(self) -> int:
         """Bytes of the kernels' form, with room for all rows of the table, and the sets that there are."""
-        begin = int(self._arena[kernels.A_SETS])
-        words, room, n = self._arena[begin : begin + kernels.SET_HEADER].tolist()
+        begin = int(self.arena[kernels.A_SETS])
+        words, room, n = self.arena[begin : begin + kernels.SET_HEADER].tolist()
         untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
-        return self._arena.nbytes - untouched
+        return self.arena.nbytes - untouched
 
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
@@ -310,27 +331,6 @@ class StackWalker:
         if node < nodes:
             ((_, n, m),) = deque(self._in_slices(residual, *self._cells(config), (n, m, node), ids, below), 1)
         return ids[:n], below[:m]
-
-    def decide(self, residual: NDArray[np.int32], state: int, count: int, wide: int) -> Decided | None:
-        """`narrow`, with what a few ids are stored as, a view as well; None where that would take long.
-
-        A state is wide from ``wide`` nodes of the trie on that are below the bytes it takes.
-        """
-        self._pause()
-        ids, below = _scratch.of(*self._sizes)
-        while True:
-            arena = self._arena
-            n, m, gaps, done, weight = kernels.decide_state(
-                *self._trie, self._upper, arena, residual, state, count, _AT_ONCE, self._weights, wide,
-                self._narrowest_base, _SHORT, *_scratch.stacks(self._deepest), ids, below, self._gaps,
-            )  # fmt: skip
-            if not self._has_grown(arena):
-                break
-        if done:
-            return ids[:n], below[:m], self._gaps[:gaps] if gaps >= 0 else None
-        if weight >= 0:
-            self._weight_of[state] = weight  # which is asked for next
-        return None
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
         """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
@@ -380,7 +380,7 @@ class StackWalker:
         while len(cells) >= times * _MOST_CELLS:
             times *= 4
         while True:
-            arena = self._arena  # others may take the tables anew between two slices
+            arena = self.arena  # others may take the tables anew between two slices
             width = int(arena[kernels.A_CLASSES]) + 1
             sets = _Sets(self._sizes[0], width, self._deepest + 3, cells, times)
             left = residual[trie[2][residual] > start]
@@ -391,7 +391,7 @@ class StackWalker:
                 status = kernels.walk_sets(
                     *trie, arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps, below
                 )
-            if self._has_grown(arena) or arena is not self._arena:  # which somebody came to open states in
+            if self._has_grown(arena) or arena is not self.arena:  # which somebody came to open states in
                 continue
             n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
             yield sets, n, m
@@ -490,16 +490,16 @@ class StackWalker:
         config = np.empty(2 * _MOST_FRAMES + 2, np.int64)
         n = self._settled(
             lambda arena: kernels.approach_base(
-                arena, state, self._weights, self._narrowest_base, _WORTH_A_BASE, _LONGEST_APPROACH, config
+                arena, state, self.weights, self.narrowest_base, _WORTH_A_BASE, kernels.LONGEST_APPROACH, config
             )
         )
         return tuple(config[:n].tolist()) if n else None
 
     def counts_in(self, state: int) -> int | None:
         """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
-        if self._tables.live[state] >= 0 or self.weight(state) < self._narrowest_base:
+        if self._tables.live[state] >= 0 or self.weight(state) < self.narrowest_base:
             return None
-        entry, share, _ = self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights))
+        entry, share, _ = self._settled(lambda arena: kernels.widest_entry(arena, state, self.weights))
         moves = self._moves[entry - self._n] if entry >= self._n else []
         if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
             return None
@@ -510,7 +510,7 @@ class StackWalker:
         """The number of trie nodes below the bytes that a state takes."""
         found = self._weight_of.get(state)
         if found is None:
-            found = float(self._settled(lambda arena: kernels.widest_entry(arena, state, self._weights)[2]))
+            found = float(self._settled(lambda arena: kernels.widest_entry(arena, state, self.weights)[2]))
             self._weight_of[state] = found
         return found
 

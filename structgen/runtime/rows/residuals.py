@@ -5,19 +5,21 @@ See `structgen.runtime.pushdown.partial_masks` for what they are for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import Column, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from .row_pool import decode_gaps, encode_gaps
+from .head import Head, address_of
+from .row_pool import decode_gaps, decode_lists, encode_gaps
 
 #: Lists that are always there: the whole trie, and nothing.
 ROOT, NOTHING = 0, 1
@@ -31,87 +33,171 @@ SECTIONS = (
     Column("resume_gaps", "u2", rows="residual gaps"),
 )
 
+#: Lists one behind the other: where each begins, and the last ends, ``int64[lists + 1]``, and ``int32[*]``.
+Lists: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32]]"
+
+
+#: Lists, and nodes of lists, that there is room for to begin with; and nodes that get room at once at most.
+_FEW, _FEW_NODES, _MOST_NODES = 1 << 5, 1 << 8, 1 << 16
+
+#: Bytes of a list beside its nodes, about.
+_BYTES_OF_LIST = 40
+
 
 class Residuals:
-    """Interned residual lists: ascending trie nodes, ``int32[*]``."""
+    """Interned residual lists: ascending trie nodes, ``int32[*]``, in arrays that kernels read and add to."""
 
     def __init__(self) -> None:
-        self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
-        # How to get a list that is not there yet: a shared one by its number there, any other by that in a file.
+        #: Where kernels find the lists; see `structgen.kernels.store.layout`.
+        self.head = Head(kernels.LISTS_HEAD)
+        # How to get a list that is not there yet: a shared one by its number there, all others from a file.
         self._shared: dict[int, int] = {}
         self._source: Callable[[int], NDArray[np.int32]] | None = None
-        self._stored: Callable[[int], NDArray[np.int32]] | None = None
-        # By what a file holds of them: those in it, read when a list is added for the first time.
-        self._in_file: Callable[[], dict[bytes, int]] = dict
-        self._by_gaps: dict[bytes, int] = {}
-        self._numbers: dict[bytes, int] | None = None  # by content, once something is added
-        #: Bytes of what was added, about, since it was last cut.
-        self.grown = 0
+        self._stored: Callable[[], Lists] | None = None
+        self._lent: dict[int, NDArray[np.int32]] = {}  # shared ones that were fetched
+        self._chunks: list[NDArray[np.int32]] = []  # the nodes of all others; the last has room
+        self._full = 0  # nodes in all chunks but the last
+        self._in_file: NDArray[np.int32] | None = None  # the nodes of those of a file
+        self.head.put(kernels.L_LISTS, np.zeros((_FEW, 3), np.int64))
+        self._forget_slots()
+        self._begin_chunk(_FEW_NODES)
+        self.add(np.zeros(1, np.int32))
+        self._table[NOTHING, 0] = address_of(self._chunks[0])
+        self.head.words[kernels.L_COUNT] = NOTHING + 1
+        self._before = self._size()  # when lists were last taken away
 
     def __len__(self) -> int:
-        return len(self._lists)
+        return int(self.head.words[kernels.L_COUNT])
 
     def __getitem__(self, number: int) -> NDArray[np.int32]:
-        nodes = self._lists[number]
-        if nodes is None:
-            nodes = self._lists[number] = self._fetch(number)
+        """A list, as an array of the caller's own."""
+        address, count, _ = self._table[number].tolist()
+        if not address:
+            self.fetch(number)
+            count = int(self._table[number, 1])
+        nodes = np.empty(count, np.int32)
+        kernels.read_list(self.head.words, number, nodes)
         return nodes
 
-    def _fetch(self, number: int) -> NDArray[np.int32]:
-        shared = self._shared.get(number)
-        source = self._stored if shared is None else self._source
-        assert source is not None
-        return source(number if shared is None else shared)
+    @property
+    def _table(self) -> NDArray[np.int64]:
+        return self.head.arrays[kernels.L_LISTS]
+
+    # -- room ------------------------------------------------------------------------------------------
+
+    def _append(self, count: int) -> None:
+        """Have room for more lists."""
+        before, used = self._table, len(self)
+        if used + count > len(before):
+            wider = np.zeros((max(2 * len(before), used + count), 3), np.int64)
+            wider[:used] = before[:used]
+            self.head.put(kernels.L_LISTS, wider)
+
+    def _begin_chunk(self, size: int) -> None:
+        self._full += int(self.head.words[kernels.L_USED])
+        self._chunks.append(np.empty(size, np.int32))
+        self._use_chunk(0)
+
+    def _use_chunk(self, used: int) -> None:
+        self.head.put(kernels.L_NODES, self._chunks[-1])
+        self.head.words[kernels.L_USED] = used
+
+    def _forget_slots(self) -> None:
+        self.head.put(kernels.L_SLOTS, np.zeros(0, np.int32))
+
+    def make_room(self) -> None:
+        """Have room for one list more, of as many nodes as a kernel asked for."""
+        words = self.head.words
+        if self._stored is not None:
+            self._read_stored()
+        self._append(1)
+        wanted, last = int(words[kernels.L_WANTED]), self._chunks[-1]
+        if words[kernels.L_USED] + wanted > len(last):
+            self._begin_chunk(max(wanted, min(2 * len(last), _MOST_NODES)))
+        if 2 * len(self) + 2 > len(self.head.arrays[kernels.L_SLOTS]):
+            self.head.put(kernels.L_SLOTS, np.full(4 << len(self).bit_length(), -1, np.int32))
+            kernels.number_lists(words)
+
+    # -- lists -----------------------------------------------------------------------------------------
 
     def add(self, nodes: NDArray[np.int32]) -> int:
         """The number of this list; the array may be reused by the caller."""
-        if not len(nodes):
-            return NOTHING
-        if self._numbers is None:
-            own = [(i, each) for i, each in enumerate(self._lists) if i not in self._shared]
-            self._numbers = {each.tobytes(): i for i, each in own if each is not None}
-            self._by_gaps = {gaps: i for gaps, i in self._in_file().items() if i not in self._shared}
-        key = nodes.tobytes()
-        number = self._numbers.get(key)
-        if number is None and self._by_gaps:
-            number = self._by_gaps.get(encode_gaps(nodes).tobytes())
-        if number is None:
-            number = self._numbers[key] = len(self._lists)
-            self._lists.append(nodes.copy())
-            self.grown += 300 + 2 * nodes.nbytes  # which the key holds as well
-        return number
+        while (number := kernels.put_list(self.head.words, nodes)) < 0:
+            self.make_room()
+        return int(number)
 
-    def cut(self, count: int) -> None:
-        """Keep the first lists only."""
-        del self._lists[count:]
-        self._numbers = None
+    def fetch(self, number: int) -> None:
+        """Have kernels find a list that is not there yet."""
+        shared = self._shared.get(number)
+        if shared is None:
+            self._read_stored()
+            return
+        assert self._source is not None
+        nodes = self._lent[number] = np.ascontiguousarray(self._source(shared), np.int32)
+        self._table[number, :2] = address_of(nodes), len(nodes)
+
+    def _read_stored(self) -> None:
+        """Decode the lists of a file."""
+        assert self._stored is not None
+        start, nodes = self._stored()
+        self._stored, self._in_file = None, nodes
+        own = np.ones(len(start) - 1, np.bool_)
+        own[[number - 2 for number in self._shared if number < len(start) + 1]] = False
+        found = np.stack([address_of(nodes) + 4 * start[:-1], np.diff(start), np.zeros(len(own), np.int64)], axis=1)
+        self._table[2 : len(own) + 2][own] = found[own]
+        self._forget_slots()
+
+    def mark(self) -> tuple[int, int, int, int]:
+        """How much there is now, for `cut`."""
+        return len(self), len(self._chunks), self._full, int(self.head.words[kernels.L_USED])
+
+    def cut(self, mark: tuple[int, int, int, int]) -> None:
+        """Take away all lists that came since a mark."""
+        count, chunks, self._full, used = mark
+        self.head.words[kernels.L_COUNT] = count
+        del self._chunks[chunks:]
+        self._use_chunk(used)
+        self._forget_slots()
         self._shared = {number: shared for number, shared in self._shared.items() if number < count}
-        self.grown = 0
+        self._lent = {number: nodes for number, nodes in self._lent.items() if number < count}
+        self._before = self._size()
+
+    def _size(self) -> int:
+        return _BYTES_OF_LIST * len(self) + 4 * (self._full + int(self.head.words[kernels.L_USED]))
+
+    @property
+    def grown(self) -> int:
+        """Bytes of what was added, about, since it was last cut."""
+        return self._size() - self._before
 
     def add_shared(self, shared: int, source: Callable[[int], NDArray[np.int32]]) -> int:
         """The number of a list that is kept elsewhere.
 
         ``source``, the same for all of them, is asked for it when it is first needed, by its number ``shared`` there.
         """
-        number = len(self._lists)
+        number = len(self)
+        self._append(1)
+        self._table[number] = 0
+        self.head.words[kernels.L_COUNT] = number + 1
         self.share([number], [shared], source)
-        self._lists.append(None)
         return number
 
-    def share(self, numbers: Iterable[int], shared: Iterable[int], source: Callable[[int], NDArray[np.int32]]) -> None:
+    def share(self, numbers: Sequence[int], shared: Iterable[int], source: Callable[[int], NDArray[np.int32]]) -> None:
         """Say which lists, whose places in the numbering are known, are kept elsewhere; see `add_shared`."""
         self._shared.update(zip(numbers, shared, strict=True))
         self._source = source
+        self._table[numbers] = 0, 0, kernels.ELSEWHERE
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the lists that belong to the index, where they were decoded."""
-        return sum(2 * len(x) for i, x in enumerate(self._lists) if x is not None and i not in self._shared)
+        """Bytes of the lists that belong to the index, as stored, where they were decoded."""
+        in_file = 0 if self._in_file is None else len(self._in_file)
+        return 2 * (in_file + self._full + int(self.head.words[kernels.L_USED]))
 
     def to_sections(self) -> dict[str, Array]:
         """``resume_start`` and ``resume_gaps``; shared lists are empty there."""
         nothing = self[NOTHING]
-        return lists_to_sections([nothing if i in self._shared else self[i] for i in range(2, len(self._lists))])
+        return lists_to_sections([nothing if i in self._shared else self[i] for i in range(2, len(self))])
 
     @classmethod
     def from_sections(cls, sections: Sections, sizes: Sizes, vocabulary: Vocabulary, where: str) -> Residuals:
@@ -122,15 +208,15 @@ class Residuals:
     def from_columns(cls, found: Sections, vocabulary: Vocabulary, where: str) -> Residuals:
         """Of what `SECTIONS` declare, among others. The quantity `COUNT` says how many there are.
 
-        A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
+        Lists are checked against the trie when one of them is first needed: only walks need them, and the trie.
         """
         start, gaps = found["resume_start"], found["resume_gaps"]
-        lists, stored = cls(), stored_lists(start, gaps, vocabulary, where)
-        lists._stored = lambda number: stored(number - 2)
-        lists._in_file = lambda: {
-            gaps[i:j].tobytes(): number for number, (i, j) in enumerate(pairwise(start.tolist()), 2)
-        }
-        lists._lists += [None] * (len(start) - 1)
+        lists = cls()
+        lists._append(len(start) - 1)
+        lists.head.words[kernels.L_COUNT] += len(start) - 1
+        lists._forget_slots()
+        lists._before = lists._size()
+        lists._stored = lambda: _checked(*decode_lists(start, gaps), vocabulary, where)
         return lists
 
 
@@ -143,21 +229,27 @@ def lists_to_sections(lists: Iterable[NDArray[np.int32]]) -> dict[str, Array]:
     }
 
 
-def stored_lists(
-    start: Array, gaps: NDArray[np.uint16], vocabulary: Vocabulary, where: str
-) -> Callable[[int], NDArray[np.int32]]:
-    """Decode one of `lists_to_sections`: ascending nodes of the trie, none twice. Raises `FormatError`.
+def _checked(start: NDArray[np.int64], nodes: NDArray[np.int32], vocabulary: Vocabulary, where: str) -> Lists:
+    """Lists of a file: ascending nodes of the trie, none twice. Raises `FormatError`.
 
     So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
     """
+    known = len(vocabulary.trie.byte)
+    if len(nodes) and (top := int(nodes.max())) >= known:
+        raise FormatError(f"a residual list has the node {top}, must be below {known}", where=where)
+    falls = np.flatnonzero(nodes[1:] <= nodes[:-1]) + 1
+    if len(np.setdiff1d(falls, start)):
+        raise FormatError("a residual list has a node twice", where=where)
+    return start, nodes
+
+
+def stored_lists(
+    start: Array, gaps: NDArray[np.uint16], vocabulary: Vocabulary, where: str
+) -> Callable[[int], NDArray[np.int32]]:
+    """Decode one of `lists_to_sections`. Raises `FormatError`."""
 
     def stored(number: int) -> NDArray[np.int32]:
-        nodes = decode_gaps(gaps[start[number] : start[number + 1]])
-        known = len(vocabulary.trie.byte)
-        if len(nodes) and (top := int(nodes.max())) >= known:
-            raise FormatError(f"a residual list has the node {top}, must be below {known}", where=where)
-        if (nodes[1:] <= nodes[:-1]).any():
-            raise FormatError("a residual list has a node twice", where=where)
-        return nodes.astype(np.int32)
+        nodes = decode_gaps(gaps[start[number] : start[number + 1]]).astype(np.int32)
+        return _checked(np.zeros(1, np.int64), nodes, vocabulary, where)[1]
 
     return stored

@@ -54,7 +54,7 @@ _NO_GAPS = np.zeros(0, np.uint16)
 _NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), _NO_GAPS
 
 #: Rows, gaps, and shared rows that a pool has room for to begin with, once some are added.
-_FEW_ROWS, _FEW_GAPS, _FEW_SHARED = 1 << 5, 1 << 9, 1 << 3
+_FEW_ROWS, _FEW_GAPS, _FEW_SHARED = 1 << 6, 1 << 11, 1 << 3
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,11 @@ class RowPool:
         self._shared = np.zeros(2 * _FEW_SHARED, np.int64)
         self.head.put(kernels.R_SHARED, self._shared)
         self._hold_flat(flat or _NO_ROWS, shared)
-        self._known: dict[bytes, int] | None = {} if flat is None else None  # None: not read from the rows yet
-        self._whole_are_known = True
+        self._by_content: dict[bytes, int] | None = None  # whole rows, and what differs from these, by content
         self._decoded: dict[int, NDArray[np.int32]] = {}
         #: How often the decoded rows were let go of.
         self.decodings = 0
-        #: Bytes of what was added, about, since it was last compacted or cut.
-        self.grown = 0
+        self._before = self.nbytes  # when it was last compacted or cut
 
     def _hold_whole(self, bases: NDArray[np.uint32]) -> None:
         self._bases = bases
@@ -126,15 +124,19 @@ class RowPool:
             others = numbers - (self._n_bases + 1)
             beyond = np.where(others < shared, SHARED + others, shared - 1 - others)
             numbers = np.where(others < 0, numbers, beyond).astype(np.int32)
-        self._n, self._n_gaps = len(numbers), len(gaps)
         #: Rows that were there when they were laid out; those behind them were added.
-        self._laid_out = self._n
+        self._laid_out = len(numbers)
+        self.head.words[kernels.R_COUNT] = len(numbers)
         self._hold(numbers, start.astype(np.int64), gaps)
+        self._forget_slots()
 
     def _hold(self, base: NDArray[np.int32], start: NDArray[np.int64], gaps: NDArray[np.uint16]) -> None:
         self._base, self._start, self._gaps = base, start, gaps
         self._columns = base.data, start.data  # which yield ints, faster than arrays
         self.head.put(kernels.R_BASE, base, start, gaps)
+
+    def _forget_slots(self) -> None:
+        self.head.put(kernels.R_SLOTS, np.zeros(0, np.int32))
 
     @property
     def longest_list(self) -> int:
@@ -142,12 +144,21 @@ class RowPool:
         return self.words // 2
 
     def __len__(self) -> int:
-        return self._n
+        return int(self.head.words[kernels.R_COUNT])
+
+    @property
+    def _n_gaps(self) -> int:
+        return self._columns[1][len(self)]
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows as stored, without what was decoded for use."""
-        return 4 * self.words * self._n_bases + 6 * self._n + 2 * self._n_gaps
+        return 4 * self.words * self._n_bases + 6 * len(self) + 2 * self._n_gaps
+
+    @property
+    def grown(self) -> int:
+        """Bytes of what was added, about, since it was last compacted or cut."""
+        return 4 * (self.nbytes - self._before)  # with room for more, and slots
 
     # -- adding ----------------------------------------------------------------------------------------
 
@@ -159,21 +170,24 @@ class RowPool:
 
     def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
         """`add_ids` for at most `longest_list` ids as `encode_gaps` has them; the caller may reuse the array."""
-        return self._add(gaps.tobytes(), 0, gaps)
+        return self._add(0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
         """The number of this row, ``uint32[words]``; the array may be reused by the caller."""
-        key = _digest(row)
-        known = self._numbers(whole=True).get(key)
+        key, whole = _digest(row), self._whole_rows()
+        known = whole.get(key)
         if known is not None:
             return known
         base, bits = kernels.nearest_base(row, self._bases, self._n_bases, self.longest_list)
         if bits > self.longest_list:
-            return self._add(key, self._new_base(row), _NO_GAPS)
+            number = whole[key] = self._add(self._new_base(row), _NO_GAPS)
+            return number
         ids = np.empty(bits, np.uint32)
         kernels.set_bits(row, self._bases[base - 1] if base else np.zeros_like(row), ids)
-        gaps = encode_gaps(ids)
-        return self._add(key, base, gaps) if base else self.add_gaps(gaps)
+        number = self._add(base, encode_gaps(ids))
+        if base:
+            whole[key] = number
+        return number
 
     def add_difference(self, row: int, gaps: NDArray[np.uint16]) -> int:
         """The number of the row that differs from ``row`` in some token ids, as `encode_gaps` has them."""
@@ -182,7 +196,7 @@ class RowPool:
         base, own = self._row(row)
         if base == 0 and not len(own) and len(gaps) <= self.longest_list:
             return self.add_gaps(gaps)
-        return self._add(_key(-1 - row, gaps.tobytes()), -1 - row, gaps)
+        return self._add(-1 - row, gaps)
 
     def union(self, row: int, other: int) -> int:
         """The number of the row of the tokens in either."""
@@ -211,7 +225,7 @@ class RowPool:
         """
         base = SHARED + len(self.shared)
         self.shared.append(source)
-        return self._add(_key(base, b""), base, _NO_GAPS)
+        return self._add(base, _NO_GAPS)
 
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
@@ -240,96 +254,70 @@ class RowPool:
             self._hold_whole(wider)
         self._bases[self._n_bases] = row
         self._n_bases += 1
-        self.grown += row.nbytes
         return self._n_bases
 
-    def _add(self, key: bytes, base: int, gaps: NDArray[np.uint16]) -> int:
-        numbers = self._known if self._known is not None else self._numbers()
-        number = numbers.get(key)
-        if number is None:
-            number = numbers[key] = self._n
-            end = self._n_gaps + len(gaps)
-            if number == len(self._base) or end > len(self._gaps):
-                self._make_room(end)
-            if len(gaps):  # or a file's may be there, which can't be written to
-                self._gaps[self._n_gaps : end] = gaps
-            self._base[number] = base
-            self._start[number + 1] = end
-            self._n, self._n_gaps = number + 1, end
-            self.grown += 120 + 2 * gaps.nbytes  # which the key holds as well
-        return number
+    def _add(self, base: int, gaps: NDArray[np.uint16]) -> int:
+        while (number := kernels.put_row(self.head.words, base, gaps)) < 0:
+            self.make_room()
+        return int(number)
 
-    def _make_room(self, gaps: int) -> None:
-        """Have room for a row more, and so many gaps."""
-        n = self._n
-        rows = max(2 * n, _FEW_ROWS) if n == len(self._base) else len(self._base)
-        base, start = np.zeros(rows, np.int32), np.zeros(rows + 1, np.int64)
-        base[:n], start[: n + 1] = self._base[:n], self._start[: n + 1]
-        wider = self._gaps
-        if gaps > len(wider):
-            wider = np.zeros(max(2 * len(wider), gaps, _FEW_GAPS), np.uint16)
-            wider[: self._n_gaps] = self._gaps[: self._n_gaps]
-        self._hold(base, start, wider)
+    def make_room(self) -> None:
+        """Have room for one row more, of as many gaps as a kernel asked for."""
+        n, used = len(self), self._n_gaps
+        gaps = used + int(self.head.words[kernels.R_WANTED])
+        if n == len(self._base) or gaps > len(self._gaps):
+            rows = max(2 * n, _FEW_ROWS) if n == len(self._base) else len(self._base)
+            base, start = np.zeros(rows, np.int32), np.zeros(rows + 1, np.int64)
+            base[:n], start[: n + 1] = self._base[:n], self._start[: n + 1]
+            wider = self._gaps
+            if gaps > len(wider):
+                wider = np.zeros(max(2 * len(wider), gaps, _FEW_GAPS), np.uint16)
+                wider[:used] = self._gaps[:used]
+            self._hold(base, start, wider)
+        if 2 * n + 2 > len(self.head.arrays[kernels.R_SLOTS]):
+            self.head.put(kernels.R_SLOTS, np.full(2 << len(self._base).bit_length(), -1, np.int32))
+            kernels.number_rows(self.head.words)
 
-    def _numbers(self, *, whole: bool = False) -> dict[bytes, int]:
-        """The rows' numbers by content; read from the rows when adding begins again after `compact`.
-
-        Those of whole rows, and of what differs from them, where these are asked for.
-        """
-        known = self._known
-        if known is None:
-            self._hold_whole(self._bases.copy())  # what was mapped can't be written to
-            known = self._known = self._lists()
-            self._whole_are_known = False
-        if whole and not self._whole_are_known:
-            self._whole_are_known = True
-            for number in range(len(self)):
-                if 0 < self._row(number)[0] < SHARED:
-                    known.setdefault(_digest(self.dense(number)), number)
-        return known
-
-    def _lists(self) -> dict[bytes, int]:
-        """The numbers of the rows that are no whole ones, nor differ from these, by content."""
-        base, start = self._base[: self._n].tolist(), (2 * self._start[: self._n + 1]).tolist()
-        gaps = self._gaps[: self._n_gaps].tobytes()
-        found: dict[bytes, int] = {}
-        for number in range(len(base) - 1, -1, -1):
-            at, own = base[number], gaps[start[number] : start[number + 1]]
-            if at <= 0 or at >= SHARED:
-                found[_key(at, own)] = number
-        return found
+    def _whole_rows(self) -> dict[bytes, int]:
+        """The numbers of whole rows, and of what differs from them, by content."""
+        if self._by_content is None:
+            base, self._by_content = self._base[: len(self)], {}
+            for number in np.flatnonzero((base > 0) & (base < SHARED)).tolist():
+                self._by_content.setdefault(_digest(self.dense(number)), number)
+        return self._by_content
 
     def compact(self) -> None:
         """Move all rows to flat arrays of just their size. More can still be added."""
         self._rebase()
-        n = self._n
+        n = len(self)
         self._hold(self._base[:n].copy(), self._start[: n + 1].copy(), self._gaps[: self._n_gaps].copy())
         self._hold_whole(self._bases[: self._n_bases].copy())
         self._laid_out = n
-        self._known = None
+        self._forget_slots()
+        self._by_content = None
         self._decoded.clear()
-        self.grown = 0
+        self._before = self.nbytes
 
     def mark(self) -> tuple[int, int, int]:
         """How much there is now, for `cut`: rows, whole rows and shared rows."""
-        return self._n, self._n_bases, len(self.shared)
+        return len(self), self._n_bases, len(self.shared)
 
     def cut(self, mark: tuple[int, int, int]) -> None:
         """Take away all rows that came since a mark, which is not older than the last `compact`."""
-        self._n, self._n_bases, shared = mark
-        self._n_gaps = self._columns[1][self._n]
+        self.head.words[kernels.R_COUNT], self._n_bases, shared = mark
+        self._forget_slots()
         self._shared[2 * shared :] = 0
         del self.shared[shared:], self._lent[shared:]
         self._hold_whole(self._bases[: self._n_bases].copy())  # somebody may hold rows of the old array
-        self._known = None
+        self._by_content = None
         self._decoded.clear()
         self.decodings += 1
-        self.grown = 0
+        self._before = self.nbytes
 
     def _rebase(self) -> None:
         """Turn long lists among the added rows into differences from earlier ones that have most ids in common."""
         first, size = self._laid_out, self.size
-        rows = [self._row(number) for number in range(first, self._n)]
+        rows = [self._row(number) for number in range(first, len(self))]
         earlier: list[tuple[int, int, NDArray[np.bool_]]] = []  # row, ids, and which they are
         for number, (base, gaps) in enumerate(rows, first):
             if base != 0 or len(gaps) < _WORTH_REBASING:
@@ -353,7 +341,6 @@ class RowPool:
         ends = begin + np.cumsum([len(gaps) for _, gaps in rows], dtype=np.int64)
         base = np.concatenate([self._base[:first], np.array([base for base, _ in rows], np.int32)])
         gaps = np.concatenate([self._gaps[:begin], *(gaps for _, gaps in rows)])
-        self._n_gaps = len(gaps)
         self._hold(base, np.concatenate([self._start[: first + 1], ends]), gaps)
 
     # -- reading ---------------------------------------------------------------------------------------
@@ -402,17 +389,9 @@ class RowPool:
 
         Returns ``int32[rows + 1]`` where those of each row begin, ``int32[*]``, and ``bool[rows]`` which are lists.
         """
-        base, gaps = self._base[: self._n], self._gaps[: self._n_gaps]
-        starts = self._start[: self._n + 1]
-        ids = np.cumsum(gaps, dtype=np.uint32)  # over all rows; what overflows is taken away again
-        if len(ids):
-            before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
-            ids -= np.repeat(before, np.diff(starts))
-        is_id = gaps != LONG_GAP
-        if not is_id.all():
-            starts = np.concatenate([[0], np.cumsum(is_id)])[starts]
-            ids = ids[is_id]
-        return starts.astype(np.int32), ids.view(np.int32), base == 0
+        n = len(self)
+        starts, ids = decode_lists(self._start[: n + 1], self._gaps[: self._n_gaps])
+        return starts.astype(np.int32), ids, self._base[:n] == 0
 
     def fresh(self, row: int, words: int = 0) -> NDArray[np.int32]:
         """A row as a new array of the caller's own, of so many words if these are more."""
@@ -438,13 +417,13 @@ class RowPool:
 
     def to_sections(self) -> dict[str, Array]:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/internals/format.md)."""
-        base = self._base[: self._n].astype(np.int64)  # as a file has them: 0, whole rows, shared rows, rows
+        base = self._base[: len(self)].astype(np.int64)  # as a file has them: 0, whole rows, shared rows, rows
         base[base >= SHARED] -= SHARED - self._n_bases - 1
-        base[self._base[: self._n] < 0] = self._n_bases + len(self.shared) - base[base < 0]
+        base[self._base[: len(self)] < 0] = self._n_bases + len(self.shared) - base[base < 0]
         return {
             "bases": self._bases[: self._n_bases],
             "row_base": smallest(base),
-            "row_start": smallest(self._start[: self._n + 1]),
+            "row_start": smallest(self._start[: len(self) + 1]),
             "row_gaps": self._gaps[: self._n_gaps],
         }
 
@@ -488,11 +467,6 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     return False
 
 
-def _key(base: int, gaps: bytes) -> bytes:
-    """What stands for a row that is a list of ids, or differs from a shared row or an earlier one."""
-    return base.to_bytes(8, "little", signed=True) + gaps + b"*" if base else gaps
-
-
 def _digest(row: Array) -> bytes:
     """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
     return b"row" + blake2b(row.tobytes(), digest_size=16).digest()
@@ -510,6 +484,20 @@ def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """The inverse of `encode_gaps`."""
     ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != LONG_GAP]
     return ids
+
+
+def decode_lists(starts: Array, gaps: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """`decode_gaps` of lists one behind the other, ``starts[i]`` to ``starts[i + 1]``: the same, with their ids."""
+    ids = np.cumsum(gaps, dtype=np.uint32)  # over all lists; what overflows is taken away again
+    starts = starts.astype(np.int64)
+    if len(ids):
+        before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
+        ids -= np.repeat(before, np.diff(starts))
+    is_id = gaps != LONG_GAP
+    if not is_id.all():
+        starts = np.concatenate([[0], np.cumsum(is_id)])[starts]
+        ids = ids[is_id]
+    return starts, ids.view(np.int32)
 
 
 def row_of(ids: Array | list[int], words: int) -> NDArray[np.uint32]:

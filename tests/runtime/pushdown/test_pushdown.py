@@ -130,7 +130,7 @@ def test_masks_of_random_programs(seed: int) -> None:
 def test_a_state_that_leads_nowhere_far_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("structgen.runtime.pushdown.partial_masks._WIDE", 0)
     monkeypatch.setattr("structgen.runtime.pushdown.walker._WORTH_A_BASE", 2)
-    monkeypatch.setattr("structgen.runtime.pushdown.walker._SHORT", 1 << 12)
+    monkeypatch.setattr("structgen.runtime.pushdown.partial_masks._SHORT", 1 << 12)
     monkeypatch.setattr(SharedMaskStore, "plain", lambda *_: pytest.fail("a short walk was not tried first"))
     rng = random.Random(2)
     program, vocabulary = random_program(rng), random_vocabulary(rng)

@@ -24,6 +24,7 @@ from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.distances.token_distances import StackDistances
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.stacks import laid_out
+from structgen.runtime.pushdown.store import store
 from structgen.runtime.pushdown.walker import StackWalker
 from structgen.runtime.rows.bitmask import ids_of
 from structgen.system import locks
@@ -93,6 +94,7 @@ def test_threads_that_are_walked_together_allow_the_same(name: str) -> None:
 def test_rows_of_many_threads_are_those_of_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     together, apart = machine_of(DEFINITIONS[name]), machine_of(DEFINITIONS[name])
     monkeypatch.setattr(together, "walked_together", lambda _, threads: together.rows.row_of_all(threads, -1, 1 << 13))
+    monkeypatch.setattr(store, "FEW_PARTS", 1)
     walked = Mock(wraps=together.rows.row_of_all)
     monkeypatch.setattr(together.rows, "row_of_all", walked)
     rng, many = random.Random(name), 0

@@ -149,7 +149,7 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
 def test_masks_and_steps_are_those_of_the_interpreter(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program, vocabulary, rng = drawn_program(seed)
     if seed % 3 == 0:  # all threads are walked together
-        monkeypatch.setattr(stack_machine, "_MANY_WALKS", 0)
+        monkeypatch.setattr(stack_machine, "FEW_PARTS", 0)
         monkeypatch.setattr(stack_machine, "_MANY_THREADS", 0)
     machine = PushdownMachine(to_tables(program), vocabulary)
     growing = machine_in_parts(program, vocabulary, seed)

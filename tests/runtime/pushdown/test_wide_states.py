@@ -17,7 +17,7 @@ KEYS = sg.JsonSchema({"type": "object", "patternProperties": {"^[ab]{1,40}$": {"
 
 def test_what_takes_too_many_walks_is_left_to_first_touch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial_masks, "_WIDE", 0)
-    monkeypatch.setattr(walker, "_SHORT", 0)
+    monkeypatch.setattr(partial_masks, "_SHORT", 0)
     monkeypatch.setattr(walker, "_WORTH_A_BASE", 2.0)
     definition, vocabulary = KEYS, small_vocabulary()
     whole = sg.compile(definition, vocabulary, threads=1, base_rows=False)
@@ -34,7 +34,7 @@ def test_what_takes_too_many_walks_is_left_to_first_touch(monkeypatch: pytest.Mo
 
 def test_a_state_may_have_too_many_counts_for_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial_masks, "_WIDE", 0)
-    monkeypatch.setattr(walker, "_SHORT", 0)
+    monkeypatch.setattr(partial_masks, "_SHORT", 0)
     monkeypatch.setattr(walker.StackWalker, "counted", lambda *_: None)
     for pattern in ("^(?:[^ ]+ +){0,9}[^ ]+$", "^(?:ab|b){3,30}$", "^[ab]{1,40}[bc]{2,30}$"):
         definition = sg.JsonSchema({"type": "string", "pattern": pattern, "maxLength": 60})
@@ -46,7 +46,7 @@ def test_a_state_may_have_too_many_counts_for_one_walk(monkeypatch: pytest.Monke
 def test_the_longest_token_stays_below_a_bound_that_is_farther(bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that all its bytes come to exactly is no bound of counts that are further away."""
     monkeypatch.setattr(partial_masks, "_WIDE", 0)
-    monkeypatch.setattr(walker, "_SHORT", 0)
+    monkeypatch.setattr(partial_masks, "_SHORT", 0)
     monkeypatch.setattr(walker, "_WORTH_A_BASE", 2.0)
     vocabulary = small_vocabulary((b" " * 20, b" " * 10))
     definition = sg.JsonSchema({"type": "string", "pattern": "^(?:[ab] +){7,12}[^ ]+$", "maxLength": 60})

@@ -58,7 +58,7 @@ class QuotationMasks:
 
     def mark(self) -> None:
         """Keep all that is known now, whatever `forget` forgets later."""
-        self._kept = self.pool.mark(), len(self.residuals), self._decided.copy()
+        self._kept = self.pool.mark(), self.residuals.mark(), self._decided.copy()
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`."""

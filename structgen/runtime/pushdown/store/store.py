@@ -26,6 +26,7 @@ from ....kernels import (
     SLOWLY,
     TOO_MANY_WAYS,
     TOO_SHORT,
+    WRITTEN,
 )
 from ....system.memo import Memo
 from ....system.types import Array
@@ -52,6 +53,9 @@ _MOST_THREADS, _MOST_PLACES = 1 << 13, 1 << 14
 
 #: Missing partial masks that are worked out before the mask is looked at again; more are walked together.
 _MOST_MISSING = 1 << 8
+
+#: So many missing partial masks are decided one by one, whatever their states.
+FEW_PARTS = 8
 
 #: Unions that are written out, at most, and at first.
 _MOST_PAGES, _FEW_PAGES = 1 << 8, 1 << 2
@@ -252,8 +256,8 @@ class ConfigurationStore:
             self._write_slowly(config, bitmask, status)
 
     def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
-        machine, rows = self.machine, self._rows
-        known = len(rows)
+        machine, parts = self.machine, self._rows.parts
+        known = len(parts)
         with machine.lock:
             while status:
                 if status == SLOWLY:  # it is written
@@ -264,13 +268,13 @@ class ConfigurationStore:
                 if status == NO_SHARED:
                     machine.pool.lend(int(machine.pool.head.words[kernels.R_MISSING]))
                 elif status == NO_PARTS:
-                    machine.steps.measured(self._decide, config)
+                    self._decide(config)
                 elif status in _BEYOND:
                     self._put_rows(config, *machine.steps.measured(machine.rows_of, self.threads(config)))
                 else:
                     self._provide(status)
                 status = kernels.write_mask(self._words, config, bitmask)
-            fresh = len(rows) > known
+            fresh = len(parts) > known
         if fresh:
             machine.tell_of_rows()
 
@@ -282,21 +286,27 @@ class ConfigurationStore:
         return row
 
     def _decide(self, config: int) -> None:
-        """Work out partial masks that a mask lacks. Others have their turn between walks, and in long ones."""
+        """Work out partial masks that a mask lacks, as many as a kernel can, or the next one."""
         self.machine.begin_deciding()
         try:
-            missing = np.empty((_MOST_MISSING, 3), np.int64)
-            count = kernels.missing_parts(self._words, config, missing)
-            wanted = [tuple(each) for each in missing[:count].tolist()]
-            row = self.machine.walked_together(wanted, self.threads(config)) if len(wanted) > 1 else None
-            if row is not None:
-                self._put_rows(config, [row])
-                return
-            for residual, state, count in wanted:
-                self._rows.decide(residual, state, count)
-            self._rows.publish()
+            status = kernels.decide_missing(self._words, config, FEW_PARTS)
+            if status == NO_PARTS:
+                self.machine.steps.measured(self._decide_many, config)
+            elif status != WRITTEN:
+                self._rows.decide_next(status)
         finally:
             self.machine.end_deciding()
+
+    def _decide_many(self, config: int) -> None:
+        missing = np.empty((_MOST_MISSING, 3), np.int64)
+        count = kernels.missing_parts(self._words, config, missing)
+        wanted = [tuple(each) for each in missing[:count].tolist()]
+        row = self.machine.walked_together(wanted, self.threads(config))
+        if row is not None:
+            self._put_rows(config, [row])
+            return
+        for residual, state, count in wanted:
+            self._rows.decide(residual, state, count)
 
     def _put_rows(self, config: int, numbers: Collection[int], tokens: int = -1) -> None:
         rows = np.array(sorted(numbers), np.int32)
