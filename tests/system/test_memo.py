@@ -280,7 +280,7 @@ class TestBounds:
         lazy, eager = (sg.compile(definition, vocabulary(), eager=each) for each in (False, True))
         machine = lazy.machine
         assert isinstance(machine, automaton.AutomatonMachine)
-        monkeypatch.setattr(automaton, "MOST_GROWN", 500)
+        monkeypatch.setattr(automaton, "MOST_GROWN", 60)
         pools: list[rows.RowPool | None] = []
         guides = sg.Guide(lazy), sg.Guide(eager)
         for token in b"abcdee" * 130:
