@@ -37,6 +37,7 @@ from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.store import store as configuration_store
 from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
@@ -255,6 +256,14 @@ def everything_is_wide() -> Any:
         patch.setattr(partial_masks, "_SHORT", 5)
         patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
+        yield
+
+
+@contextmanager
+def nothing_is_few() -> Any:
+    """Masks that lack more than one partial mask are looked at as a whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(configuration_store, "FEW_PARTS", 0)
         yield
 
 
@@ -830,9 +839,26 @@ _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "follow
 
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
-    "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "missing_parts",
-    "put_union", "decide_part", "decide_missing", "find_token", "step_token", "put_target", "step_bytes",
+    "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "put_union",
+    "decide_missing", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
+
+
+def differences(random: Random) -> None:
+    """A row and a residual list that differ from others: what is in one of two sets."""
+    index = sg.compile(sg.JsonSchema(OBJECT), small_vocabulary(), eager=True)
+    machine = index.machine
+    assert isinstance(machine, PushdownMachine)
+    rows = machine.rows
+    rows.come_by_open_states()
+    tokens, nodes = [*range(rows.vocabulary.spelled)], [*range(1, len(rows.vocabulary.trie.byte))]
+    for _ in range(60):
+        held = random.randrange(len(rows.pool)), random.randrange(2, len(rows.residuals))
+        ids = random.sample(tokens, random.choice((0, 1, 5, len(tokens) - 3)))
+        below = random.sample(nodes, random.choice((0, 1, 9)))
+        row, after = rows.differing(held, np.array(ids, np.int32), np.array(below, np.int32))
+        assert ids_of_bits(rows.pool.dense(row)) == sorted({*ids_of_bits(rows.pool.dense(held[0]))} ^ {*ids})
+        assert rows.residuals[after].tolist() == sorted({*rows.residuals[held[1]].tolist()} ^ {*below})
 
 
 def interned(random: Random) -> None:
@@ -862,6 +888,8 @@ ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_AUTOMATA, steps_of_automata),
     "address": addresses,
     **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
+    "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),
+    "missing_parts": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
     "determinize": automata,
     "ordered_subsets": matches,
     "coarsest_partition": automata,
@@ -892,9 +920,7 @@ ORACLES: Mapping[str, Oracle] = {
     "narrowed": quotations,
     "may_end": quotations,
     "walk_text": quotations,
-    "put_difference": masks(
-        NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any"), when=everything_is_wide
-    ),
+    "put_difference": differences,
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),

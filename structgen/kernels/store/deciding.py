@@ -16,7 +16,7 @@ from ..rows import popcount, write_gap
 from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
 from .layout import *
-from .masks import _ROOT, _known_part, _number_of, _put_part, _rows_of
+from .masks import _ROOT, _count_key, _known_part, _put_part, _rows_of
 from .rows import _put_list, _put_row
 
 #: Threads that a short walk may follow: nobody else runs beside it.
@@ -250,7 +250,7 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
         missing = triples64(head, S_MISSING)
         for k in range(head[N_MISSING]):
             listed, state = missing[k, 0], missing[k, 1]
-            number = _number_of(machine, state, missing[k, 2])
+            number = _count_key(machine, state, missing[k, 2])
             row, _ = _known_part(machine, listed, state, number)
             if row >= 0:  # which was missing twice
                 continue

@@ -81,7 +81,7 @@ def _stretch(machine, state, count):
 
 
 @helper
-def _number_of(machine, state, count):
+def _count_key(machine, state, count):
     """What stands for a count or a set in keys; there is an arena where it is not 0."""
     if not count:
         return np.int64(0)
@@ -100,7 +100,7 @@ def _part(machine, listed, state, count):
     """The row of what a state decides at a count or with a set, and the next residual list; or a reason and 0."""
     if count and not len(words32(machine, M_ARENA)):
         return np.int64(NO_ARENA), np.int64(0)
-    number = _number_of(machine, state, count)
+    number = _count_key(machine, state, count)
     if number and listed == _ROOT:  # stretches are of states that count
         row, after = _stretch(machine, state, count)
         if row >= 0:

@@ -381,10 +381,10 @@ class StateMasks:
             return self.shared.plain(state) if alike is None else self.shared.share(state, alike)
         held = self._configuration(base)
         found = walk.difference((state, 0), base)
-        return self.shared.plain(state) if found is None else self._different(held, *found)
+        return self.shared.plain(state) if found is None else self.differing(held, *found)
 
-    def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
-        """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
+    def differing(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
+        """What decides as ``held`` does but for some ids and nodes, which are put in order."""
         if not len(ids) and not len(nodes):
             return held
         while True:
@@ -404,14 +404,14 @@ class StateMasks:
         if held is None:
             return self._near((state, 0), inside, *self._zone(inside, 0))
         found = self._walk().difference((state, 0), (inside, 0))
-        return self._different(held, *found) if found else None
+        return self.differing(held, *found) if found else None
 
     def _like_a_shared_one(self, state: int) -> PartialRow | None:
         """A wide state as a difference from the first shared mask that was used, inside any string as a rule."""
         for _, _, model, *held in self.shared.uses:
             if self.tables.live[model] < 0:
                 found = self._walk().difference((state, 0), (model, 0), _ALIKE)
-                return self._different((held[0], held[1]), *found) if found else None
+                return self.differing((held[0], held[1]), *found) if found else None
         return None
 
     def _with_nothing_counted(self, state: int) -> PartialRow | None:
@@ -459,7 +459,7 @@ class StateMasks:
         state with a count that stays in its zone."""
         held = self.shared.unbounded(state, zone) if left >= _FEW_LEFT else None
         found = held and self._walk().near(config, state, zone)
-        return self._different(held, *found) if held and found else None
+        return self.differing(held, *found) if held and found else None
 
     def _zone(self, state: int, count: int) -> tuple[int, int]:
         """The zone that a count goes on in, and how far it is to the bound that ends it."""
