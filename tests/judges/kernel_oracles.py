@@ -34,6 +34,7 @@ from structgen.runtime.batch import histories, lazy_automaton
 from structgen.runtime.grammar import partial_masks as lexeme_masks
 from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.store import store as configuration_store
@@ -41,6 +42,7 @@ from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import residuals, row_pool, row_store
+from structgen.runtime.rows.head import address_of
 
 #: What a kernel is judged by; it raises `AssertionError`.
 Oracle: TypeAlias = Callable[[Random], object]
@@ -760,6 +762,81 @@ def configurations(random: Random) -> None:
     assert store.advance(config, 0) is None
 
 
+# -- automata without a stack, judged by their tables, byte by byte -------------------------------------------------
+
+
+def steps_of_automata(random: Random) -> None:
+    """Where bytes and tokens lead, and masks: of eager and lazy indexes, of a file, and of one whose rows are few."""
+    vocabulary = small_vocabulary()
+    data = [vocabulary.token(token) or b"" for token in range(vocabulary.size)]
+    for pattern in (r"(ab|c[d-f]*)+ \d{4}", COUNTED, r"[^x]*y?[^z]+x", r"(?:é{2,3}|b){4,40}"):
+        lazy = sg.compile(sg.Regex(pattern), vocabulary, eager=False)
+        eager = sg.compile(sg.Regex(pattern), vocabulary)
+        machines = [lazy.machine, eager.machine, Index.from_buffer(eager.to_bytes(), vocabulary).machine]
+        tables = eager.machine.tables
+        states, edges = tables.states, list[dict[int, int]]()
+        for first, end in itertools.pairwise(tables.edge_start.tolist()):
+            parts = [each[first:end].tolist() for each in (tables.edge_low, tables.edge_high, tables.edge_target)]
+            edges.append({b: to for low, high, to in zip(*parts, strict=True) for b in range(low, high + 1)})
+
+        def after(config: int, text: bytes, tables: Any = tables, edges: Any = edges, n: int = states) -> list[int]:
+            found = []
+            for byte in text:
+                count, state = divmod(config, n)
+                target = edges[state].get(byte, DEAD)
+                if target >= n:
+                    operation, loop, *targets = tables.records[target - n].tolist()
+                    count = 1 if operation == SET else count + 1
+                    least, most = tables.loops[loop].tolist()
+                    target = targets[0 if operation == SET else 2 if count >= most else int(count >= least)]
+                if target == DEAD:
+                    break
+                found.append(config := target + n * count * (tables.live[target] >= 0))
+            return found
+
+        config = tables.start
+        for step in range(60):
+            behind = [after(config, text) for text in data]
+            targets = [
+                way[-1] if text and len(way) == len(text) else None for way, text in zip(behind, data, strict=True)
+            ]
+            bytes_behind = {byte: to for byte in range(256) for to in after(config, bytes([byte]))}
+            ends = list(vocabulary.eos_ids) if tables.accepting[config % states] else []
+            mask = sorted([token for token, to in enumerate(targets) if to is not None] + ends)
+            text = bytes(random.choices([*bytes_behind, 97], k=5))
+            for machine in machines:
+                assert [machine.advance(config, token) for token in range(vocabulary.size)] == targets
+                assert [machine.follow_byte(config, byte) for byte in range(256)] == [
+                    *map(bytes_behind.get, range(256))
+                ]
+                assert dict(machine.following(config)) == bytes_behind
+                assert machine.follow(config, text).tolist() == after(config, text)
+                assert ids_of_bits(machine.row(config)) == mask
+                wide = np.full(vocabulary.words + 2, -1, np.int32)
+                machine.write_mask(config, wide)
+                assert ids_of_bits(wide) == mask
+            going_on = [to for to in targets if to is not None]
+            if not going_on:
+                break
+            config = max(going_on) if step % 2 else random.choice(going_on)
+        words = eager.machine._words
+        assert [kernels.step_automaton(words, tables.start, token) for token in (-1, vocabulary.size)] == [DEAD, DEAD]
+        assert [kernels.step_automaton(words, -1, 0), kernels.step_automaton_byte(words, -1, 97)] == [DEAD, DEAD]
+        for wrong in (-1, states << 31):
+            assert kernels.write_state_mask(words, wrong, wide) == kernels.NO_CONFIG
+        assert kernels.write_state_mask(words, 0, wide[:0]) == kernels.TOO_SHORT
+
+
+def addresses(random: Random) -> None:
+    """Where arrays begin, as NumPy has it."""
+    for dtype in (np.uint8, np.int32, np.int64):
+        for shape in (0, 5, (3, 2), (0, 4)):
+            array = np.full(shape, random.randrange(9), dtype)
+            assert address_of(array) == array.__array_interface__["data"][0]
+
+
+_AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "following_bytes", "write_state_mask"
+
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
     "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "put_union",
@@ -808,6 +885,8 @@ def interned(random: Random) -> None:
 #: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
+    **dict.fromkeys(_AUTOMATA, steps_of_automata),
+    "address": addresses,
     **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
     "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
     "decide_all": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),

@@ -46,8 +46,7 @@ every_kind = pytest.mark.parametrize("kind", list(DEFINITIONS))
 
 #: Everything that has a bound, with a small one.
 SMALL: list[tuple[Any, str, int]] = [
-    (automaton, "MEMO_ENTRIES", 3),
-    (automaton, "MEMO_STATES", 2),
+    (automaton, "MOST_GROWN", 300),
     (automaton_distances, "MEMO_ENTRIES", 3),
     (borders_module, "MOST_ANSWERS", 2),
     (cheapest_texts, "MEMO_ENTRIES", 3),
@@ -263,17 +262,35 @@ class TestBounds:
         """All machines together keep so many bytes; those that added none for the longest time let go of theirs."""
         row = 4 * vocabulary().words
         held = dense_rows.SharedBound(40 * row)
-        for module in (store, automaton):
-            monkeypatch.setattr(module, "DENSE_ROWS", held)
-        indexes = [compiled(kind) for kind in ("regex", "json") for _ in range(6)]
+        monkeypatch.setattr(store, "DENSE_ROWS", held)
+        kinds = ["gbnf"] * 6 + ["json"] * 6
+        indexes = [*map(compiled, kinds)]
         for _ in range(2):
-            for index, kind in zip(indexes, ["regex"] * 6 + ["json"] * 6, strict=True):
+            for index, kind in zip(indexes, kinds, strict=True):
                 check(index, kind)
                 assert held.total <= 40 * row
         del index, indexes
         gc.collect()
         check(compiled("json"), "json")
         assert held.total <= 40 * row
+
+    def test_rows_at_single_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those of a lazy regex are forgotten where they are many."""
+        definition = sg.Regex("(?:a|bc|d?e){300,900}x")
+        lazy, eager = (sg.compile(definition, vocabulary(), eager=each) for each in (False, True))
+        machine = lazy.machine
+        assert isinstance(machine, automaton.AutomatonMachine)
+        monkeypatch.setattr(automaton, "MOST_GROWN", 60)
+        pools: list[rows.RowPool | None] = []
+        guides = sg.Guide(lazy), sg.Guide(eager)
+        for token in b"abcdee" * 130:
+            lists = [guide.bitmask().tolist() for guide in guides]
+            assert lists[0] == lists[1]
+            assert all(guide.advance(token) for guide in guides)
+            pools.append(machine._singles)
+            assert pools[-1] is None or pools[-1].grown < 1000
+        assert len({id(pool) for pool in pools if pool is not None}) > 1
+        assert not machine.is_complete()
 
     def test_arenas(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """All machines together keep room for so many tables; those that began to walk first let go of theirs."""

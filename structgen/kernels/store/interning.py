@@ -189,6 +189,12 @@ def adopt_configs(
 
 
 @kernel(releases_gil=False)
+def address(array: uint8[::1]) -> int64:
+    """Where the first number of an array is, which is given as bytes."""
+    return np.int64(array.ctypes.data)
+
+
+@kernel(releases_gil=False)
 def move_table(
     head: Out[int64[::1]], place: int64, old: uint8[::1], new: Out[uint8[::1]], address: int64, length: int64
 ) -> None:  # fmt: skip

@@ -38,9 +38,10 @@ M_WIDE, M_SHORT, M_LISTED, M_STATE, M_NUMBER, MACHINE_HEAD = range(35, 41)
 
 #: By row its base, ``int32``, and where its gaps begin, ``int64[rows + 1]``; the gaps, ``uint16``; the whole rows,
 #: ``uint32[*]``; the addresses of shared rows, ``int64``, 0 where one has not been fetched; words of a row; ``int32``
-#: slots to find rows; how many there are; and for how many gaps there was no room.
-R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, R_SLOTS, R_COUNT, R_WANTED, POOL_HEAD = (
-    0, 2, 4, 6, 8, 10, 11, 13, 14, 15,
+#: slots to find rows; how many there are; for how many gaps there was no room; the number of a shared row that is
+#: missing.
+R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, R_SLOTS, R_COUNT, R_WANTED, R_MISSING, POOL_HEAD = (
+    0, 2, 4, 6, 8, 10, 11, 13, 14, 15, 16,
 )  # fmt: skip
 
 #: Above this, a base is a shared row (`structgen.runtime.rows.row_pool`).
@@ -96,7 +97,7 @@ S_UNIONS, S_UNION_ROWS, S_UNION_SLOTS, S_PAGES = 16, 18, 20, 22
 S_ROOM, S_PLACES, S_PLACE_SLOTS, S_MISSING, S_FOUND, S_ROW = 24, 26, 28, 30, 32, 34
 
 #: How many there are: cells, threads, configurations, tokens, unions, their rows, pages. A stamp of steps; the
-#: machine's generation that unions are of; what is missing: partial masks, or the number of a shared row; how many
+#: machine's generation that unions are of; how many partial masks are missing; how many
 #: threads one step may follow over bytes, all together.
 N_CELLS, N_THREADS, N_CONFIGS, N_TOKENS, N_UNIONS, N_UNION_ROWS, N_PAGES = range(36, 43)
 S_STAMP, S_GENERATION, N_MISSING, S_WORK, STORE_HEAD = 43, 44, 45, 46, 47

@@ -8,9 +8,9 @@ from ..jit import helper, kernel
 from ..pushdown.arena import A_LIVE, A_LOOPS
 from ..pushdown.cells import _LINK, _PROBES
 from ..pushdown.count_tables import _representative
+from ..rows import change_gaps
 from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
-from ..values import LONG_GAP
 from .interning import _hashed
 from .layout import *
 
@@ -274,7 +274,7 @@ def _union_of(head, machine, n):
 
 
 @helper
-def _copy_row(pool, row, out, head):
+def _copy_row(pool, row, out):
     """Write a row of the pool to the first words of ``out``; returns 0 or `NO_SHARED`."""
     base, start, gaps = words32(pool, R_BASE), words64(pool, R_START), unsigned16(pool, R_GAPS)
     words = pool[R_WORDS]
@@ -287,25 +287,21 @@ def _copy_row(pool, row, out, head):
         for w in range(words):
             out[w] = 0
     elif lowest < SHARED_BASE:
-        whole = words32(pool, R_WHOLE)
+        whole = words32(pool, R_WHOLE)[(lowest - 1) * words :]  # an index that may be negative costs a branch a word
         for w in range(words):
-            out[w] = whole[(lowest - 1) * words + w]
+            out[w] = whole[w]
     else:
         shared = words64(pool, R_SHARED)
         place = 2 * (lowest - SHARED_BASE)
         if place >= len(shared) or shared[place] == 0:
-            head[N_MISSING] = lowest - SHARED_BASE
+            pool[R_MISSING] = lowest - SHARED_BASE
             return np.int64(NO_SHARED)
         whole = words32(shared, place)
         for w in range(words):
             out[w] = whole[w]
     here = np.int64(row)
     for _ in range(LONGEST_CHAIN):
-        position = np.int64(0)
-        for i in range(start[here], start[here + 1]):
-            position += gaps[i]
-            if gaps[i] != LONG_GAP:
-                out[position >> 5] ^= np.int32(1) << np.int32(position & 31)
+        change_gaps(out, np.int32, gaps[start[here] : start[here + 1]], True)
         if base[here] >= 0:
             break
         here = np.int64(-1 - base[here])
@@ -313,18 +309,14 @@ def _copy_row(pool, row, out, head):
 
 
 @helper
-def _add_row(pool, row, out, scratch, head):
+def _add_row(pool, row, out, scratch):
     """Set the bits of a row of the pool in ``out``; returns `WRITTEN` or `NO_SHARED`."""
     base, start = words32(pool, R_BASE), words64(pool, R_START)
     if base[row] == 0:
         gaps = unsigned16(pool, R_GAPS)
-        position = np.int64(0)
-        for i in range(start[row], start[row + 1]):
-            position += gaps[i]
-            if gaps[i] != LONG_GAP:
-                out[position >> 5] |= np.int32(1) << np.int32(position & 31)
+        change_gaps(out, np.int32, gaps[start[row] : start[row + 1]], False)
         return np.int64(WRITTEN)
-    status = _copy_row(pool, row, scratch, head)
+    status = _copy_row(pool, row, scratch)
     if status == WRITTEN:
         for w in range(pool[R_WORDS]):
             out[w] |= scratch[w]
@@ -343,8 +335,9 @@ def _write_union(head, machine, union, out):
     for w in range(words, len(out)):
         out[w] = 0
     if page >= 0:
+        written = pages[page * words :]
         for w in range(words):
-            out[w] = pages[page * words + w]
+            out[w] = written[w]
         return np.int64(WRITTEN)
     members, scratch = words32(head, S_UNION_ROWS), words32(head, S_ROW)
     first, count = unions[union, U_FIRST], unions[union, U_COUNT]
@@ -353,7 +346,7 @@ def _write_union(head, machine, union, out):
             out[w] = 0
     for k in range(count):
         row = np.int64(members[first + k])
-        status = _add_row(pool, row, out, scratch, head) if k else _copy_row(pool, row, out, head)
+        status = _add_row(pool, row, out, scratch) if k else _copy_row(pool, row, out)
         if status != WRITTEN:
             return status
     if page != WANTS_PAGE:

@@ -114,7 +114,7 @@ class RowPool:
 
     def _hold_whole(self, bases: NDArray[np.uint32]) -> None:
         self._bases = bases
-        self.head.put(kernels.R_WHOLE, bases)
+        self.head.put(kernels.R_WHOLE, bases.reshape(-1))
 
     def _hold_flat(self, flat: tuple[Array, Array, NDArray[np.uint16]], shared: int) -> None:
         """Have the rows of a file: row r is base ``_base[r]`` and gaps ``_gaps[_start[r]:_start[r + 1]]``."""

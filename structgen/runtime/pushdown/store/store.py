@@ -266,7 +266,7 @@ class ConfigurationStore:
                 if status == TOO_SHORT:
                     raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
                 if status == NO_SHARED:
-                    machine.pool.lend(int(self._words[kernels.N_MISSING]))
+                    machine.pool.lend(int(machine.pool.head.words[kernels.R_MISSING]))
                 elif status == NO_PARTS:
                     self._decide(config)
                 elif status in _BEYOND:
