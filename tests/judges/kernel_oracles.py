@@ -28,6 +28,7 @@ from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
+from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.automaton.reaching import reaching
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
@@ -772,8 +773,10 @@ def steps_of_automata(random: Random) -> None:
     for pattern in (r"(ab|c[d-f]*)+ \d{4}", COUNTED, r"[^x]*y?[^z]+x", r"(?:é{2,3}|b){4,40}"):
         lazy = sg.compile(sg.Regex(pattern), vocabulary, eager=False)
         eager = sg.compile(sg.Regex(pattern), vocabulary)
-        machines = [lazy.machine, eager.machine, Index.from_buffer(eager.to_bytes(), vocabulary).machine]
-        tables = eager.machine.tables
+        indexes = [lazy, eager, Index.from_buffer(eager.to_bytes(), vocabulary)]
+        machines = [each.machine for each in indexes if isinstance(each.machine, AutomatonMachine)]
+        assert len(machines) == len(indexes)
+        tables = machines[1].tables
         states, edges = tables.states, list[dict[int, int]]()
         for first, end in itertools.pairwise(tables.edge_start.tolist()):
             parts = [each[first:end].tolist() for each in (tables.edge_low, tables.edge_high, tables.edge_target)]
@@ -819,7 +822,7 @@ def steps_of_automata(random: Random) -> None:
             if not going_on:
                 break
             config = max(going_on) if step % 2 else random.choice(going_on)
-        words = eager.machine._words
+        words = machines[1]._words
         assert [kernels.step_automaton(words, tables.start, token) for token in (-1, vocabulary.size)] == [DEAD, DEAD]
         assert [kernels.step_automaton(words, -1, 0), kernels.step_automaton_byte(words, -1, 97)] == [DEAD, DEAD]
         for wrong in (-1, states << 31):

@@ -168,6 +168,8 @@ def _decide(machine, listed, state, number):
         return np.int64(NOT_LOWERED)
     if number >= NUMBERED or not 0 <= state < arena[A_STATES]:
         return np.int64(NOT_NARROW)
+    if machine[M_TRIE] == 0:
+        return np.int64(NO_TRIE)
     if listed == _ROOT:
         weight = _weigh(arena, _row(arena, state), floats(machine, M_WEIGHTS))
         if arena[A_CAME_TO]:
@@ -228,6 +230,8 @@ def put_difference(
     ``ids`` and ``nodes``, ``int32[*]`` each and in any order, are put in order. Returns a reason and 0 in place of
     numbers where something is to be done first.
     """
+    if machine[M_TRIE] == 0:
+        return NO_TRIE, 0
     found, after = _changed(machine, row, listed, ids, np.int64(len(ids)), nodes, np.int64(len(nodes)))
     return found, after
 
@@ -265,7 +269,7 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
 
 
 @helper
-def _pair_slot(pairs, slots, listed, state):
+def _listed_slot(pairs, slots, listed, state):
     """The slot of a pair of a residual list and a state, or a free one."""
     slot = _hashed(_hashed(np.int64(1), listed), state) & (len(slots) - 1)
     while slots[slot] >= 0:
@@ -304,7 +308,7 @@ def decide_all(
     somebody else has to decide a pair, as those of states that count, or as `decide_part`.
     """
     for number in range(progress[2], progress[1]):
-        slots[_pair_slot(pairs, slots, pairs[number, 0], pairs[number, 1])] = number
+        slots[_listed_slot(pairs, slots, pairs[number, 0], pairs[number, 1])] = number
     progress[2] = progress[1]
     arena = words32(machine, M_ARENA)
     if not len(arena):
@@ -335,7 +339,7 @@ def decide_all(
             if after == _NOTHING:
                 continue
             for k in range(starts[state], starts[state + 1]):
-                slot = _pair_slot(pairs, slots, after, np.int64(lower[k]))
+                slot = _listed_slot(pairs, slots, after, np.int64(lower[k]))
                 if slots[slot] < 0:
                     slots[slot] = used
                     pairs[used, 0] = after

@@ -113,10 +113,10 @@ NO_PAGE, WANTS_PAGE = -1, -2
 #: In place of a configuration, or of a mask: the arena is needed; a state is to be lowered; a table is full; the text
 #: can be read in too many ways; there is no such configuration; partial masks, or a shared row, are missing; a mask
 #: has fewer words than rows have; kernels don't do it; it is not known where a token leads; a residual list is
-#: missing; a state is not narrow; what it decides is no list of tokens; there are too many pairs for a table. And
-#: beside a mask: it would be there sooner with more pages.
+#: missing; a state is not narrow; what it decides is no list of tokens; there are too many pairs for a table; the trie
+#: is needed. And beside a mask: it would be there sooner with more pages.
 NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS = range(-2, -8, -1)
-NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED, NO_LIST, NOT_NARROW, NOT_LISTED, NO_PAIRS = range(-8, -16, -1)
+NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED, NO_LIST, NOT_NARROW, NOT_LISTED, NO_PAIRS, NO_TRIE = range(-8, -17, -1)
 
 WRITTEN, SLOWLY = 0, 1
 

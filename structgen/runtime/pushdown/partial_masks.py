@@ -248,6 +248,8 @@ class StateMasks:
         """Do what a kernel that decides needs before it can go on; False for what is left to walks."""
         if status in (kernels.NO_ARENA, kernels.NOT_LOWERED):
             self.come_by_open_states()
+        elif status == kernels.NO_TRIE:
+            self._show_trie()
         elif status == kernels.NO_LIST:
             self.residuals.fetch(int(self.residuals.head.words[kernels.L_MISSING]))
         elif status == kernels.NO_SPACE:
@@ -533,11 +535,15 @@ class StateMasks:
     def _show(self, walker: StackWalker) -> None:
         """Have kernels find an arena, and say whether they may step by it."""
         self._say_what_is_beyond()
-        interiors = np.array(sorted(self.tables.interiors), np.int32)
+        self.head.words[kernels.M_TRIE] = 0  # until one of them decides something
+        self.head.put(kernels.M_ARENA, walker.arena)
+
+    def _show_trie(self) -> None:
+        """Have kernels find the trie, and what they need to tell which walks are short."""
+        walker, interiors = self._laid_out(), np.array(sorted(self.tables.interiors), np.int32)
         self.head.put(kernels.M_WEIGHTS, walker.weights, interiors, walker.shares)
         self.head.words[[kernels.M_WIDE, kernels.M_SHORT]] = _WIDE, _SHORT
         self.head.put(kernels.M_TRIE, trie_head(self.vocabulary).words)
-        self.head.put(kernels.M_ARENA, walker.arena)
 
     def _say_what_is_beyond(self) -> None:
         """Kernels follow no whole tokens, and number sets of many members anew with each arena."""

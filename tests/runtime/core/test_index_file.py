@@ -127,6 +127,7 @@ def test_rows_that_depend_on_a_count() -> None:
     turned["seg_start"] = np.cumsum([0, *map(len, parts)]).astype(np.uint32)
     row_of[[first, second]] = row_of[[second, first]]
     other = Index.from_buffer(container.pack(meta, turned | {"row_of": row_of}), index.vocabulary)
+    assert isinstance(other.machine, AutomatonMachine)
     for (state, begin, row), again in zip(index.machine.all_rows(), other.machine.all_rows(), strict=True):
         assert again[:2] == (state, begin)
         np.testing.assert_array_equal(again[2], row)
