@@ -23,8 +23,8 @@ from .rows import _put_list, _put_row
 #: Threads that a short walk may follow: nobody else runs beside it.
 _MOST_WORK = 1 << 12
 
-#: How often the missing partial masks of a mask are decided in one call: as often as frames come to light.
-_MOST_ROUNDS = 16
+#: Partial masks that are decided in one call of `decide_missing`: others have their turn between two calls.
+_AT_ONCE = 8
 
 #: How far the widest edges of a state are followed to a configuration that stays in place.
 LONGEST_APPROACH = 40
@@ -238,7 +238,7 @@ def put_difference(
 
 @kernel(releases_gil=False)
 def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
-    """Decide partial masks that a configuration's mask lacks, as far as that is quickly done.
+    """Decide a few partial masks that a configuration's mask lacks, as far as that is quickly done.
 
     Returns `WRITTEN`, `NO_PARTS` where more than ``most`` are missing at once, or as `decide_part`; the head of the
     machine has the key of the one that was not decided.
@@ -246,7 +246,8 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
     if not 0 <= config < head[N_CONFIGS]:
         return NO_CONFIG
     machine = words64(head, S_MACHINE)
-    for _ in range(_MOST_ROUNDS):
+    decided = 0
+    while decided < _AT_ONCE:
         n = _rows_of(head, machine, config)
         if n != NO_PARTS:
             return n if n < 0 else WRITTEN
@@ -260,6 +261,7 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
             if row >= 0:  # which was missing twice
                 continue
             status = _decide(machine, listed, state, number)
+            decided += 1
             if status != WRITTEN:
                 machine[M_LISTED] = listed
                 machine[M_STATE] = state

@@ -26,7 +26,7 @@ from .tables import PushdownTables
 _UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
 
 #: Seconds between looks at the clocks of the budget and of the lock, and masks that a kernel decides at once.
-_LOOKS, _AT_ONCE = 0.001, 64
+_LOOKS, _AT_ONCE = 0.001, 16
 
 #: Bytes of a partial mask, beside rows and residual lists that others have, too.
 _BYTES_OF_PLACE = 300

@@ -269,6 +269,7 @@ class ConfigurationStore:
                     machine.pool.lend(int(machine.pool.head.words[kernels.R_MISSING]))
                 elif status == NO_PARTS:
                     self._decide(config)
+                    machine.lock.give_way()
                 elif status in _BEYOND:
                     self._put_rows(config, *machine.steps.measured(machine.rows_of, self.threads(config)))
                 else:
