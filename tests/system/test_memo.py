@@ -140,9 +140,9 @@ class TestGenerations:
         for seed in range(12):
             with monkeypatch.context() as patched:
                 wanted = masks_of_members(index, seed)
-                patched.setattr(stack_rows, "MOST_GROWN", 40_000)
+                patched.setattr(stack_rows, "MOST_GROWN", 5_000)
                 assert masks_of_members(bounded, seed) == wanted
-            assert machine.rows.pool.grown + machine.rows.residuals.grown < 80_000
+            assert machine.rows.pool.grown + machine.rows.residuals.grown < 10_000
         parts = index.machine.rows.parts  # type: ignore[attr-defined]
         assert len(parts) > 12 * 20
         assert len(machine.rows.parts) < len(parts) // 3
