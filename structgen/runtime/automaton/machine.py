@@ -229,12 +229,12 @@ class AutomatonMachine(CompiledMachine):
 
     def _add_single(self, key: int, row: NDArray[np.uint32]) -> None:
         keys, rows = (self._head.arrays[place] for place in (kernels.D_SINGLES, kernels.D_SINGLE_ROWS))
-        if self._singles is None or self._singles.grown > MOST_GROWN:
-            self._singles, (keys, rows) = RowPool(self.pool.size), _NO_ROWS
-        at, number = int(np.searchsorted(keys, key)), self._singles.add_dense(row)
-        self._head.put(
-            kernels.D_SINGLES, np.insert(keys, at, key), np.insert(rows, at, number), self._singles.head.words
-        )
+        singles = self._singles
+        if singles is None or singles.grown > MOST_GROWN:
+            singles, (keys, rows) = RowPool(self.pool.size), _NO_ROWS
+        at, number = int(np.searchsorted(keys, key)), singles.add_dense(row)
+        self._head.put(kernels.D_SINGLES, np.insert(keys, at, key), np.insert(rows, at, number), singles.head.words)
+        self._singles = singles  # kernels of other threads read the one before until now
 
     def put(self, found: Iterable[tuple[int, Segments]]) -> None:
         """Record the rows of states that have none; their numbers refer to this machine's pool."""
