@@ -12,6 +12,7 @@ import pytest
 from hostile.concurrent_work import DEFINITIONS, LIMITABLE, check, compiled, expected, together, vocabulary
 
 import structgen as sg
+from structgen import kernels
 from structgen.runtime.automaton import distances as automaton_distances
 from structgen.runtime.automaton import machine as automaton
 from structgen.runtime.core import dense_rows
@@ -39,6 +40,7 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.store import store
 from structgen.runtime.rows import row_pool as rows
 from structgen.runtime.rows import row_store
+from structgen.runtime.rows.head import Head
 from structgen.system.memo import Memo, first
 from structgen.vocabulary import vocabulary as vocabulary_module
 
@@ -282,6 +284,14 @@ class TestBounds:
         assert isinstance(machine, automaton.AutomatonMachine)
         monkeypatch.setattr(automaton, "MOST_GROWN", 60)
         pools: list[rows.RowPool | None] = []
+        put = Head.put
+
+        def watched(head: Head, place: int, *arrays: Any) -> None:
+            if head is machine._head and machine._singles is not None:  # which kernels of other threads read until now
+                assert head.arrays.get(kernels.D_SINGLE_POOL) is machine._singles.head.words
+            put(head, place, *arrays)
+
+        monkeypatch.setattr(Head, "put", watched)
         guides = sg.Guide(lazy), sg.Guide(eager)
         for token in b"abcdee" * 130:
             lists = [guide.bitmask().tolist() for guide in guides]

@@ -243,9 +243,10 @@ class RowPool:
             self._shared = wider
             self.head.put(kernels.R_SHARED, wider)
         self._lent += [None] * (shared + 1 - len(self._lent))
-        self._lent[shared] = row = np.ascontiguousarray(row)
+        row = np.ascontiguousarray(row)
         self._shared[2 * shared + 1] = len(row)
         self._shared[2 * shared] = address_of(row)
+        self._lent[shared] = row  # kernels of other threads read the one before until now, if it was lent twice at once
 
     def _new_base(self, row: NDArray[np.uint32]) -> int:
         if self._n_bases == len(self._bases):
