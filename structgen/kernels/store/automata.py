@@ -12,6 +12,7 @@ from ..jit import helper, kernel, table
 from ..pushdown.count_tables import _representative
 from ..signatures import Out, int32, int64, uint8
 from ..values import DEAD, SET
+from .interning import _first_from
 from .layout import *
 from .masks import _copy_row
 
@@ -71,14 +72,8 @@ def _behind_edge(head, target, count):
 def _behind_byte(head, state, count, byte):
     """Where a byte leads: a state or `DEAD`, and the count there."""
     starts, high = words32(head, D_EDGE_START), octets(head, D_EDGE_HIGH)
-    first, end = np.int64(starts[state]), np.int64(starts[state + 1])
-    last = end
-    while first < last:
-        middle = (first + last) >> 1
-        if high[middle] < byte:
-            first = middle + 1
-        else:
-            last = middle
+    end = np.int64(starts[state + 1])
+    first = _first_from(high, np.int64(starts[state]), end, byte)
     if first == end or octets(head, D_EDGE_LOW)[first] > byte:
         return np.int64(DEAD), np.int64(0)
     return _behind_edge(head, np.int64(words32(head, D_EDGE_TARGET)[first]), count)
@@ -93,7 +88,7 @@ def step_automaton(head: int64[::1], config: int64, token: int64) -> int64:
     states = len(words32(head, D_LIVE))
     state, count = config % states, config // states
     for at in range(offsets[token], offsets[token + 1]):
-        state, count = _behind_byte(head, state, count, data[at])
+        state, count = _behind_byte(head, state, count, np.int64(data[at]))
         if state < 0:
             return DEAD
     return state + states * count
@@ -117,7 +112,7 @@ def follow_automaton(head: int64[::1], config: int64, data: uint8[::1], found: O
     states = len(words32(head, D_LIVE))
     state, count = config % states, config // states
     for i in range(min(len(data), len(found))):
-        state, count = _behind_byte(head, state, count, data[i])
+        state, count = _behind_byte(head, state, count, np.int64(data[i]))
         if state < 0:
             return i
         found[i] = state + states * count
@@ -148,14 +143,7 @@ def following_bytes(head: int64[::1], config: int64, found: Out[int64[:, ::1]]) 
 @helper
 def _last_key(keys, key):
     """The place of the last of some ascending keys that is not above one; -1 where all are."""
-    first, last = np.int64(0), np.int64(len(keys))
-    while first < last:
-        middle = (first + last) >> 1
-        if keys[middle] > key:
-            last = middle
-        else:
-            first = middle + 1
-    return first - 1
+    return _first_from(keys, np.int64(0), np.int64(len(keys)), key + 1) - 1
 
 
 @kernel(releases_gil=False)

@@ -15,7 +15,7 @@ from ..pushdown.walks import walk_stack
 from ..rows import popcount, write_gap
 from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
-from .interning import _hashed
+from .interning import _first_from, _hashed
 from .layout import *
 from .masks import _NOTHING, _ROOT, _count_key, _known_part, _put_part, _rows_of
 from .rows import _put_list, _put_row
@@ -64,14 +64,8 @@ def _gaps_of(ids, n, bits, gaps):
 def _is_interior(machine, state):
     """Whether a state at the bottom does as two others do."""
     interiors = words32(machine, M_INTERIORS)
-    low, high = np.int64(0), np.int64(len(interiors))
-    while low < high:
-        middle = (low + high) >> 1
-        if interiors[middle] < state:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(interiors) and interiors[low] == state
+    at = _first_from(interiors, np.int64(0), np.int64(len(interiors)), state)
+    return at < len(interiors) and interiors[at] == state
 
 
 @helper

@@ -21,6 +21,27 @@ def _hashed(key, number):
 
 
 @helper
+def _first_from(numbers, first, end, least):
+    """The place of the first of some ascending numbers, between two places, that is not below another; or the end."""
+    while first < end:
+        middle = (first + end) >> 1
+        if np.int64(numbers[middle]) < least:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@helper
+def _is_run(numbers, at, others, begin, n):
+    """Whether ``numbers[at : at + n]`` are ``others[begin : begin + n]``."""
+    i = np.int64(0)
+    while i < n and numbers[at + i] == others[begin + i]:
+        i += 1
+    return i == n
+
+
+@helper
 def _config_key(threads, begin, n, ended):
     key = np.int64(2 * (n - begin) + ended + 1)
     for k in range(begin, n):

@@ -11,7 +11,7 @@ from ..pushdown.count_tables import _representative
 from ..rows import change_gaps
 from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
-from .interning import _hashed
+from .interning import _hashed, _is_run
 from .layout import *
 
 #: The residual lists that are always there (`structgen.runtime.rows.residuals`).
@@ -242,12 +242,9 @@ def _union_of(head, machine, n):
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
         there = slots[slot]
-        if unions[there, U_COUNT] == n:
-            k = 0
-            while k < n and members[unions[there, U_FIRST] + k] == rows[k]:
-                k += 1
-            if k == n:
-                return np.int64(there)
+        is_as_long = unions[there, U_COUNT] == n
+        if is_as_long and _is_run(members, np.int64(unions[there, U_FIRST]), rows, np.int64(0), n):
+            return np.int64(there)
         slot = (slot + 1) & (len(slots) - 1)
     number, first = head[N_UNIONS], head[N_UNION_ROWS]
     if number >= len(unions) or 2 * number + 2 > len(slots) or first + n > len(members):
