@@ -12,7 +12,7 @@ from ..jit import helper, kernel, table
 from ..pushdown.count_tables import _representative
 from ..signatures import Out, int32, int64, uint8
 from ..values import DEAD, SET
-from .interning import _first_from
+from .interning import _first_not_below
 from .layout import *
 from .masks import _copy_row
 
@@ -73,7 +73,7 @@ def _behind_byte(head, state, count, byte):
     """Where a byte leads: a state or `DEAD`, and the count there."""
     starts, high = words32(head, D_EDGE_START), octets(head, D_EDGE_HIGH)
     end = np.int64(starts[state + 1])
-    first = _first_from(high, np.int64(starts[state]), end, byte)
+    first = _first_not_below(high, np.int64(starts[state]), end, byte)
     if first == end or octets(head, D_EDGE_LOW)[first] > byte:
         return np.int64(DEAD), np.int64(0)
     return _behind_edge(head, np.int64(words32(head, D_EDGE_TARGET)[first]), count)
@@ -143,7 +143,7 @@ def following_bytes(head: int64[::1], config: int64, found: Out[int64[:, ::1]]) 
 @helper
 def _last_key(keys, key):
     """The place of the last of some ascending keys that is not above one; -1 where all are."""
-    return _first_from(keys, np.int64(0), np.int64(len(keys)), key + 1) - 1
+    return _first_not_below(keys, np.int64(0), np.int64(len(keys)), key + 1) - 1
 
 
 @kernel(releases_gil=False)

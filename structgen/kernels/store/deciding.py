@@ -15,7 +15,7 @@ from ..pushdown.walks import walk_stack
 from ..rows import popcount, write_gap
 from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
-from .interning import _first_from, _hashed
+from .interning import _first_not_below, _hashed
 from .layout import *
 from .masks import _NOTHING, _ROOT, _count_key, _known_part, _put_part, _rows_of
 from .rows import _put_list, _put_row
@@ -64,7 +64,7 @@ def _gaps_of(ids, n, bits, gaps):
 def _is_interior(machine, state):
     """Whether a state at the bottom does as two others do."""
     interiors = words32(machine, M_INTERIORS)
-    at = _first_from(interiors, np.int64(0), np.int64(len(interiors)), state)
+    at = _first_not_below(interiors, np.int64(0), np.int64(len(interiors)), state)
     return at < len(interiors) and interiors[at] == state
 
 

@@ -21,7 +21,7 @@ def _hashed(key, number):
 
 
 @helper
-def _first_from(numbers, first, end, least):
+def _first_not_below(numbers, first, end, least):
     """The place of the first of some ascending numbers, between two places, that is not below another; or the end."""
     while first < end:
         middle = (first + end) >> 1
