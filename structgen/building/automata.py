@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..budget import Meter
 from ..compiler.stuck import check_never_stuck
 from ..definitions import Definition, Fsm, Regex
 from ..errors import DefinitionError
 from ..runtime.automaton.machine import AutomatonMachine
-from ..runtime.rows.row_pool import RowPool
 from ..vocabulary.vocabulary import Vocabulary
 
 
@@ -26,7 +23,6 @@ def automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Met
     else:
         remedy = "Of tools, sg.tool_calls makes a definition, structgen warm --for ENGINE what that asks for."
         raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}", remedy=remedy)
-    row_of = np.full(tables.states, -1, np.int32)
-    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.spelled), row_of, [])
+    machine = AutomatonMachine(tables, vocabulary)
     check_never_stuck(machine, meter)
     return machine

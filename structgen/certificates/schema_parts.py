@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..budget import Meter
 from ..compiler.automata.dfa import Dfa, to_tables
 from ..compiler.json_schema.alternatives import unused_alternatives
@@ -14,7 +12,6 @@ from ..compiler.patterns.lower import language
 from ..compiler.patterns.parser import parse
 from ..definitions import JsonSchema
 from ..runtime.automaton.machine import AutomatonMachine
-from ..runtime.rows.row_pool import RowPool
 from ..system.depth_first import post_order
 from ..vocabulary.vocabulary import Vocabulary
 from .languages import GreibachLanguage
@@ -110,7 +107,5 @@ def is_endless(dfa: Dfa, meter: Meter) -> bool:
     if not dfa.states:
         return False
     tables = to_tables(dfa, meter)
-    vocabulary = Vocabulary.bytewise()
-    missing = np.full(tables.states, -1, np.int32)
-    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.spelled), missing, [])
+    machine = AutomatonMachine(tables, Vocabulary.bytewise())
     return GreibachLanguage(DoubledLoops(machine, meter).productions, meter).order() is None

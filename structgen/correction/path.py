@@ -37,6 +37,7 @@ class Path:
         self._configs: list[Config | None] = [index.machine.start]
         self._numbers = array("i", [-1])
         self._table: ByteTable | None = None
+        self._flat = index.machine.flat()
 
     def __len__(self) -> int:
         return len(self._text)
@@ -88,16 +89,21 @@ class Path:
 
     def _read(self, data: bytes) -> int:
         """Append bytes by a kernel, as far as configurations have numbers. Returns how many that were."""
-        if self._table is None:
-            self._table = self.index.byte_table
-        number = self._table.number(self.config)
-        if number < 0:
-            return 0
-        found = self._table.follow(number, data)
-        self._numbers.frombytes(found.tobytes())
-        self._configs += [None] * len(found)
-        self._text += data[: len(found)]
-        return len(found)
+        if self._flat is not None:
+            configs = self._flat.follow(self.config, data).tolist()
+            numbers = _NO_NUMBER * len(configs)
+        else:
+            if self._table is None:
+                self._table = self.index.byte_table
+            number = self._table.number(self.config)
+            if number < 0:
+                return 0
+            found = self._table.follow(number, data)
+            configs, numbers = [None] * len(found), found.tobytes()
+        self._numbers.frombytes(numbers)
+        self._configs += configs
+        self._text += data[: len(configs)]
+        return len(configs)
 
     def valid(self, at: int, data: bytes) -> bytes:
         """The longest prefix of some bytes that may stand behind the first ``at`` bytes of the text."""

@@ -180,11 +180,13 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     ids, below = np.empty(VOCABULARY.size, np.int32), np.empty(len(VOCABULARY.trie.byte), np.int32)
     root = np.zeros(1, np.int32)
     scratch = stack_scratch(ROOM, walk._deepest)
-    walked = kernels.walk_stack(*walk._trie, walk._upper, walk.arena, root, deep, 1000, 1000, *scratch, ids, below)
+    walked = kernels.walk_stack(
+        *walk._trie, VOCABULARY.trie.upper, walk.arena, root, deep, 1000, 1000, *scratch, ids, below
+    )
     assert walked == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
-            *walk._trie, walk._upper, heights(VOCABULARY), walk.arena, one, other, 1000,
+            *walk._trie, VOCABULARY.trie.upper, heights(VOCABULARY), walk.arena, one, other, 1000,
             *scratch, np.empty((2, kernels.NOTES), np.int64), ids, below,
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR

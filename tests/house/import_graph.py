@@ -101,7 +101,7 @@ ROOMS = {
         "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
         " compiler.json_schema compiler.patterns compiler.programs compiler.scannerless compiler.structural_tags"
         " definitions grammar_store runtime.automaton"
-        " runtime.core runtime.grammar runtime.pushdown runtime.rows vocabulary"
+        " runtime.core runtime.grammar runtime.pushdown vocabulary"
     ),
     "base_rows": (
         "building cache compiler.json_schema.strings definitions index_store runtime.pushdown tools vocabulary"

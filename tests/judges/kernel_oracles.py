@@ -28,18 +28,22 @@ from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.errors import UnsupportedError
+from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.automaton.reaching import reaching
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories
 from structgen.runtime.grammar import partial_masks as lexeme_masks
 from structgen.runtime.grammar.completability import obligations, watched_futures
 from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.store import store as configuration_store
 from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import residuals, row_pool
+from structgen.runtime.rows.head import address_of
 
 #: What a kernel is judged by; it raises `AssertionError`.
 Oracle: TypeAlias = Callable[[Random], object]
@@ -253,6 +257,14 @@ def everything_is_wide() -> Any:
         patch.setattr(partial_masks, "_SHORT", 5)
         patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
+        yield
+
+
+@contextmanager
+def nothing_is_few() -> Any:
+    """Masks that lack more than one partial mask are looked at as a whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(configuration_store, "FEW_PARTS", 0)
         yield
 
 
@@ -733,11 +745,105 @@ def configurations(random: Random) -> None:
     assert store.advance(config, 0) is None
 
 
+# -- automata without a stack, judged by their tables, byte by byte -------------------------------------------------
+
+
+def steps_of_automata(random: Random) -> None:
+    """Where bytes and tokens lead, and masks: of eager and lazy indexes, of a file, and of one whose rows are few."""
+    vocabulary = small_vocabulary()
+    data = [vocabulary.token(token) or b"" for token in range(vocabulary.size)]
+    for pattern in (r"(ab|c[d-f]*)+ \d{4}", COUNTED, r"[^x]*y?[^z]+x", r"(?:é{2,3}|b){4,40}"):
+        lazy = sg.compile(sg.Regex(pattern), vocabulary, eager=False)
+        eager = sg.compile(sg.Regex(pattern), vocabulary)
+        indexes = [lazy, eager, Index.from_buffer(eager.to_bytes(), vocabulary)]
+        machines = [each.machine for each in indexes if isinstance(each.machine, AutomatonMachine)]
+        assert len(machines) == len(indexes)
+        tables = machines[1].tables
+        states, edges = tables.states, list[dict[int, int]]()
+        for first, end in itertools.pairwise(tables.edge_start.tolist()):
+            parts = [each[first:end].tolist() for each in (tables.edge_low, tables.edge_high, tables.edge_target)]
+            edges.append({b: to for low, high, to in zip(*parts, strict=True) for b in range(low, high + 1)})
+
+        def after(config: int, text: bytes, tables: Any = tables, edges: Any = edges, n: int = states) -> list[int]:
+            found = []
+            for byte in text:
+                count, state = divmod(config, n)
+                target = edges[state].get(byte, DEAD)
+                if target >= n:
+                    operation, loop, *targets = tables.records[target - n].tolist()
+                    count = 1 if operation == SET else count + 1
+                    least, most = tables.loops[loop].tolist()
+                    target = targets[0 if operation == SET else 2 if count >= most else int(count >= least)]
+                if target == DEAD:
+                    break
+                found.append(config := target + n * count * (tables.live[target] >= 0))
+            return found
+
+        config = tables.start
+        for step in range(60):
+            behind = [after(config, text) for text in data]
+            targets = [
+                way[-1] if text and len(way) == len(text) else None for way, text in zip(behind, data, strict=True)
+            ]
+            bytes_behind = {byte: to for byte in range(256) for to in after(config, bytes([byte]))}
+            ends = list(vocabulary.eos_ids) if tables.accepting[config % states] else []
+            mask = sorted([token for token, to in enumerate(targets) if to is not None] + ends)
+            text = bytes(random.choices([*bytes_behind, 97], k=5))
+            for machine in machines:
+                assert [machine.advance(config, token) for token in range(vocabulary.size)] == targets
+                assert [machine.follow_byte(config, byte) for byte in range(256)] == [
+                    *map(bytes_behind.get, range(256))
+                ]
+                assert dict(machine.following(config)) == bytes_behind
+                assert machine.follow(config, text).tolist() == after(config, text)
+                assert ids_of_bits(machine.row(config)) == mask
+                wide = np.full(vocabulary.words + 2, -1, np.int32)
+                machine.write_mask(config, wide)
+                assert ids_of_bits(wide) == mask
+            going_on = [to for to in targets if to is not None]
+            if not going_on:
+                break
+            config = max(going_on) if step % 2 else random.choice(going_on)
+        words = machines[1]._words
+        assert [kernels.step_automaton(words, tables.start, token) for token in (-1, vocabulary.size)] == [DEAD, DEAD]
+        assert [kernels.step_automaton(words, -1, 0), kernels.step_automaton_byte(words, -1, 97)] == [DEAD, DEAD]
+        for wrong in (-1, states << 31):
+            assert kernels.write_state_mask(words, wrong, wide) == kernels.NO_CONFIG
+        assert kernels.write_state_mask(words, 0, wide[:0]) == kernels.TOO_SHORT
+
+
+def addresses(random: Random) -> None:
+    """Where arrays begin, as NumPy has it."""
+    for dtype in (np.uint8, np.int32, np.int64):
+        for shape in (0, 5, (3, 2), (0, 4)):
+            array = np.full(shape, random.randrange(9), dtype)
+            assert address_of(array) == array.__array_interface__["data"][0]
+
+
+_AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "following_bytes", "write_state_mask"
+
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
-    "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "missing_parts",
-    "put_union", "decide_part", "decide_missing", "find_token", "step_token", "put_target", "step_bytes",
+    "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "put_union",
+    "decide_missing", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
+
+
+def differences(random: Random) -> None:
+    """A row and a residual list that differ from others: what is in one of two sets."""
+    index = sg.compile(sg.JsonSchema(OBJECT), small_vocabulary(), eager=True)
+    machine = index.machine
+    assert isinstance(machine, PushdownMachine)
+    rows = machine.rows
+    rows.come_by_open_states()
+    tokens, nodes = [*range(rows.vocabulary.spelled)], [*range(1, len(rows.vocabulary.trie.byte))]
+    for _ in range(60):
+        held = random.randrange(len(rows.pool)), random.randrange(2, len(rows.residuals))
+        ids = random.sample(tokens, random.choice((0, 1, 5, len(tokens) - 3)))
+        below = random.sample(nodes, random.choice((0, 1, 9)))
+        row, after = rows.differing(held, np.array(ids, np.int32), np.array(below, np.int32))
+        assert ids_of_bits(rows.pool.dense(row)) == sorted({*ids_of_bits(rows.pool.dense(held[0]))} ^ {*ids})
+        assert rows.residuals[after].tolist() == sorted({*rows.residuals[held[1]].tolist()} ^ {*below})
 
 
 def interned(random: Random) -> None:
@@ -764,7 +870,12 @@ def interned(random: Random) -> None:
 #: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
+    **dict.fromkeys(_AUTOMATA, steps_of_automata),
+    "address": addresses,
     **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
+    "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
+    "decide_all": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),
+    "missing_parts": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
     "determinize": automata,
     "ordered_subsets": matches,
     "coarsest_partition": automata,
@@ -795,9 +906,7 @@ ORACLES: Mapping[str, Oracle] = {
     "narrowed": quotations,
     "may_end": quotations,
     "walk_text": quotations,
-    "put_difference": masks(
-        NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any"), when=everything_is_wide
-    ),
+    "put_difference": differences,
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),

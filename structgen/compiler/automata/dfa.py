@@ -376,7 +376,7 @@ def complement(dfa: Dfa) -> Dfa:
 
 def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
     """What both automata accept, minimised. They may have different classes of the same symbols."""
-    a, b = _same_classes(a, b)
+    a, b = same_classes(a, b)
     if not (a.states and b.states):
         return replace(a, table=a.table[:0], accepting=a.accepting[:0], start=0)
     width, held = a.n_classes, a.table.nbytes + b.table.nbytes
@@ -405,7 +405,8 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
     return minimize(trim(product), meter)
 
 
-def _same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:
+def same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:
+    """Both automata, with the same classes of symbols."""
     begins = runs_begin(a.classes) | runs_begin(b.classes)
     classes = np.cumsum(begins, dtype=np.int32) - np.int32(1)
     symbol = np.flatnonzero(begins)

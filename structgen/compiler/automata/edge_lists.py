@@ -1,9 +1,10 @@
-"""An automaton as lists, for code that looks at single edges."""
+"""An automaton as columns of edges, and as lists for code that looks at single ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,10 @@ _BYTES_OF_MOVE = 100
 class EdgeLists:
     """An automaton over bytes and calls of rules. Edges of one state are in order and may overlap.
 
-    Many are remembered: tuples of numbers alone are nothing that the collector of garbage looks at.
-
     Parameters
     ----------
-    edges:
-        By state: ``(lowest byte, highest byte, target)``; a target ``-2 - r`` is record ``r``.
+    columns:
+        ``int32[4, edges]``: state, lowest and highest byte, target; a target ``-2 - r`` is record ``r``.
     calls:
         By state: ``(rule, target)``.
     accepting, live:
@@ -39,7 +38,7 @@ class EdgeLists:
         By state that a bound on tokens is for: how many may end there, and the state that takes its place then.
     """
 
-    edges: list[tuple[tuple[int, int, int], ...]]
+    columns: NDArray[np.int32]
     calls: list[tuple[tuple[int, int], ...]]
     accepting: list[bool]
     live: list[int]
@@ -48,14 +47,34 @@ class EdgeLists:
     start: int
     bounds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.accepting)
+
+    @cached_property
+    def begins(self) -> NDArray[np.int64]:
+        """``int64[states + 1]``: where the edges of each state begin."""
+        return np.searchsorted(self.columns[0], np.arange(self.states + 1))
+
+    @cached_property
+    def edges(self) -> list[tuple[tuple[int, int, int], ...]]:
+        """By state: ``(lowest byte, highest byte, target)``."""
+        edges = [*zip(*self.columns[1:].tolist(), strict=True)]
+        return [tuple(edges[begin:end]) for begin, end in pairwise(self.begins.tolist())]
+
     @cached_property
     def dense(self) -> NDArray[np.int32]:
         """``int32[states, 256]``: the target of each byte, -1 where there is none; where no edges overlap."""
-        table = np.full((len(self.edges), BYTES), -1, np.int32)
-        for row, edges in zip(table, self.edges, strict=True):
-            for low, high, target in edges:
-                row[low : high + 1] = target
+        table = np.full((self.states, BYTES), -1, np.int32)
+        for state, low, high, target in self.columns.T.tolist():
+            table[state, low : high + 1] = target
         return table
+
+    def row(self, state: int) -> tuple[tuple[int, int, int], ...]:
+        """The edges of one state, where those of the others are not asked for."""
+        begin, end = self.begins[state : state + 2]
+        return tuple(zip(*self.columns[1:, begin:end].tolist(), strict=True))
 
     def is_end(self, state: int) -> bool:
         """Whether nothing but the end can follow."""
@@ -68,21 +87,25 @@ class EdgeLists:
         return tuple(state for state in self.records[-2 - target][2:] if state >= 0)
 
 
+def in_columns(edges: Sequence[Iterable[tuple[int, int, int]]]) -> NDArray[np.int32]:
+    """The columns of edges by state."""
+    found = [(state, *edge) for state, here in enumerate(edges) for edge in here]
+    columns: NDArray[np.int32] = np.array(found, np.int32).reshape(-1, 4).T
+    return columns
+
+
 def of_dfa(dfa: Dfa, meter: Meter, rules: Sequence[int] = ()) -> EdgeLists:
     """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""
-    edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
-    calls: list[list[tuple[int, int]]] = [[] for _ in range(dfa.states)]
-    columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
-    for state, low, high, target in meter.each(columns, "listing edges", every=4096):
-        # A range may hold bytes and calls alike, where all of them lead to one state.
-        if low < BYTES:
-            edges[state].append((low, min(high, BYTES - 1), target))
-        if high >= BYTES:
-            calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
+    calls: list[tuple[tuple[int, int], ...]] = [()] * dfa.states
+    state, low, high, target = columns = np.stack(dfa.edges(meter)).astype(np.int32)
+    called = columns[:, high >= BYTES].T.tolist()
+    for tail, first, last, head in meter.each(called, "listing edges", every=4096):
+        calls[tail] += tuple((rules[symbol - BYTES], head) for symbol in range(max(first, BYTES), last + 1))
     counts = len(dfa.records) > 0
     return EdgeLists(
-        edges=[*map(tuple, edges)],
-        calls=[*map(tuple, calls)],
+        # A range may hold bytes and calls alike, where all of them lead to one state.
+        columns=np.stack([state, low, np.minimum(high, BYTES - 1), target])[:, low < BYTES],
+        calls=calls,
         accepting=[bool(a) for a in dfa.accepting.tolist()],
         live=to_tables(dfa).live.tolist() if counts else [-1] * dfa.states,
         records=[tuple(record) for record in dfa.records.tolist()] if counts else [],
@@ -125,4 +148,4 @@ def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> EdgeList
         called = [(rules[symbol - BYTES], target) for symbol, _, target in sorted(moves) if symbol >= BYTES]
         calls.append(tuple(called))
         accepting.append(nfa.accept in closure)
-    return EdgeLists(edges, calls, accepting, [-1] * len(edges), [], [], 0)
+    return EdgeLists(in_columns(edges), calls, accepting, [-1] * len(edges), [], [], 0)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...budget import Meter
 from ...runtime.automaton.tables import INC, SET
-from ..automata.edge_lists import EdgeLists
+from ..automata.edge_lists import EdgeLists, in_columns
 from ..automata.utf8 import utf8_edges
 from .free_text import AhoCorasick, by_target
 from .syntax import FreeText
@@ -109,7 +109,7 @@ class _Construction:
         while self._todo:
             self._go_on(*self._todo.pop())
         loops = [(0, self._characters - 1)] if self._characters is not None and self._characters > 1 else []
-        edges = [tuple(sorted(each)) for each in self._edges]
+        edges = in_columns([*map(sorted, self._edges)])
         return EdgeLists(edges, self._calls, self._accepting, self._live, self._records, loops, start, self._bounds)
 
     def _state(self, *, accepting: bool = False, live: bool = False) -> int:

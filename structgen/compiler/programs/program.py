@@ -162,10 +162,10 @@ class PlainEdges:
     highs: array[int] = field(default_factory=_column)
     targets: array[int] = field(default_factory=_column)
 
-    def add(self, edges: NDArray[np.int32]) -> None:
-        """More edges, ``int32[edges, 3]``: state, byte, target."""
-        for column, field_ in zip((self.states, self.lows, self.highs, self.targets), (0, 1, 1, 2), strict=True):
-            column.frombytes(edges[:, field_].tobytes())
+    def add(self, edges: NDArray[np.integer]) -> None:
+        """More edges, ``int[4, edges]``: state, lowest and highest byte, target."""
+        for column, found in zip((self.states, self.lows, self.highs, self.targets), edges, strict=True):
+            column.frombytes(found.astype(np.int32).tobytes())
 
     def columns(self, begin: int = 0) -> NDArray[np.int64]:
         """``int64[4, edges]`` from edge ``begin`` on; the last is 1 plus the target."""
@@ -177,11 +177,7 @@ class PlainEdges:
     def append(self, other: PlainEdges, by: int) -> None:
         """The edges of other states, whose numbers are so many higher here."""
         states, low, high, targets = other.columns()
-        shifted = np.where(targets > 0, targets + by, targets) - 1
-        for column, found in zip(
-            (self.states, self.lows, self.highs, self.targets), (states + by, low, high, shifted), strict=True
-        ):
-            column.frombytes(found.astype(np.int32).tobytes())
+        self.add(np.stack([states + by, low, high, np.where(targets > 0, targets + by, targets) - 1]))
 
     def copy(self) -> PlainEdges:
         """The same, to go on with."""

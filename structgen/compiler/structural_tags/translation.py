@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from ...budget import Meter
 from ...system.depth_first import fold
-from ..automata.edge_lists import EdgeLists
+from ..automata.edge_lists import EdgeLists, in_columns
 from ..gbnf.bounded_text import End, bounded_text
 from ..gbnf.syntax import (
     Choice,
@@ -297,7 +297,7 @@ def bounded_rule(format_: Ended | AnyText | AnyTokens, externals: ExternalTable,
     token = externals.token(externals.names.tokens(free_tokens(format_, externals)))
     calls: list[tuple[tuple[int, int], ...]] = [((-1 - token, _SOME),)] * 2 + [()]
     start, bounds = _NONE_YET if format_.max_tokens else _NO_MORE, {_SOME: (format_.max_tokens, _NO_MORE)}
-    return EdgeLists([()] * 3, calls, [True] * 3, [-1] * 3, [], [], start, bounds)
+    return EdgeLists(in_columns([]), calls, [True] * 3, [-1] * 3, [], [], start, bounds)
 
 
 def _end(end: ConstText | OneToken, externals: ExternalTable) -> End:

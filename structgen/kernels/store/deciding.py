@@ -8,22 +8,23 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import helper, kernel
-from ..pushdown.arena import A_CAME_TO, A_STATES, _row, _weigh, approach_base
+from ..pushdown.arena import A_CAME_TO, A_LIVE, A_STATES, _row, _weigh, approach_base
 from ..pushdown.differences import walk_stack_difference
 from ..pushdown.sets import NUMBERED
 from ..pushdown.walks import walk_stack
 from ..rows import popcount, write_gap
 from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
+from .interning import _first_not_below, _hashed
 from .layout import *
-from .masks import _ROOT, _known_part, _number_of, _put_part, _rows_of
+from .masks import _NOTHING, _ROOT, _count_key, _known_part, _put_part, _rows_of
 from .rows import _put_list, _put_row
 
 #: Threads that a short walk may follow: nobody else runs beside it.
 _MOST_WORK = 1 << 12
 
-#: How often the missing partial masks of a mask are decided in one call: as often as frames come to light.
-_MOST_ROUNDS = 16
+#: Partial masks that are decided in one call of `decide_missing`: others have their turn between two calls.
+_AT_ONCE = 8
 
 #: How far the widest edges of a state are followed to a configuration that stays in place.
 LONGEST_APPROACH = 40
@@ -63,14 +64,8 @@ def _gaps_of(ids, n, bits, gaps):
 def _is_interior(machine, state):
     """Whether a state at the bottom does as two others do."""
     interiors = words32(machine, M_INTERIORS)
-    low, high = np.int64(0), np.int64(len(interiors))
-    while low < high:
-        middle = (low + high) >> 1
-        if interiors[middle] < state:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(interiors) and interiors[low] == state
+    at = _first_not_below(interiors, np.int64(0), np.int64(len(interiors)), state)
+    return at < len(interiors) and interiors[at] == state
 
 
 @helper
@@ -167,6 +162,8 @@ def _decide(machine, listed, state, number):
         return np.int64(NOT_LOWERED)
     if number >= NUMBERED or not 0 <= state < arena[A_STATES]:
         return np.int64(NOT_NARROW)
+    if machine[M_TRIE] == 0:
+        return np.int64(NO_TRIE)
     if listed == _ROOT:
         weight = _weigh(arena, _row(arena, state), floats(machine, M_WEIGHTS))
         if arena[A_CAME_TO]:
@@ -227,13 +224,15 @@ def put_difference(
     ``ids`` and ``nodes``, ``int32[*]`` each and in any order, are put in order. Returns a reason and 0 in place of
     numbers where something is to be done first.
     """
+    if machine[M_TRIE] == 0:
+        return NO_TRIE, 0
     found, after = _changed(machine, row, listed, ids, np.int64(len(ids)), nodes, np.int64(len(nodes)))
     return found, after
 
 
 @kernel(releases_gil=False)
 def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
-    """Decide partial masks that a configuration's mask lacks, as far as that is quickly done.
+    """Decide a few partial masks that a configuration's mask lacks, as far as that is quickly done.
 
     Returns `WRITTEN`, `NO_PARTS` where more than ``most`` are missing at once, or as `decide_part`; the head of the
     machine has the key of the one that was not decided.
@@ -241,7 +240,8 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
     if not 0 <= config < head[N_CONFIGS]:
         return NO_CONFIG
     machine = words64(head, S_MACHINE)
-    for _ in range(_MOST_ROUNDS):
+    decided = 0
+    while decided < _AT_ONCE:
         n = _rows_of(head, machine, config)
         if n != NO_PARTS:
             return n if n < 0 else WRITTEN
@@ -250,14 +250,100 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
         missing = triples64(head, S_MISSING)
         for k in range(head[N_MISSING]):
             listed, state = missing[k, 0], missing[k, 1]
-            number = _number_of(machine, state, missing[k, 2])
+            number = _count_key(machine, state, missing[k, 2])
             row, _ = _known_part(machine, listed, state, number)
             if row >= 0:  # which was missing twice
                 continue
             status = _decide(machine, listed, state, number)
+            decided += 1
             if status != WRITTEN:
                 machine[M_LISTED] = listed
                 machine[M_STATE] = state
                 machine[M_NUMBER] = number
                 return status
+    return WRITTEN
+
+
+@helper
+def _listed_slot(pairs, slots, listed, state):
+    """The slot of a pair of a residual list and a state, or a free one."""
+    slot = _hashed(_hashed(np.int64(1), listed), state) & (len(slots) - 1)
+    while slots[slot] >= 0:
+        there = slots[slot]
+        if pairs[there, 0] == listed and pairs[there, 1] == state:
+            break
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+@kernel(releases_gil=False)
+def decide_all(
+    machine: Out[int64[::1]], pairs: Out[int64[:, ::1]], slots: Out[int32[::1]], progress: Out[int64[::1]],
+    starts: int32[::1], lower: int32[::1], given: int32[::1], most: int64,
+) -> int64:  # fmt: skip
+    """Decide what states decide at residual lists, and where that leaves some open, at these what can lie below.
+
+    Parameters
+    ----------
+    pairs:
+        ``int64[*, 2]``: residual list and state, those that are decided first. More are added.
+    slots:
+        To find them, ``int32[*]``, a power of two; -1 where they are not found yet.
+    progress:
+        ``int64[3]``: how many pairs are decided, how many there are, and how many of these have slots.
+    starts, lower:
+        What can lie below state ``s``: ``lower[starts[s]:starts[s + 1]]``.
+    given:
+        The residual lists that the next pair leaves open, where somebody else decided it.
+    most:
+        Decide no more.
+
+    Returns
+    -------
+    `WRITTEN` after as many or at the end, `NO_PAIRS` where there are to be more pairs or slots, `NOT_NARROW` where
+    somebody else has to decide a pair, as those of states that count, or as `decide_part`.
+    """
+    for number in range(progress[2], progress[1]):
+        slots[_listed_slot(pairs, slots, pairs[number, 0], pairs[number, 1])] = number
+    progress[2] = progress[1]
+    arena = words32(machine, M_ARENA)
+    if not len(arena):
+        return NO_ARENA
+    left = np.int64(len(given))
+    for _ in range(most):
+        done, used = progress[0], progress[1]
+        if done == used:
+            return WRITTEN
+        listed, state = pairs[done, 0], pairs[done, 1]
+        after = np.int64(-1)
+        if left == 0:
+            if arena[arena[A_LIVE] + state] >= 0:
+                return NOT_NARROW
+            row, after = _known_part(machine, listed, state, np.int64(0))
+            if row < 0:
+                status = _decide(machine, listed, state, np.int64(0))
+                if status != WRITTEN:
+                    return status
+                row, after = _known_part(machine, listed, state, np.int64(0))
+            left = 1
+        count = starts[state + 1] - starts[state]
+        if used + left * count > len(pairs) or 2 * (used + left * count) + 2 > len(slots):
+            return NO_PAIRS
+        for i in range(left):
+            if i < len(given):
+                after = np.int64(given[i])
+            if after == _NOTHING:
+                continue
+            for k in range(starts[state], starts[state + 1]):
+                slot = _listed_slot(pairs, slots, after, np.int64(lower[k]))
+                if slots[slot] < 0:
+                    slots[slot] = used
+                    pairs[used, 0] = after
+                    pairs[used, 1] = lower[k]
+                    used += 1
+        left = np.int64(0)
+        given = given[:0]
+        progress[0] = done + 1
+        progress[1] = used
+        progress[2] = used
     return WRITTEN

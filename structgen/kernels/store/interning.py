@@ -31,6 +31,27 @@ def token_slot(keys, config, token):
 
 
 @helper
+def _first_not_below(numbers, first, end, least):
+    """The place of the first of some ascending numbers, between two places, that is not below another; or the end."""
+    while first < end:
+        middle = (first + end) >> 1
+        if np.int64(numbers[middle]) < least:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@helper
+def _is_run(numbers, at, others, begin, n):
+    """Whether ``numbers[at : at + n]`` are ``others[begin : begin + n]``."""
+    i = np.int64(0)
+    while i < n and numbers[at + i] == others[begin + i]:
+        i += 1
+    return i == n
+
+
+@helper
 def _config_key(threads, begin, n, ended):
     key = np.int64(2 * (n - begin) + ended + 1)
     for k in range(begin, n):
@@ -196,6 +217,12 @@ def adopt_configs(
             return number
         found[i] = number
     return 0
+
+
+@kernel(releases_gil=False)
+def address(array: uint8[::1]) -> int64:
+    """Where the first number of an array is, which is given as bytes."""
+    return np.int64(array.ctypes.data)
 
 
 @kernel(releases_gil=False)

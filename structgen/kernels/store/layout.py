@@ -38,9 +38,10 @@ M_WIDE, M_SHORT, M_LISTED, M_STATE, M_NUMBER, MACHINE_HEAD = range(35, 41)
 
 #: By row its base, ``int32``, and where its gaps begin, ``int64[rows + 1]``; the gaps, ``uint16``; the whole rows,
 #: ``uint32[*]``; the addresses of shared rows, ``int64``, 0 where one has not been fetched; words of a row; ``int32``
-#: slots to find rows; how many there are; and for how many gaps there was no room.
-R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, R_SLOTS, R_COUNT, R_WANTED, POOL_HEAD = (
-    0, 2, 4, 6, 8, 10, 11, 13, 14, 15,
+#: slots to find rows; how many there are; for how many gaps there was no room; the number of a shared row that is
+#: missing.
+R_BASE, R_START, R_GAPS, R_WHOLE, R_SHARED, R_WORDS, R_SLOTS, R_COUNT, R_WANTED, R_MISSING, POOL_HEAD = (
+    0, 2, 4, 6, 8, 10, 11, 13, 14, 15, 16,
 )  # fmt: skip
 
 #: Above this, a base is a shared row (`structgen.runtime.rows.row_pool`).
@@ -121,12 +122,13 @@ G_ROWS, G_HASHES, G_SLOTS, N_PAGES, G_GENERATION, PAGES_HEAD = 0, 2, 4, 6, 7, 8
 #: In place of a configuration, or of a mask: the arena is needed; a state is to be lowered; a table is full; the text
 #: can be read in too many ways; there is no such configuration; partial masks, or a shared row, are missing; a mask
 #: has fewer words than rows have; kernels don't do it; it is not known where a token leads; a residual list is
-#: missing; a state is not narrow; what it decides is no list of tokens.
+#: missing; a state is not narrow; what it decides is no list of tokens; there are too many pairs for a table; the trie
+#: is needed.
 NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS = range(-2, -8, -1)
-NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED, NO_LIST, NOT_NARROW, NOT_LISTED = range(-8, -15, -1)
+NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED, NO_LIST, NOT_NARROW, NOT_LISTED, NO_PAIRS, NO_TRIE = range(-8, -17, -1)
 
 #: In place of where a token leads: it is not known where the one before it does.
-UNKNOWN = -15
+UNKNOWN = -17
 
 WRITTEN = 0
 

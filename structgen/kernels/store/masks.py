@@ -8,10 +8,10 @@ from ..jit import helper, kernel
 from ..pushdown.arena import A_LIVE, A_LOOPS
 from ..pushdown.cells import _LINK, _PROBES
 from ..pushdown.count_tables import _representative
-from ..signatures import Out, int32, int64
+from ..rows import change_gaps
+from ..signatures import Out, boolean, int32, int64
 from ..subset_construction import shell_sort
-from ..values import LONG_GAP
-from .interning import _hashed
+from .interning import _hashed, _is_run
 from .layout import *
 
 #: The residual lists that are always there (`structgen.runtime.rows.residuals`).
@@ -81,7 +81,7 @@ def _stretch(machine, state, count):
 
 
 @helper
-def _number_of(machine, state, count):
+def _count_key(machine, state, count):
     """What stands for a count or a set in keys; there is an arena where it is not 0."""
     if not count:
         return np.int64(0)
@@ -100,7 +100,7 @@ def _part(machine, listed, state, count):
     """The row of what a state decides at a count or with a set, and the next residual list; or a reason and 0."""
     if count and not len(words32(machine, M_ARENA)):
         return np.int64(NO_ARENA), np.int64(0)
-    number = _number_of(machine, state, count)
+    number = _count_key(machine, state, count)
     if number and listed == _ROOT:  # stretches are of states that count
         row, after = _stretch(machine, state, count)
         if row >= 0:
@@ -242,12 +242,9 @@ def _union_of(head, machine, n):
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
         there = slots[slot]
-        if unions[there, U_COUNT] == n:
-            k = 0
-            while k < n and members[unions[there, U_FIRST] + k] == rows[k]:
-                k += 1
-            if k == n:
-                return np.int64(there)
+        is_as_long = unions[there, U_COUNT] == n
+        if is_as_long and _is_run(members, np.int64(unions[there, U_FIRST]), rows, np.int64(0), n):
+            return np.int64(there)
         slot = (slot + 1) & (len(slots) - 1)
     number, first = head[N_UNIONS], head[N_UNION_ROWS]
     if number >= len(unions) or 2 * number + 2 > len(slots) or first + n > len(members):
@@ -274,7 +271,7 @@ def _union_of(head, machine, n):
 
 
 @helper
-def _copy_row(pool, row, out, head):
+def _copy_row(pool, row, out):
     """Write a row of the pool to the first words of ``out``; returns 0 or `NO_SHARED`."""
     base, start, gaps = words32(pool, R_BASE), words64(pool, R_START), unsigned16(pool, R_GAPS)
     words = pool[R_WORDS]
@@ -287,25 +284,21 @@ def _copy_row(pool, row, out, head):
         for w in range(words):
             out[w] = 0
     elif lowest < SHARED_BASE:
-        whole = words32(pool, R_WHOLE)
+        whole = words32(pool, R_WHOLE)[(lowest - 1) * words :]  # an index that may be negative costs a branch a word
         for w in range(words):
-            out[w] = whole[(lowest - 1) * words + w]
+            out[w] = whole[w]
     else:
         shared = words64(pool, R_SHARED)
         place = 2 * (lowest - SHARED_BASE)
         if place >= len(shared) or shared[place] == 0:
-            head[N_MISSING] = lowest - SHARED_BASE
+            pool[R_MISSING] = lowest - SHARED_BASE
             return np.int64(NO_SHARED)
         whole = words32(shared, place)
         for w in range(words):
             out[w] = whole[w]
     here = np.int64(row)
     for _ in range(LONGEST_CHAIN):
-        position = np.int64(0)
-        for i in range(start[here], start[here + 1]):
-            position += gaps[i]
-            if gaps[i] != LONG_GAP:
-                out[position >> 5] ^= np.int32(1) << np.int32(position & 31)
+        change_gaps(out, np.int32, gaps[start[here] : start[here + 1]], True)
         if base[here] >= 0:
             break
         here = np.int64(-1 - base[here])
@@ -313,18 +306,14 @@ def _copy_row(pool, row, out, head):
 
 
 @helper
-def _add_row(pool, row, out, scratch, head):
+def _add_row(pool, row, out, scratch):
     """Set the bits of a row of the pool in ``out``; returns `WRITTEN` or `NO_SHARED`."""
     base, start = words32(pool, R_BASE), words64(pool, R_START)
     if base[row] == 0:
         gaps = unsigned16(pool, R_GAPS)
-        position = np.int64(0)
-        for i in range(start[row], start[row + 1]):
-            position += gaps[i]
-            if gaps[i] != LONG_GAP:
-                out[position >> 5] |= np.int32(1) << np.int32(position & 31)
+        change_gaps(out, np.int32, gaps[start[row] : start[row + 1]], False)
         return np.int64(WRITTEN)
-    status = _copy_row(pool, row, scratch, head)
+    status = _copy_row(pool, row, scratch)
     if status == WRITTEN:
         for w in range(pool[R_WORDS]):
             out[w] |= scratch[w]
@@ -349,14 +338,17 @@ def _row_hash(row, words):
 
 
 @helper
-def _page_of(pages, row, words):
-    """The page that is equal to the first words of a row, added where there is none; -1 where they begin anew."""
+def _page_of(pages, row, words, is_new):
+    """The page that is equal to the first words of a row, added where there is none; -1 where they begin anew.
+
+    It is added if it is said to be new.
+    """
     rows, hashes, slots = words32(pages, G_ROWS), words64(pages, G_HASHES), words32(pages, G_SLOTS)
     key = _row_hash(row, words)
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
         there = np.int64(slots[slot])
-        if hashes[there] == key:
+        if hashes[there] == key and not is_new:
             w = np.int64(0)
             while w < words and rows[there * words + w] == row[w]:
                 w += 1
@@ -376,6 +368,32 @@ def _page_of(pages, row, words):
         rows[number * words + w] = row[w]
     pages[N_PAGES] = number + 1
     return number
+
+
+@kernel(releases_gil=False)
+def add_pages(pages: Out[int64[::1]], masks: int32[:, ::1], are_new: boolean, numbers: Out[int32[::1]]) -> int64:
+    """The numbers of masks among pages, added where they are not there, or are said to be new.
+
+    Parameters
+    ----------
+    pages:
+        The head of the pages. There is room.
+    masks:
+        ``int32[n, words]``.
+    are_new:
+        Whether each is added, and not looked for.
+    numbers:
+        ``int32[n]``.
+
+    Returns 0, or `NO_SPACE`: there is no room for so many, and none was added.
+    """
+    rows, most = words32(pages, G_ROWS), len(words64(pages, G_HASHES))
+    n, words = masks.shape
+    if n > most - pages[N_PAGES] or most * words > len(rows) or n > len(numbers):
+        return NO_SPACE
+    for i in range(n):
+        numbers[i] = _page_of(pages, masks[i], words, are_new)
+    return 0
 
 
 @helper
@@ -399,13 +417,13 @@ def _write_union(head, machine, union, out):
             out[w] = 0
     for k in range(count):
         row = np.int64(members[first + k])
-        status = _add_row(pool, row, out, scratch, head) if k else _copy_row(pool, row, out, head)
+        status = _add_row(pool, row, out, scratch) if k else _copy_row(pool, row, out)
         if status != WRITTEN:
             return status
     if page == MAY_WANT_PAGE:
         unions[union, U_PAGE] = WANTS_PAGE
     elif page == WANTS_PAGE:
-        page = _page_of(pages, out, words)
+        page = _page_of(pages, out, words, False)
         if page >= 0:
             unions[union, U_PAGE] = page
     return np.int64(WRITTEN)

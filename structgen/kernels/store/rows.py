@@ -6,7 +6,7 @@ import numpy as np
 
 from ..jit import helper, kernel
 from ..signatures import Out, int32, int64, uint16
-from .interning import _hashed
+from .interning import _hashed, _is_run
 from .layout import *
 from .masks import _NOTHING
 
@@ -22,12 +22,9 @@ def _row_slot(pool, base, gaps, begin, n):
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
         there = np.int64(slots[slot])
-        if bases[there] == base and start[there + 1] - start[there] == n:
-            i = np.int64(0)
-            while i < n and known[start[there] + i] == gaps[begin + i]:
-                i += 1
-            if i == n:
-                break
+        is_as_long = bases[there] == base and start[there + 1] - start[there] == n
+        if is_as_long and _is_run(known, start[there], gaps, begin, n):
+            break
         slot = (slot + 1) & (len(slots) - 1)
     return slot
 
@@ -90,13 +87,9 @@ def _list_slot(head, key, nodes, n):
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
         there = lists[slots[slot]]
-        if there[1] == n and there[2] == key:
-            known = words32(there, 0)
-            i = np.int64(0)
-            while i < n and known[i] == nodes[i]:
-                i += 1
-            if i == n:
-                break
+        is_like = there[1] == n and there[2] == key
+        if is_like and _is_run(words32(there, 0), np.int64(0), nodes, np.int64(0), n):
+            break
         slot = (slot + 1) & (len(slots) - 1)
     return slot
 

@@ -1,8 +1,9 @@
 """Tokens and masks of many sequences at once, each of which moves over a stepper of its own.
 
 Where a sequence has come to is a *place*, one number: ``stepper << 32 | configuration``. Steppers are found by
-``heads``, ``int64[3 * steppers]``: the address and the length of each one's head (see `layout`; 0 where there is no
-such stepper), and whether steps are made in it, rather than only those found that were made before.
+``heads``, ``int64[3 * steppers]``: the address and the length of each one's head (0 where there is no such stepper), and
+whether steps are made in it, rather than only those found that were made before. A head is a store's (`layout`) or,
+which its length tells, that of an automaton without a stack (`automata`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from ..jit import helper, kernel
 from ..signatures import Out, int32, int64
 from ..values import DEAD, LONG_GAP
+from .automata import AUTOMATON_HEAD, D_ACCEPTING, D_POOL, D_ROW_OF, step_automaton, write_state_mask
 from .layout import *
 from .masks import _are_outdated, write_mask
 from .steps import find_token, step_token
@@ -34,6 +36,21 @@ def _has_head(heads, place):
     """Whether there is the stepper of a place."""
     number = place >> 32
     return 0 < number < len(heads) // HEADS and heads[HEADS * number + 1] > 0
+
+
+@helper
+def _is_automaton(heads, place):
+    return heads[HEADS * (place >> 32) + 1] == AUTOMATON_HEAD
+
+
+@helper
+def _accepts(heads, place):
+    """Whether the text is complete at a place, a configuration that there is."""
+    head, config = words64(heads, HEADS * (place >> 32)), place & 0xFFFFFFFF
+    if _is_automaton(heads, place):
+        accepting = octets(head, D_ACCEPTING)
+        return accepting[config % len(accepting)] != 0
+    return configs64(head, S_CONFIGS)[config, C_ACCEPTS] != 0
 
 
 @kernel(releases_gil=False)
@@ -77,13 +94,16 @@ def follow_tokens(
             target = np.int64(NO_CONFIG)
         elif place > FREE:
             head, config = words64(heads, HEADS * (place >> 32)), place & 0xFFFFFFFF
-            target = np.int64(find_token(head, config, token))
-            if target == NOT_STEPPED and left > 0 and heads[HEADS * (place >> 32) + H_STEPS]:
-                left -= 1
-                target = np.int64(step_token(head, config, token))
+            if _is_automaton(heads, place):
+                target = np.int64(step_automaton(head, config, token))
+            else:
+                target = np.int64(find_token(head, config, token))
+                if target == NOT_STEPPED and left > 0 and heads[HEADS * (place >> 32) + H_STEPS]:
+                    left -= 1
+                    target = np.int64(step_token(head, config, token))
             if target >= 0:
                 target |= place >> 32 << 32
-            elif target == DEAD and ends and configs64(head, S_CONFIGS)[config, C_ACCEPTS]:
+            elif target == DEAD and ends and _accepts(heads, place):
                 target = np.int64(ENDED)
         reached[i] = target
         if target < DEAD:
@@ -119,7 +139,8 @@ def write_masks(
     """
     missing = 0
     for i in range(len(places)):
-        if shown[i] != places[i] and places[i] > FREE and _has_head(heads, places[i]):
+        is_store = places[i] > FREE and _has_head(heads, places[i]) and not _is_automaton(heads, places[i])
+        if shown[i] != places[i] and is_store:
             shown[i] = _come_near(words64(heads, HEADS * (places[i] >> 32)), places[i] & 0xFFFFFFFF)
     shift = np.int64(0)
     while _BLOCKS << shift < masks.shape[1]:
@@ -135,8 +156,23 @@ def write_masks(
             status = np.int64(NO_CONFIG)
         else:
             head, config = words64(heads, HEADS * (place >> 32)), place & 0xFFFFFFFF
-            if head[S_DENSE + 1] == 0:
-                some = _write_few(head, config, eos, out, blocks[i], shift)
+            if _is_automaton(heads, place):
+                row_of = words32(head, D_ROW_OF)
+                state = config % len(row_of)
+                if row_of[state] >= 0:
+                    accepts = _accepts(heads, place)
+                    some = _write_few(
+                        words64(head, D_POOL), row_of, state, np.int64(1), accepts, eos, out, blocks[i], shift
+                    )
+                if some < 0:
+                    status = np.int64(write_state_mask(head, config, out))
+            elif head[S_DENSE + 1] == 0:
+                union = _known_union(head, config)
+                if union >= 0 and configs64(head, S_CONFIGS)[config, C_SET] < 0:
+                    unions, pool = triples32(head, S_UNIONS), words64(words64(head, S_MACHINE), M_POOL)
+                    first, count = np.int64(unions[union, U_FIRST]), np.int64(unions[union, U_COUNT])
+                    accepts, members = _accepts(heads, place), words32(head, S_UNION_ROWS)
+                    some = _write_few(pool, members, first, count, accepts, eos, out, blocks[i], shift)
                 if some < 0:
                     status = np.int64(write_mask(head, config, out))
             else:
@@ -183,18 +219,16 @@ def _come_near(head, config):
 
 
 @helper
-def _write_few(head, config, eos, out, blocks, shift):
-    """Write a mask that is a union of lists of ids, in place of one with bits in some blocks of ``1 << shift`` words.
+def _write_few(pool, members, first, count, accepts, eos, out, blocks, shift):
+    """Write the union of some rows that are lists of ids, with the EOS ids if the text may end there, in place of a mask
+    with bits in some blocks of ``1 << shift`` words.
 
-    Returns its blocks; a negative number where nothing was written, as it is something else.
+    Returns its blocks; a negative number where nothing was written, as rows are something else.
     """
-    union, configs = _known_union(head, config), configs64(head, S_CONFIGS)
-    pool = words64(words64(head, S_MACHINE), M_POOL)
-    if union < 0 or configs[config, C_SET] >= 0 or len(out) < pool[R_WORDS]:
+    if len(out) < pool[R_WORDS]:
         return np.int64(-1)
     base, starts, gaps = words32(pool, R_BASE), words64(pool, R_START), unsigned16(pool, R_GAPS)
-    unions, members = triples32(head, S_UNIONS), words32(head, S_UNION_ROWS)
-    first, end = np.int64(unions[union, U_FIRST]), np.int64(unions[union, U_FIRST] + unions[union, U_COUNT])
+    end = first + count
     for k in range(first, end):
         if base[members[k]] != 0:
             return np.int64(-1)
@@ -219,7 +253,7 @@ def _write_few(head, config, eos, out, blocks, shift):
             if gaps[i] != LONG_GAP:
                 out[position >> 5] |= np.int32(1) << np.int32(position & 31)
                 some |= np.int64(1) << (position >> 5 >> shift)
-    if configs[config, C_ACCEPTS]:
+    if accepts:
         for position in eos:
             if position >> 5 < len(out):
                 out[position >> 5] |= np.int32(1) << np.int32(position & 31)

@@ -87,6 +87,18 @@ def find_token(head: int64[::1], config: int64, token: int64) -> int64:
 
 
 @kernel(releases_gil=False)
+def find_targets(head: int64[::1], keys: int64[::1], found: Out[int32[::1]]) -> int64:
+    """What was put for keys, ``configuration << 32 | token``, ``int64[n]``; -1 where nothing was. How many these are."""
+    known, targets = words64(head, S_TOKENS), words32(head, S_TARGETS)
+    missing = 0
+    for i in range(len(keys)):
+        slot = token_slot(known, keys[i] >> 32, keys[i] & 0xFFFFFFFF)
+        found[i] = targets[slot] if known[slot] >= 0 else -1
+        missing += known[slot] < 0
+    return missing
+
+
+@kernel(releases_gil=False)
 def step_token(head: Out[int64[::1]], config: int64, token: int64) -> int64:
     """Where a token of the vocabulary leads: a configuration, `DEAD`, or what is to be done first (see `layout`).
 

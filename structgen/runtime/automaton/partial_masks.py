@@ -76,25 +76,15 @@ class TokenMapper:
 
     def segments(self, state: int) -> Segments:
         """The rows of one state."""
-        row = None if self.tables.live[state] >= 0 else self._spelled_row(state, 0)
+        row = None if self.tables.live[state] >= 0 else self.row_at(state, 0)
         if row is not None:
             return self._dense(row)
         ((_, found),) = self.all_segments([state])
         return found
 
-    def row_at(self, state: int, count: int) -> NDArray[np.int32] | None:
-        """The row of a state at one count, ``int32[words]`` of the pool, without EOS ids.
-
-        None where it does not count, or its automaton has too many states with their counts.
-        """
-        row = None if self.tables.live[state] < 0 else self._spelled_row(state, count)
-        if row is None:
-            return None
-        dense: NDArray[np.int32] = row.view(np.int32)
-        return dense
-
-    def _spelled_row(self, state: int, count: int) -> NDArray[np.uint32] | None:
-        """The row of a state at a count: a walk of its automaton with a state for each of both.
+    def row_at(self, state: int, count: int) -> NDArray[np.uint32] | None:
+        """The row of a state at a count, ``uint32[words]`` of the pool: a walk of its automaton with a state for each
+        of both.
 
         None where no counter is reached from it, or that would be too large.
         """

@@ -61,7 +61,7 @@ LIVE = Column("live", "i4", rows="states", least=DEAD, below="loops", default=DE
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
-    Column("edge_start", rows=("states", 1), starts="edges"),
+    Column("edge_start", rows=("states", 1), starts="edges", cast="i4"),
     Column("edge_low", "u1", rows="edges"),
     Column("edge_high", "u1", rows="edges"),
     LOOPS,
@@ -70,7 +70,7 @@ SECTIONS = (
         "records", "i4", rows="records", default=0,
         fields=((SET, INC + 1), (0, "loops"), (DEAD, "states"), (DEAD, "states"), (DEAD, "states")),
     ),
-    Column("edge_target", rows="edges", below=("states", "records")),
+    Column("edge_target", rows="edges", below=("states", "records"), cast="i4"),
     Column("accepting", "u1", flags="states"),
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from ...errors import TokenBudgetError
 from ...system.arguments import Integers, integer
 from ...system.memo import Memo
 from ..core.machine import Config
-from ..index.token_budget import LimitedMachine, checked, limited
+from ..index.token_budget import LimitedMachine, checked
 
 if TYPE_CHECKING:
     from ..guide.guide import Guide
@@ -75,7 +75,7 @@ class Limits:
     def _machine(self, index: Index) -> LimitedMachine:
         found = self._machines.get(id(index))  # which the machine keeps alive
         if found is None:
-            found = self._machines[id(index)] = limited(index)
+            found = self._machines[id(index)] = LimitedMachine(index)
         return found
 
     def of(self, row: int) -> int | None:

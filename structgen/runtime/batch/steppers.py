@@ -19,7 +19,7 @@ from ...system.arguments import checked_masks
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config, Machine, Stepper
 from ..rows.bitmask import widened
-from ..rows.head import address_of
+from ..rows.head import Head, address_of
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
 from .numbered_stepper import NumberedStepper
 
@@ -61,7 +61,7 @@ class Steppers:
         self._most = MOST_STEPPERS
         #: How often places were let go of: others may have their numbers since.
         self.generation = 0
-        self._row_of: dict[int, int]  # in the store, by place
+        self._row_of: Head  # has numbers in the store by place
         self.forget_rows()
         #: What machines raised instead of masks, by place; until rows move.
         self.failed: dict[int, StructgenError] = {}
@@ -231,23 +231,32 @@ class Steppers:
 
     def numbers_of_rows(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int32], dict[int, StructgenError]]:
         """The numbers of masks in the store, ``int32[n]``, and what machines raised, by index."""
-        wanted = places.tolist()
-        try:
-            return np.fromiter(map(self._row_of.__getitem__, wanted), np.int32, len(wanted)), {}
-        except KeyError:
-            if len(self._row_of) > _MOST_PLACES:
-                self.forget_rows()
-        missing = [*({*wanted} - self._row_of.keys())]
+        numbers = np.empty(len(places), np.int32)
+        if not kernels.find_targets(self._row_of.words, places, numbers):
+            return numbers, {}
+        if self._row_of.words[kernels.N_TOKENS] > _MOST_PLACES:
+            self.forget_rows()
+            kernels.find_targets(self._row_of.words, places, numbers)
+        missing = np.unique(places[numbers < 0])
         masks = np.empty((len(missing), self.vocabulary.words), np.int32)
-        failed = self.write(np.array(missing, np.int64), masks)
+        failed = self.write(missing, masks)
         found = [index for index in range(len(missing)) if index not in failed]
-        self._row_of.update((missing[index], self.rows.add(masks[index])) for index in found)
-        errors = {index: self.failed[place] for index, place in enumerate(wanted) if place not in self._row_of}
-        return np.array([self._row_of.get(place, EOS_IDS) for place in wanted], np.int32), errors
+        self._have_rows(missing[found], self.rows.add(masks[found]))
+        kernels.find_targets(self._row_of.words, places, numbers)
+        errors = {index: self.failed[int(places[index])] for index in np.flatnonzero(numbers < 0).tolist()}
+        numbers[numbers < 0] = EOS_IDS
+        return numbers, errors
 
     def forget_rows(self) -> None:
         """Have rows added again, after the store began anew."""
-        self._row_of = {ENDED: EOS_IDS, FREE: ALL_IDS}
+        self._row_of = head = Head(kernels.STORE_HEAD)
+        head.put(kernels.S_TOKENS, np.full(4 * _FEW, -1, np.int64), np.zeros(4 * _FEW, np.int32))
+        self._have_rows(np.array([ENDED, FREE]), np.array([EOS_IDS, ALL_IDS]))
+
+    def _have_rows(self, places: NDArray[np.int64], numbers: NDArray[np.integer]) -> None:
+        for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+            while kernels.put_target(self._row_of.words, place >> 32, place & _CONFIG, number):
+                self._row_of.lengthen_tokens()
 
     # -- bounds ----------------------------------------------------------------------------------------
 
@@ -288,7 +297,7 @@ class Steppers:
             self._machines[number] = self._steppers[number] = None
             self._heads[kernels.HEADS * number : kernels.HEADS * (number + 1)] = 0
         self._free += gone
-        self._row_of = {place: row for place, row in self._row_of.items() if place >> 32 not in gone}
+        self.forget_rows()
         self.generation += 1
         self._most = max(MOST_STEPPERS, 2 * len(self._numbers))
 

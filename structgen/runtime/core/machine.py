@@ -26,6 +26,8 @@ from ...vocabulary.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
+_PACKED = (4,)  # the strides of a contiguous ``int32[n]``
+
 #: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
 Config: TypeAlias = Any
 ByteState: TypeAlias = Config
@@ -55,7 +57,9 @@ class Stepper(Protocol):
 
     @property
     def head(self) -> NDArray[np.int64] | None:
-        """Where kernels find its tables (`structgen.kernels.store.layout`), if configurations are numbers there."""
+        """Where kernels of batches find its tables (`structgen.kernels.store.sequences`), if configurations are numbers
+        of 32 bits there.
+        """
         return None
 
     @property
@@ -82,9 +86,11 @@ class Stepper(Protocol):
     def write_mask(self, config: Config, bitmask: NDArray[np.int32]) -> None:
         """Write the bitmask of a configuration to a contiguous ``int32[*]``, as wide as spelled tokens need, or more.
 
-        What is wider than the bitmask becomes zero.
+        What is wider than the bitmask becomes zero. Raises `TypeError` for any other array.
         """
         row = self.row(config)
+        if bitmask.strides != _PACKED or bitmask.dtype != row.dtype:
+            raise TypeError("a bitmask is written to a contiguous int32[*]")
         bitmask[: len(row)] = row[: len(bitmask)]
         bitmask[len(row) :] = 0
 
@@ -248,10 +254,6 @@ class CompiledMachine(Machine, Protocol):
     tables: Any = None
 
     _told: Callable[[], None] | None = None
-
-    #: Where tokens lead, by ``config * size + token``, -1 for nowhere, and rows by configuration, as far as they are
-    #: remembered here; None where configurations themselves have ``targets`` and a ``dense`` row.
-    remembered: tuple[dict[int, int], dict[int, NDArray[np.int32]]] | None = None
 
     def tell(self, told: Callable[[], None]) -> None:
         """Call ``told`` from now on when a row was worked out that was not known; no lock is held then."""

@@ -13,7 +13,7 @@ from ...errors import BitmaskError, RollbackError, TokenIdError
 from ...system.arguments import array_of, checked_rollback, checked_token, integer
 from ..core.machine import Config, Machine
 from ..index.index import check_index
-from ..index.token_budget import limited
+from ..index.token_budget import LimitedMachine
 from ..rows.bitmask import widened
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _INT32 = np.dtype(np.int32)
 _ndarray = np.ndarray
-_PACKED = (4,)  # the strides of a contiguous ``int32[n]``
 
 #: Tokens between two looks at what is remembered: a power of two. So many more configurations than have to be are kept.
 _SPARE = 64
@@ -98,7 +97,7 @@ class Guide:
         self._most = max_rollback = checked_rollback(max_rollback)
         self._given = max_tokens
         self._index = index
-        self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
+        self._machine: Machine = index.machine if max_tokens is None else LimitedMachine(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._stepper = stepper = self._machine.stepper()
@@ -154,27 +153,17 @@ class Guide:
         BitmaskError
             For another dtype, shape or device, for too few words, and for words that share memory.
         """
-        if (
-            type(bitmask) is not _ndarray
-            or bitmask.strides != _PACKED
-            or bitmask.dtype is not _INT32
-            or len(bitmask) != self._words
-        ):
-            self._fill(checked_mask(bitmask, self._index.vocabulary.least_words))
-            return
         config = self._config
         try:
-            if config is None:
-                bitmask[...] = self._index.eos_row
-            else:
+            if config is not None and type(bitmask) is _ndarray and len(bitmask) == self._words:
                 self._stepper.write_mask(config, bitmask)
-        except (TypeError, ValueError) as error:
-            if bitmask.flags.writeable:
-                raise
-            raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
+                return
+        except (TypeError, ValueError):  # it is of another kind than steppers write to, or is read-only
+            pass
+        self._fill(checked_mask(bitmask, self._index.vocabulary.least_words))
 
     def _fill(self, bitmask: NDArray[np.int32]) -> None:
-        """`fill_bitmask` for any other array than one of the vocabulary's words."""
+        """`fill_bitmask` for any other array than one of the vocabulary's words that is contiguous."""
         config = self._config
         row = bitmask if bitmask.flags.c_contiguous and bitmask.flags.writeable else np.empty(len(bitmask), np.int32)
         if config is not None:

@@ -18,7 +18,6 @@ from ..automaton.tables import DEAD, Tables
 from ..core.machine import ByteState, Captured, CompiledMachine, Config, Match, ranges_of
 from ..core.reference_walk import row_of_nodes, tokens_from
 from ..rows.bitmask import fill_first
-from ..rows.row_pool import RowPool
 
 #: Tokens that are remembered at each offset in a prefix.
 _MOST_TARGETS = 1 << 12
@@ -55,14 +54,23 @@ class Anything(AutomatonMachine):
             np.array([0, 1]), none, byte, none, accepting=np.ones(1, np.uint8), records=np.zeros((0, 5), np.int32),
             loops=np.zeros((0, 2), np.int32), live=np.full(1, DEAD, np.int32), start=0,
         )  # fmt: skip
-        super().__init__(tables, vocabulary, RowPool(vocabulary.spelled), np.zeros(1, np.int32), [])
-        self._rows[0] = row = np.zeros(vocabulary.words, np.int32)
-        fill_first(row, vocabulary.size)
-        row.flags.writeable = False
+        super().__init__(tables, vocabulary)
+        every = np.zeros(vocabulary.words, np.int32)
+        fill_first(every, vocabulary.size)
+        every.flags.writeable = False
+        self._every = every
+        self.pool.add_dense(every[: self.pool.words].view(np.uint32))
+        self._row_of[0] = 0
 
     def advance(self, config: int, token_id: int) -> int | None:
         """Where a token leads, also one without bytes; ``None`` for an EOS id."""
         return None if token_id in self.vocabulary.eos_ids else config
+
+    def row(self, config: int) -> NDArray[np.int32]:
+        """The bitmask of every id, also one without bytes: read-only ``int32[words]``."""
+        return self._every
+
+    write_mask = CompiledMachine.write_mask
 
 
 class _Spelling:
@@ -206,6 +214,13 @@ class HealingMachine(CompiledMachine):
         if config.row is None:
             config.row = self._work_out(config.offset)
         return config.row
+
+    def write_mask(self, config: Config, bitmask: NDArray[np.int32]) -> None:
+        """Write the bitmask of a configuration to a contiguous ``int32[*]``; as `Stepper.write_mask`."""
+        if type(config) is not _Spelling:
+            self._inner.write_mask(config, bitmask)
+        else:
+            super().write_mask(config, bitmask)
 
     def _work_out(self, offset: int) -> NDArray[np.int32]:
         rest = self._prefix[offset:]

@@ -137,6 +137,14 @@ class LimitedMachine(Machine):
             self._rows[key] = row
         return row
 
+    def write_mask(self, limited: LimitedConfig, bitmask: NDArray[np.int32]) -> None:
+        """Write the bitmask of a configuration to a contiguous ``int32[*]``; as `Stepper.write_mask`."""
+        config, left, near = limited
+        if left > near:
+            self.machine.write_mask(config, bitmask)
+        else:
+            super().write_mask(limited, bitmask)
+
     def is_accepting(self, limited: LimitedConfig) -> bool:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(limited[0])
@@ -144,37 +152,3 @@ class LimitedMachine(Machine):
     def temperature(self, limited: LimitedConfig) -> float | None:
         """The temperature that the definition says the next token is sampled at."""
         return self.machine.temperature(limited[0])
-
-
-class LimitedAutomaton(LimitedMachine):
-    """A `LimitedMachine` over one that remembers all that itself, looked up likewise."""
-
-    def __init__(
-        self, index: Index, targets: dict[int, int], rows: dict[int, NDArray[np.int32]], max_tokens: int | None
-    ) -> None:
-        super().__init__(index, max_tokens)
-        self._size = index.vocabulary.size
-        self._targets, self._dense = targets, rows
-
-    def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
-        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
-        config, left, near = limited
-        if left > near + 1:
-            target = self._targets.get(config * self._size + token_id)
-            if target is not None:
-                return (target, left - 1, near) if target >= 0 else None
-        return super().advance(limited, token_id)
-
-    def row(self, limited: LimitedConfig) -> NDArray[np.int32]:
-        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
-        config, left, near = limited
-        row = self._dense.get(config) if left > near else None
-        return row if row is not None else super().row(limited)
-
-
-def limited(index: Index, max_tokens: int | None = None) -> LimitedMachine:
-    """The `LimitedMachine` of an index."""
-    remembered = index.machine.remembered
-    if remembered is None:
-        return LimitedMachine(index, max_tokens)
-    return LimitedAutomaton(index, *remembered, max_tokens)

@@ -213,7 +213,7 @@ def _rows_of(
     for machine, first in zip(machines, firsts[:-1].tolist(), strict=True):
         for state, begin, row in machine.all_rows():
             begins.append((first + state) << 32 | begin)
-            rows.append(store.add(row))
+            rows += store.add(row[None]).tolist()
     total = int(firsts[-1])
     begins += [total << 32, (total + 1) << 32]
     rows += [EOS_IDS, ALL_IDS]

@@ -62,8 +62,8 @@ class DeviceRows:
 
         Of other definitions masks are put together as they are met. More than the pool holds are left out.
         """
-        numbers = [self._store.add(row) for row in islice(index.machine.stored_rows(), len(self.pool))]
-        self.slots(self._store.ids_of(np.array(numbers, np.int32)))
+        rows = [*islice(index.machine.stored_rows(), len(self.pool))]
+        self.slots(self._store.ids_of(self._store.add(np.array(rows, np.int32).reshape(-1, self._store.words))))
 
     def slots(self, row_ids: NDArray[np.int32]) -> torch.Tensor:
         """Where the masks of rows are in the pool, ``int32[n]`` on the device; those that are missing are uploaded.

@@ -11,6 +11,9 @@ from __future__ import annotations
 from itertools import pairwise
 from time import monotonic
 
+import numpy as np
+
+from ... import kernels
 from ...budget import Budget, Meter
 from ...progress import Progress
 from ...system.locks import Lock
@@ -22,8 +25,8 @@ from .tables import PushdownTables
 #: For rows that nobody waits for.
 _UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
 
-#: Seconds between looks at the clocks of the budget and of the lock, where a mask takes as long; or after 64 masks.
-_LOOKS = 0.001
+#: Seconds between looks at the clocks of the budget and of the lock, and masks that a kernel decides at once.
+_LOOKS, _AT_ONCE = 0.001, 16
 
 #: Bytes of a partial mask, beside rows and residual lists that others have, too.
 _BYTES_OF_PLACE = 300
@@ -59,37 +62,87 @@ def decide_everything(
     The rows are touched under ``lock``, which is passed on between two of them. Raises `BudgetExceededError`.
     """
     complete, meter = True, meter or Meter(_UNBOUNDED)
-    below, counts = lower_neighbours(tables, meter), rows.counts()
-    todo = [(ROOT, state) for state in range(tables.states)]
-    seen = set(todo)
+    counts, pairs = rows.counts(), _Pairs(tables.states, lower_neighbours(tables, meter))
     look, walked = 0.0, rows.long_walks
-    for done, (residual, state) in enumerate(todo):  # grows as it goes
-        if done == _MOST_MASKS or rows.long_walks - walked > _MOST_WALKS:
+    while pairs.done < pairs.used:
+        if pairs.done >= _MOST_MASKS or rows.long_walks - walked > _MOST_WALKS:
             complete = False
             break
-        if done % 64 == 0:
-            progress("token maps", done, len(todo))
-            held = rows.pool.nbytes + rows.residuals.nbytes + _BYTES_OF_PLACE * len(todo)
-            meter.check_memory(held, "token rows")
+        progress("token maps", pairs.done, pairs.used)
+        held = rows.pool.nbytes + rows.residuals.nbytes + _BYTES_OF_PLACE * pairs.used
+        meter.check_memory(held, "token rows")
         with lock:
-            found, all_of_them = _residuals(rows, residual, state, counts)
+            status = pairs.decide(rows, min(_AT_ONCE, _MOST_MASKS - pairs.done))
+            if status == kernels.NO_PAIRS:
+                pairs.make_room()
+            elif not rows.provide(status):
+                found, all_of_them = _residuals(rows, *pairs.next(), counts)
+                pairs.given = np.array(sorted(found or {NOTHING}), np.int32)
+                complete = complete and all_of_them
             late = monotonic() > look
             if late:
                 lock.give_way()
-        if late or done % 64 == 0:
+        if late:
             meter.check_time("token maps")
             look = monotonic() + _LOOKS
-        complete = complete and all_of_them
-        for after in found - {NOTHING}:
-            for neighbour in below[state]:
-                if (after, neighbour) not in seen:
-                    seen.add((after, neighbour))
-                    todo.append((after, neighbour))
     with lock:
         rows.lay_out_stretches()
         rows.shared.find_all()
-    progress("token maps", len(todo), len(todo))
+    progress("token maps", pairs.used, pairs.used)
     return complete
+
+
+class _Pairs:
+    """Residual lists and states that are entered there: those that are decided, and behind them those that will be.
+
+    Parameters
+    ----------
+    states:
+        How many there are; each is entered at the root.
+    lower:
+        What can lie below each.
+    """
+
+    def __init__(self, states: int, lower: list[set[int]]) -> None:
+        self._pairs = np.stack([np.full(states, ROOT, np.int64), np.arange(states)], axis=1)
+        self._progress = np.array([0, states, 0], np.int64)
+        self._starts = np.cumsum([0, *map(len, lower)], dtype=np.int32)
+        self._lower = np.fromiter((each for some in lower for each in some), np.int32)
+        #: The residual lists that the next pair leaves, if somebody decided it.
+        self.given = np.zeros(0, np.int32)
+        self.make_room()
+
+    @property
+    def done(self) -> int:
+        """How many are decided."""
+        return int(self._progress[0])
+
+    @property
+    def used(self) -> int:
+        """How many there are."""
+        return int(self._progress[1])
+
+    def next(self) -> tuple[int, int]:
+        """The residual list and the state that are next."""
+        listed, state = self._pairs[self.done].tolist()
+        return listed, state
+
+    def decide(self, rows: StateMasks, most: int) -> int:
+        """Decide some; see `structgen.kernels.store.deciding.decide_all`."""
+        status: int = kernels.decide_all(
+            rows.head.words, self._pairs, self._slots, self._progress, self._starts, self._lower, self.given, most
+        )
+        if status != kernels.NO_PAIRS:
+            self.given = self.given[:0]
+        return status
+
+    def make_room(self) -> None:
+        """Have room for more, as many as one pair can lead to."""
+        widest = (len(self.given) + 1) * int(np.diff(self._starts).max(initial=0))
+        wider = np.empty((2 * self.used + widest, 2), np.int64)
+        wider[: self.used] = self._pairs[: self.used]
+        self._pairs, self._slots = wider, np.full(4 << len(wider).bit_length(), -1, np.int32)
+        self._progress[2] = 0
 
 
 def _residuals(rows: StateMasks, residual: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:

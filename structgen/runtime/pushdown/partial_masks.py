@@ -248,6 +248,8 @@ class StateMasks:
         """Do what a kernel that decides needs before it can go on; False for what is left to walks."""
         if status in (kernels.NO_ARENA, kernels.NOT_LOWERED):
             self.come_by_open_states()
+        elif status == kernels.NO_TRIE:
+            self._show_trie()
         elif status == kernels.NO_LIST:
             self.residuals.fetch(int(self.residuals.head.words[kernels.L_MISSING]))
         elif status == kernels.NO_SPACE:
@@ -381,10 +383,10 @@ class StateMasks:
             return self.shared.plain(state) if alike is None else self.shared.share(state, alike)
         held = self._configuration(base)
         found = walk.difference((state, 0), base)
-        return self.shared.plain(state) if found is None else self._different(held, *found)
+        return self.shared.plain(state) if found is None else self.differing(held, *found)
 
-    def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
-        """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
+    def differing(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
+        """What decides as ``held`` does but for some ids and nodes, which are put in order."""
         if not len(ids) and not len(nodes):
             return held
         while True:
@@ -404,14 +406,14 @@ class StateMasks:
         if held is None:
             return self._near((state, 0), inside, *self._zone(inside, 0))
         found = self._walk().difference((state, 0), (inside, 0))
-        return self._different(held, *found) if found else None
+        return self.differing(held, *found) if found else None
 
     def _like_a_shared_one(self, state: int) -> PartialRow | None:
         """A wide state as a difference from the first shared mask that was used, inside any string as a rule."""
         for _, _, model, *held in self.shared.uses:
             if self.tables.live[model] < 0:
                 found = self._walk().difference((state, 0), (model, 0), _ALIKE)
-                return self._different((held[0], held[1]), *found) if found else None
+                return self.differing((held[0], held[1]), *found) if found else None
         return None
 
     def _with_nothing_counted(self, state: int) -> PartialRow | None:
@@ -459,7 +461,7 @@ class StateMasks:
         state with a count that stays in its zone."""
         held = self.shared.unbounded(state, zone) if left >= _FEW_LEFT else None
         found = held and self._walk().near(config, state, zone)
-        return self._different(held, *found) if held and found else None
+        return self.differing(held, *found) if held and found else None
 
     def _zone(self, state: int, count: int) -> tuple[int, int]:
         """The zone that a count goes on in, and how far it is to the bound that ends it."""
@@ -533,11 +535,15 @@ class StateMasks:
     def _show(self, walker: StackWalker) -> None:
         """Have kernels find an arena, and say whether they may step by it."""
         self._say_what_is_beyond()
-        interiors = np.array(sorted(self.tables.interiors), np.int32)
+        self.head.words[kernels.M_TRIE] = 0  # until one of them decides something
+        self.head.put(kernels.M_ARENA, walker.arena)
+
+    def _show_trie(self) -> None:
+        """Have kernels find the trie, and what they need to tell which walks are short."""
+        walker, interiors = self._laid_out(), np.array(sorted(self.tables.interiors), np.int32)
         self.head.put(kernels.M_WEIGHTS, walker.weights, interiors, walker.shares)
         self.head.words[[kernels.M_WIDE, kernels.M_SHORT]] = _WIDE, _SHORT
         self.head.put(kernels.M_TRIE, trie_head(self.vocabulary).words)
-        self.head.put(kernels.M_ARENA, walker.arena)
 
     def _say_what_is_beyond(self) -> None:
         """Kernels follow no whole tokens, and number sets of many members anew with each arena."""

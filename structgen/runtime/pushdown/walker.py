@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.values import LONG_GAP
 from ...system.memo import Memo
+from ...system.properties import cached_property
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..rows.head import Head
@@ -57,6 +58,11 @@ _NEAR_APART = 60_000
 #: The zones that a count can stay in, as kernels number them: below the minimum, and from there below the maximum.
 BELOW, BETWEEN = 0, 1
 
+
+#: A trie as kernels have it.
+_Trie: TypeAlias = (
+    "tuple[NDArray[np.uint8], NDArray[np.uint16], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]"
+)
 
 #: The scratch of `kernels.walk_stack`: threads and cells, slots, and numbers by depth.
 _Stacks: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]"
@@ -207,17 +213,40 @@ class StackWalker:
         show: Callable[[StackWalker], object] = lambda _: None,
     ) -> None:
         self._pause, self._show = pause, show
-        trie = vocabulary.trie
         self._tables = tables
-        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
-        self._deepest = trie.max_depth
-        self._upper = trie.upper
         self._vocabulary = vocabulary
-        self._ends = trie.token, trie.twins
-        self._sizes = len(trie.token_ids), len(trie.byte)
+        self._deepest = vocabulary.longest
         self._words = vocabulary.row_words
-        self._nodes_below = trie.nodes_below
+        self._weights: NDArray[np.float64] | None = None
         self._lay_out()
+
+    @cached_property
+    def _trie(self) -> _Trie:
+        """The vocabulary's, which steps do not need."""
+        trie = self._vocabulary.trie
+        return trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """Numbers of tokens and of nodes."""
+        return len(self._trie[4]), len(self._trie[0])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How many nodes of the trie are below the bytes of each class, ``float64[classes]``."""
+        if self._weights is None:
+            self._weights = self._vocabulary.trie.nodes_below(self._classes)
+        return self._weights
+
+    @property
+    def narrowest_base(self) -> float:
+        """How many nodes are below the bytes of a state at least that is compared with another one."""
+        return float(_WORTH_A_BASE * self.weights.sum())
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """`narrowest_base`, and what part of that the widest edge of such a state has, ``float64[2]``."""
+        return np.array([self.narrowest_base, _WORTH_A_BASE])
 
     def _lay_out(self, sets: NDArray[np.int32] | None = None) -> None:
         """Take the tables as they are now, with the sets of an earlier form, and room for as many more."""
@@ -232,9 +261,7 @@ class StackWalker:
         self._n = tables.states
         self._widest = tables.widest
         self._classes = self.arena[self.arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
-        self.weights = self._nodes_below(self._classes)
-        self.shares = np.array([_WORTH_A_BASE * self.weights.sum(), _WORTH_A_BASE])
-        self.narrowest_base = float(self.shares[0])
+        self._weights = None
         self._show(self)
         self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
@@ -317,7 +344,7 @@ class StackWalker:
         n, m, node = self._settled(
             lambda arena: kernels.walk_stack(
                 *self._trie,
-                self._upper,
+                self._vocabulary.trie.upper,
                 arena,
                 residual,
                 here,
@@ -413,7 +440,7 @@ class StackWalker:
         notes = np.empty((2, kernels.NOTES), np.int64)
         n, m = self._settled(
             lambda arena: kernels.walk_stack_difference(
-                *self._trie, self._upper, heights(self._vocabulary), arena, *both,
+                *self._trie, self._vocabulary.trie.upper, heights(self._vocabulary), arena, *both,
                 most or _FAR_APART, *_scratch.stacks(self._deepest), notes, ids, below,
             )
         )  # fmt: skip
@@ -441,10 +468,10 @@ class StackWalker:
     def _closed(self, table: NDArray[np.int32], pop: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
-        byte, depth, skip, *_ = self._trie
+        trie = self._vocabulary.trie
         m = kernels.walk_row(
-            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0,
-            np.empty(self._deepest + 1, np.int32), row, pop, below,
+            trie.byte, trie.depth, trie.skip, trie.token, trie.twins, table.reshape(-1), self._classes,
+            table.shape[1], 0, np.empty(self._deepest + 1, np.int32), row, pop, below,
         )  # fmt: skip
         return row[:-1], below[:m].copy()
 

@@ -133,8 +133,9 @@ class Residuals:
             self._read_stored()
             return
         assert self._source is not None
-        nodes = self._lent[number] = np.ascontiguousarray(self._source(shared), np.int32)
+        nodes = np.ascontiguousarray(self._source(shared), np.int32)
         self._table[number, :2] = address_of(nodes), len(nodes)
+        self._lent[number] = nodes
 
     def _read_stored(self) -> None:
         """Decode the lists of a file."""

@@ -114,7 +114,7 @@ class RowPool:
 
     def _hold_whole(self, bases: NDArray[np.uint32]) -> None:
         self._bases = bases
-        self.head.put(kernels.R_WHOLE, bases)
+        self.head.put(kernels.R_WHOLE, bases.reshape(-1))
 
     def _hold_flat(self, flat: tuple[Array, Array, NDArray[np.uint16]], shared: int) -> None:
         """Have the rows of a file: row r is base ``_base[r]`` and gaps ``_gaps[_start[r]:_start[r + 1]]``."""
@@ -243,9 +243,10 @@ class RowPool:
             self._shared = wider
             self.head.put(kernels.R_SHARED, wider)
         self._lent += [None] * (shared + 1 - len(self._lent))
-        self._lent[shared] = row = np.ascontiguousarray(row)
+        row = np.ascontiguousarray(row)
         self._shared[2 * shared + 1] = len(row)
         self._shared[2 * shared] = address_of(row)
+        self._lent[shared] = row  # kernels of other threads read the one before until now, if it was lent twice at once
 
     def _new_base(self, row: NDArray[np.uint32]) -> int:
         if self._n_bases == len(self._bases):

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import BatchError
 from ...vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
+from .head import Head
 
 #: Rows that are always there: nothing is allowed; the EOS ids; every id of the vocabulary.
 NO_IDS, EOS_IDS, ALL_IDS = 0, 1, 2
@@ -20,6 +22,13 @@ _MOST_IDS = 1 << 30
 
 #: Rows and bytes at most; there is room for so many rows at first, and at least for four times as many.
 _MOST_ROWS, MOST_BYTES, _FEW = 1 << 15, 1 << 27, 64
+
+
+def pages(most: int, words: int) -> Head:
+    """Room for so many different rows by number, for kernels. The system gives memory as they are written."""
+    head, slots = Head(kernels.PAGES_HEAD), np.full(2 << most.bit_length(), -1, np.int32)
+    head.put(kernels.G_ROWS, np.empty(most * words, np.int32), np.empty(most, np.int64), slots)
+    return head
 
 
 class RowStore:
@@ -49,13 +58,16 @@ class RowStore:
         self._begin()
 
     def _begin(self) -> None:
-        self._rows = np.concatenate([self.always, np.empty((_FEW, self.words), np.int32)])
-        self._used = len(self.always)
-        # By the rows' hashes, or the next number that is none's.
-        self._numbers = {hash(row.tobytes()): number for number, row in enumerate(self.always)}
+        self._pages = pages(_FEW + len(self.always), self.words)
+        self._put(self.always, are_new=True)
+
+    @property
+    def _rows(self) -> NDArray[np.int32]:
+        found: NDArray[np.int32] = self._pages.arrays[kernels.G_ROWS].reshape(-1, self.words)[: len(self)]
+        return found
 
     def __len__(self) -> int:
-        return self._used
+        return int(self._pages.words[kernels.N_PAGES])
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`; there still is room for one step."""
@@ -93,15 +105,16 @@ class RowStore:
             )
         return numbers
 
-    def add(self, row: NDArray[np.int32]) -> int:
-        """The number of a row, ``int32[words]``: of an equal one, or the next, under which a copy is kept."""
-        key = hash(row.tobytes())
-        while (number := self._numbers.get(key)) is not None and not np.array_equal(self._rows[number], row):
-            key += 1
-        if number is None:
-            if self._used == len(self._rows):
-                self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-            self._rows[self._used] = row
-            number = self._numbers[key] = self._used
-            self._used += 1
-        return number
+    def add(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The numbers, ``int32[n]``, of rows, ``int32[n, words]``: of equal ones, or the next, under which there are
+        copies.
+        """
+        while len(self) + len(rows) > len(self._pages.arrays[kernels.G_HASHES]):
+            before, self._pages = self._rows, pages(2 * len(self._pages.arrays[kernels.G_HASHES]), self.words)
+            self._put(before, are_new=True)
+        return self._put(rows, are_new=False)
+
+    def _put(self, rows: NDArray[np.int32], *, are_new: bool) -> NDArray[np.int32]:
+        numbers = np.empty(len(rows), np.int32)
+        kernels.add_pages(self._pages.words, np.ascontiguousarray(rows), are_new, numbers)
+        return numbers

@@ -581,3 +581,13 @@ def test_states_have_the_same_numbers_in_every_process() -> None:
         for seed in "1234"
     }
     assert len(found) == 1
+
+
+def test_automata_are_taken_in_columns() -> None:
+    """An edge by itself is an object, and what takes most of a large program's time: most are not."""
+    kinds = [{"type": "string", "pattern": "^[a-f]{3}-([a-z]|é){40}$"}, {"type": "number", "multipleOf": 0.07}]
+    document = read(json.dumps({"type": "array", "items": {"anyOf": kinds}}), meter(), additional_properties=True)
+    program = lower(normalise(document, meter()), TextOptions(), meter())
+    listed = sum(map(len, program.edges))
+    assert len(program.plain.states) > 200
+    assert listed < len(program.plain.states)

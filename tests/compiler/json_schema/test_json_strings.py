@@ -366,3 +366,17 @@ def test_errors_say_where() -> None:
     with pytest.raises(DefinitionError) as caught:
         StringSet.pattern("a(", METER, "/properties/a/pattern")
     assert caught.value.where == "/properties/a/pattern, column 2"
+
+
+@pytest.mark.parametrize("text", ["", "^data:[a-z/]{3,9};base64,", "é+$"])
+def test_what_a_long_bound_leaves_out_is_counted(text: str) -> None:
+    """Spelled out, it would have a state for each number of characters."""
+    bounded_ = StringSet.pattern(text, METER, "").intersect(StringSet.length(1, 32_767), METER)
+    others = bounded_.complement(METER)
+    body = others.body("minimal", METER)
+    assert body.states < 150
+    for sample in ("", "x", "é", "x" * 40, "é" * 32_767, "é" * 32_768, "data:ab/;base64," + "x" * 32_751 + "é"):
+        assert (sample in others) != (sample in bounded_)
+        assert accepts(body, sample) == (sample in others)
+    assert others.complement(METER) == bounded_
+    assert not others.is_empty()

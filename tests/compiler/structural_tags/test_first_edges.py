@@ -13,7 +13,7 @@ def test_edges_of_a_state_that_is_like_another_one() -> None:
     end, other = program.state(returns=True), program.state()
     start = program.state(like=other)
     program.edge(other, 0x61, 0x7A, end)
-    program.plain.add(np.array([(other, 0x30, end), (start, 0x31, end)], np.int32))
+    program.plain.add(np.array([(other, 0x30, 0x30, end), (start, 0x31, 0x31, end)], np.int32).T)
     program.edges[start] += [Edge(0x62, 0x62, REFUSED), Edge(0x63, 0x63, (end, other))]
     program.start = start
     tables = to_tables(program)

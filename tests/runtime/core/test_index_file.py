@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import struct
@@ -16,6 +17,9 @@ from judges.naive import small_vocabulary
 from make_golden import DEFINITIONS, FOLDER, PATTERNS, TEXTS, masks_along
 
 import structgen as sg
+from structgen.errors import FormatError
+from structgen.runtime.automaton.machine import AutomatonMachine
+from structgen.runtime.index.index import Index
 from structgen.runtime.rows.row_pool import RowPool, decode_gaps, encode_gaps
 from structgen.storage import container
 
@@ -68,7 +72,7 @@ def test_an_index_without_its_vocabulary_says_so() -> None:
     index = sg.compile(sg.Regex("a"), small_vocabulary((b"only here",)))
     data = index.to_bytes(with_vocabulary=False)
     with pytest.raises(sg.errors.VocabularyMismatchError, match="does not hold"):
-        sg.Index.from_buffer(data)
+        Index.from_buffer(data)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,32 @@ def test_unsealed_mutations_never_pass() -> None:
         data = bytearray(original)
         data[random_source.randrange(len(data))] ^= 1 << random_source.randrange(8)
         with pytest.raises(sg.errors.FormatError):
-            sg.Index.from_buffer(bytes(data))
+            Index.from_buffer(bytes(data))
+
+
+def test_rows_that_depend_on_a_count() -> None:
+    """A file may have them in any order, and each belongs to one state."""
+    index = sg.compile(sg.Regex("(?:ab|c){30,40}"), sg.Vocabulary.bytewise())
+    assert isinstance(index.machine, AutomatonMachine)
+    meta, sections = container.unpack(index.to_bytes(with_vocabulary=False))
+    row_of, rows = sections["row_of"].copy(), len(index.machine.pool)
+    first, second = np.flatnonzero(row_of > rows)[:2]
+    starts = sections["seg_start"].tolist()
+    parts = [range(*part) for part in itertools.pairwise(starts)]
+    parts[:2] = reversed(parts[:2])
+    order = [i for part in parts for i in part]
+    turned = sections | {each: sections[each][order] for each in ("seg_begin", "seg_row")}
+    turned["seg_start"] = np.cumsum([0, *map(len, parts)]).astype(np.uint32)
+    row_of[[first, second]] = row_of[[second, first]]
+    other = Index.from_buffer(container.pack(meta, turned | {"row_of": row_of}), index.vocabulary)
+    assert isinstance(other.machine, AutomatonMachine)
+    for (state, begin, row), again in zip(index.machine.all_rows(), other.machine.all_rows(), strict=True):
+        assert again[:2] == (state, begin)
+        np.testing.assert_array_equal(again[2], row)
+    assert other.to_bytes() == index.to_bytes()
+    row_of[first] = row_of[second]
+    with pytest.raises(FormatError, match="'row_of' does not have each entry of 'seg_start' once"):
+        Index.from_buffer(container.pack(meta, turned | {"row_of": row_of}), index.vocabulary)
 
 
 def test_the_container_round_trips_and_aligns() -> None:

@@ -88,8 +88,8 @@ def test_configurations_are_those_of_the_machine(name: str) -> None:
 
 def test_a_full_table_gives_way_to_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_table, "_MOST", 70)
-    words = [f"{number:04}" * 20 for number in range(8)]
-    index = sg.compile(sg.Regex.choice(words), sg.Vocabulary.bytewise(), eager=False)
+    words = [f'"{f"{number:04}" * 20}"' for number in range(8)]
+    index = sg.compile(sg.JsonSchema({"enum": [word[1:-1] for word in words]}), sg.Vocabulary.bytewise(), eager=False)
     tables = set()
     for word in words * 2:
         path = Path(index)

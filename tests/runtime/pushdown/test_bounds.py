@@ -122,7 +122,7 @@ def test_a_walk_from_the_root_looks_at_live_bytes_alone() -> None:
     root, here, nodes = np.zeros(1, np.int32), np.array([state, 0]), 1 + len("kind") + len("own")
     scratch = walker.stack_scratch(1024, walk._deepest)
     n, _, node = kernels.walk_stack(
-        *walk._trie, walk._upper, walk.arena, root, here, 1 << 16, nodes, *scratch, ids, below
+        *walk._trie, VOCABULARY.trie.upper, walk.arena, root, here, 1 << 16, nodes, *scratch, ids, below
     )
     assert node == len(VOCABULARY.trie.byte)
     assert {VOCABULARY.token(each) for each in ids[:n].tolist()} == {b"k", b"kind", b"o", b"own"}

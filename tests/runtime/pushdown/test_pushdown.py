@@ -78,7 +78,7 @@ def in_columns(program: Program, rng: random.Random) -> Program:
         found.edges[state] = [edge for edge in edges if edge not in plain]
         for edge in plain:
             letters = range(edge.low, edge.high + 1)
-            found.plain.add(np.array([(state, letter, edge.sequence[0]) for letter in letters], np.int32))
+            found.plain.add(np.array([(state, letter, letter, edge.sequence[0]) for letter in letters], np.int32).T)
     return found
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from random import Random
+from weakref import ref
 
 import numpy as np
 import pytest
 
 from structgen.errors import FormatError
+from structgen.runtime.rows import row_pool
+from structgen.runtime.rows.head import address_of
 from structgen.runtime.rows.row_pool import RowPool
-from structgen.system.types import Sections
+from structgen.system.types import Array, Sections
 
 #: Rows of a chain at most, but for the one that it ends with; ids of the vocabulary.
 LONGEST, SIZE = 63, 40
@@ -67,3 +70,24 @@ def test_bases_are_as_they_are_row_by_row() -> None:
         seen.add((expected, rows > LONGEST))
         assert takes(row_base, bases, shared) == expected
     assert len(seen) == 4
+
+
+def test_a_row_that_is_lent_again_stays_until_the_new_one_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads may fetch it at once, each an array of its own, while kernels of a third read the first."""
+    pool = RowPool(100)
+    pool.add_shared(lambda _: np.full(pool.words, 7, np.uint32))
+    pool.lend(0)
+    (lent,) = pool._lent
+    assert lent is not None
+    before, looked = ref(lent), list[bool]()
+    del lent
+
+    def address(array: Array) -> int:
+        looked.append(before() is not None)
+        return address_of(array)
+
+    monkeypatch.setattr(row_pool, "address_of", address)
+    pool.lend(0)
+    assert looked == [True]
+    assert before() is None
+    assert pool.dense(0).tolist() == [7] * pool.words

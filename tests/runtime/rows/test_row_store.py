@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import structgen as sg
+from structgen import kernels
 from structgen.runtime.rows import row_store
 
 SIZE = 70_000  # more than a gap spans
@@ -35,24 +36,31 @@ def test_rows_as_sets(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[frozenset[int], int] = {}
     for _ in range(40):
         ids = frozenset(some(chance))
-        number = store.add(dense(set(ids)))
+        [number] = store.add(dense(set(ids))[None]).tolist()
         assert known.setdefault(ids, number) == number
         assert (store.dense(np.array([number], np.int32))[0] == dense(set(ids))).all()
     every = store.dense(np.array([*known.values()], np.int32))
     assert (every == [dense(set(ids)) for ids in known]).all()
 
 
-def test_rows_whose_hashes_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_store, "hash", lambda _: 7, raising=False)
+def test_several_rows_at_once() -> None:
+    store, rows = row_store.RowStore(VOCABULARY), np.array([dense({each}) for each in (5, 6, 7, 5, 7)])
+    numbers = store.add(rows)
+    assert numbers.tolist() == [3, 4, 5, 3, 5]
+    assert (store.dense(numbers) == rows).all()
+
+
+def test_rows_whose_hashes_are_equal() -> None:
+    """They are told apart by what they are."""
     store = row_store.RowStore(VOCABULARY)
-    numbers = [store.add(dense({each})) for each in (5, 6, 7, 5, 7)]
-    assert numbers == [3, 4, 5, 3, 5]
-    assert (store.dense(np.array(numbers, np.int32)) == [dense({each}) for each in (5, 6, 7, 5, 7)]).all()
+    assert store.add(dense({5})[None]) == [3]
+    store._pages.arrays[kernels.G_ROWS].reshape(-1, store.words)[3] = dense({6})  # where {5} is found by its hash
+    assert store.add(np.array([dense({5}), dense({5})])).tolist() == [4, 4]
 
 
 def test_a_vocabulary_without_eos_ids() -> None:
     """What is always there has its number, also where two of these rows are equal."""
     store = row_store.RowStore(sg.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[]))
     assert store.dense(np.arange(3, dtype=np.int32)).tolist() == [[0], [0], [3]]
-    assert store.add(np.array([3], np.int32)) == row_store.ALL_IDS
+    assert store.add(np.array([[3]], np.int32)) == row_store.ALL_IDS
     assert len(store) == 3

@@ -62,6 +62,10 @@ class NamePartitions:
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
 
+    def _outside(self, keys: StringSet) -> StringSet:
+        """All other names, without counters: of an object's classes of names only one may count."""
+        return keys.complement(self.meter).regular(self.meter)
+
     @remembered
     def split(self, sets: tuple[StringSet, ...], outside: bool) -> list[tuple[StringSet, int]]:
         """Disjoint classes, each with the bits of the sets that it lies in; the one in none only if asked for."""
@@ -80,7 +84,7 @@ class NamePartitions:
         if outside:
             rest = StringSet.ANY
             for keys in sets:
-                rest = rest.intersect(keys.complement(self.meter), self.meter)
+                rest = rest.intersect(self._outside(keys), self.meter)
             if not rest.is_empty():
                 parts.append((rest, 0))
         return parts
@@ -96,10 +100,10 @@ class NamePartitions:
                 refined.append((part, bits))
                 continue
             refined.append((shared, bits | bit))
-            without = part.intersect(new.complement(meter), meter)
+            without = part.intersect(self._outside(new), meter)
             if not without.is_empty():
                 refined.append((without, bits))
-            fresh = fresh.intersect(part.complement(meter), meter)
+            fresh = fresh.intersect(self._outside(part), meter)
         if not fresh.is_empty():
             refined.append((fresh, bit))
         return refined

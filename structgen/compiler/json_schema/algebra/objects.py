@@ -249,7 +249,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def _allowed_names(self, schema: Schema) -> StringSet:
         assert schema.property_names is not None
-        return self.bounds.solve(self.nodes.goal(schema.property_names)).strings
+        return self.bounds.solve(self.nodes.goal(schema.property_names)).strings.regular(self.nodes.meter)
 
     # -- evaluation ----------------------------------------------------------------------------------------
 

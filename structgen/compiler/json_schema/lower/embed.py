@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from ....budget import Budget, Meter
+from ....system.properties import cached_property
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
@@ -35,7 +38,7 @@ def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa
     known = _RECENT.get(key)
     if known is None:
         known = of_dfa(make(), meter)
-        if len(known.edges) <= _RECENT_STATES:
+        if known.states <= _RECENT_STATES:
             if len(_RECENT) >= _RECENT_SIZE:
                 _RECENT.clear()
             _RECENT[key] = known
@@ -67,6 +70,15 @@ class Body:
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
     moves: dict[Classes, list[Move]] = field(default_factory=dict)
+
+    @cached_property
+    def counts(self) -> list[CountedEdge]:
+        """The automaton's records, as the program has them."""
+        states = [*self.states, -1]
+        return [
+            CountedEdge(operation, self.loops[loop], *(states[q] for q in targets))
+            for operation, loop, *targets in self.automaton.records
+        ]
 
     @property
     def start(self) -> State:
@@ -117,21 +129,36 @@ class Embedding:
     def _embed(self, strings: StringSet) -> Body:
         program = self.program
         inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter), self._meter)
-        self._meter.check_states(len(program.edges) + len(inside.edges), "lowering strings")
-        same = {} if strings.is_any() else _common(inside, self.body(StringSet.ANY))
+        self._meter.check_states(len(program.edges) + inside.states, "lowering strings")
+        number = np.full(inside.states, -1)
+        if not strings.is_any():
+            same = _common(inside, self.body(StringSet.ANY))
+            number[[*same]] = [*same.values()]
+        own = number < 0
+        number[own] = program.states("string", int(own.sum())) + np.arange(own.sum())
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        states = [
-            same[q] if q in same else program.state("string", live=loops[live] if live >= 0 else -1)
-            for q, live in enumerate(inside.live)
-        ]
-        body = Body(inside, states, loops)
-        for q, moves in self._meter.each(enumerate(inside.edges), "lowering strings"):
-            if q not in same:
-                edges = program.edges[states[q]]
-                edges.extend(_body_edge(body, low, high, target) for low, high, target in moves)
-                if inside.accepting[q]:
-                    program.give(states[q], self._ends)
+        body = Body(inside, number.tolist(), loops)
+        for q, live in enumerate(inside.live if loops else ()):
+            if own[q] and live >= 0:
+                program.live[body.states[q]] = loops[live]
+        edges = inside.columns[:, own[inside.columns[0]]]
+        is_plain = edges[3] >= 0
+        state, low, high, target = edges[:, is_plain]
+        program.plain.add(np.stack([number[state], low, high, number[target]]))
+        for q, first, last, record in edges[:, ~is_plain].T.tolist():
+            program.edges[body.states[q]].append(Edge(first, last, (), body.counts[-2 - record]))
+        for q in self._meter.each(np.flatnonzero(own & np.array(inside.accepting)).tolist(), "lowering strings"):
+            program.give(body.states[q], self._ends)
         return body
+
+    def first(self, body: Body) -> First:
+        """The first edges of the inside of a string."""
+        q, states = body.automaton.start, body.states
+        edges = [
+            Edge(low, high, (states[target],)) if target >= 0 else Edge(low, high, (), body.counts[-2 - target])
+            for low, high, target in body.automaton.row(q)
+        ]
+        return First(edges + self._ends.edges, self._ends.tokens) if body.automaton.accepting[q] else First(edges)
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
         """Whether all of these are there already."""
@@ -142,7 +169,7 @@ class Embedding:
         known = self._numbers.get(numbers.key)
         if known is None:
             digits = _recent(numbers, "", lambda: numbers.dfa(self._meter), self._meter)
-            self._meter.check_states(len(self.program.edges) + len(digits.edges), "lowering numbers")
+            self._meter.check_states(len(self.program.edges) + digits.states, "lowering numbers")
             known = self._numbers[numbers.key] = embedded(self.program, digits, "number")
         return known
 
@@ -165,25 +192,25 @@ def embedded(
     Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
     ``tokens`` are the token edges of each state.
     """
-    entered = {target for edges in automaton.edges for _, _, target in edges}
-    moves: list[tuple[State, ...]] = [
-        (program.state(name, returns=automaton.accepting[q]),) if edges and q in entered else ()
-        for q, edges in enumerate(automaton.edges)
+    state, low, high, target = automaton.columns
+    own = np.zeros(automaton.states, np.bool_)
+    own[target] = True
+    own &= np.diff(automaton.begins) > 0
+    number = np.full(automaton.states, -1)
+    number[own] = program.states(name, int(own.sum())) + np.arange(own.sum())
+    for q in np.flatnonzero(own & np.array(automaton.accepting)).tolist():
+        program.returns[number[q]] = True
+    goes_on = own[target]
+    plain = own[state] & goes_on
+    program.plain.add(np.stack([number[state[plain]], low[plain], high[plain], number[target[plain]]]))
+    for q, first, last, _ in automaton.columns[:, own[state] & ~goes_on].T.tolist():
+        program.edge(int(number[q]), first, last)
+    for q in np.flatnonzero(own).tolist() if tokens else ():
+        program.give(int(number[q]), First([], tokens[q]))
+    return [
+        Edge(first, last, (int(number[q]),) if number[q] >= 0 else ())
+        for first, last, q in automaton.row(automaton.start)
     ]
-    listed = [[Edge(low, high, moves[target]) for low, high, target in edges] for edges in automaton.edges]
-    for q, (move, edges) in enumerate(zip(moves, listed, strict=True)):
-        for state in move:
-            program.give(state, First(edges, tokens[q] if tokens else ()))
-    return listed[automaton.start]
-
-
-def _body_edge(body: Body, low: int, high: int, target: int) -> Edge:
-    """The program's edge for one of a body's."""
-    if target >= 0:
-        return Edge(low, high, (body.states[target],))
-    operation, loop, *targets = body.automaton.records[-2 - target]
-    states = [body.states[q] if q >= 0 else -1 for q in targets]
-    return Edge(low, high, (), CountedEdge(operation, body.loops[loop], *states))
 
 
 def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
@@ -195,10 +222,9 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
     model = other.automaton
     first = model.edges[model.start]
     common: dict[int, int] = {}
-    for q, edges in enumerate(inside.edges):
-        if len(edges) != len(first) or inside.accepting[q] != model.accepting[model.start]:
-            continue
-        if any((mine[2] == q) != (its[2] == model.start) for mine, its in zip(edges, first, strict=True)):
+    alike = (np.diff(inside.begins) == len(first)) & (np.array(inside.accepting) == model.accepting[model.start])
+    for q in np.flatnonzero(alike).tolist():
+        if any((mine[2] == q) != (its[2] == model.start) for mine, its in zip(inside.row(q), first, strict=True)):
             continue
         pairs = {q: model.start}
         todo = [q]
@@ -206,7 +232,7 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
             here = todo.pop()
             there = pairs[here]
             if inside.accepting[here] != model.accepting[there] or not _step(
-                inside.edges[here], model.edges[there], pairs, todo
+                inside.row(here), model.edges[there], pairs, todo
             ):
                 break
         else:

@@ -178,7 +178,7 @@ class KeyStates:
         if code != kernels.OK:
             raise InternalError("an object without names reached the lowering")
         self._add_states(made[:n_made], families, classes[:n_classes])
-        self._program.plain.add(edges[:n_edges])
+        self._program.plain.add(edges[:n_edges, [0, 1, 1, 2]].T)
         own = self._program.edges
         for state, end in ends[:n_ends].tolist():
             self._program.give(state, self.actions[end])
@@ -237,7 +237,7 @@ class _Families:
     def __init__(self, all_others: Iterable[Others | None], meter: Meter) -> None:
         self.all = [others for others in dict.fromkeys(all_others) if others is not None]
         bodies = dict.fromkeys(body for others in self.all for body in others.bodies)
-        states = [len(body.automaton.edges) for body in bodies]
+        states = [len(body.states) for body in bodies]
         meter.check_memory(_BYTES_OF_ROW * sum(states), _DOING)
         self._first = dict(zip(bodies, itertools.accumulate([0, *states]), strict=False))
         self._width = max((len(others.bodies) for others in self.all), default=0)
@@ -246,7 +246,7 @@ class _Families:
         self.accepting = np.zeros(sum(states), np.uint8)
         records: list[list[int]] = []
         for body, first in self._first.items():
-            automaton, table = body.automaton, self.tables[first : first + len(body.automaton.edges)]
+            automaton, table = body.automaton, self.tables[first : first + len(body.states)]
             table[:] = automaton.dense
             table[table >= 0] += first
             table[table < -1] -= len(records)

@@ -243,9 +243,10 @@ class Tags(MemberText):
         tokens: list[TokenEdge] = []
         bounded = None if strings is None else self._bounded_string(strings, kind.padded)
         if strings is not None and bounded is None:
-            start = self._texts[kind.padded].body(strings).start
-            edges += program.edges[start]
-            tokens += program.token_edges.get(start, ())
+            texts = self._texts[kind.padded]
+            begin = texts.first(texts.body(strings))
+            edges += begin.edges
+            tokens += begin.tokens
         if not edges and not bounded:
             return None
         first = First(list(dict.fromkeys(edges)), tokens)

@@ -58,11 +58,11 @@ class Tries:
         """The trie with a name added, or with a new ``end`` for it; the empty name ends at the root."""
         before = len(self.ends)
         if isinstance(spelling, bytes):
-            self._meter.check_states(len(spelling) // 4, _DOING)
+            self._meter.check_states(max(before, len(spelling) // 4), _DOING)
             new = self._insert_text(root, spelling, end)
         else:
             new = self._insert_automaton(root, spelling, end)
-        self._meter.check_states(len(self.ends), _DOING)
+            self._meter.check_states(len(self.ends), _DOING)
         held = sum(_BYTES_OF_NODE + len(label) for label in self.labels[before:])
         self._meter.hold(held, _DOING)
         self.held += held

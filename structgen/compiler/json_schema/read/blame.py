@@ -21,17 +21,22 @@ _DIGITS = 15
 _COUNTS = re.compile(r"(min|max)[A-Z]|multipleOf")
 
 
-@contextmanager
-def placed(pointer: str | Callable[[], str]) -> Iterator[None]:
-    """Have errors of the budget say which part of the schema they are about."""
-    try:
-        yield
-    except BudgetExceededError as error:
-        if error.where.startswith("/") or ", at " in error.where:
-            raise
-        at = pointer if isinstance(pointer, str) else pointer()
-        where = f"{error.where}, at {at or 'the root'}"
-        raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
+class placed:
+    """Has errors of the budget say which part of the schema they are about; entered for each value of a schema."""
+
+    __slots__ = ("_pointer",)
+
+    def __init__(self, pointer: str | Callable[[], str]) -> None:
+        self._pointer = pointer
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, BudgetExceededError) and not (error.where.startswith("/") or ", at " in error.where):
+            at = self._pointer if isinstance(self._pointer, str) else self._pointer()
+            where = f"{error.where}, at {at or 'the root'}"
+            raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from ....kernels.values import INC, SET
-from ...automata.edge_lists import EdgeLists
+from ...automata.edge_lists import EdgeLists, in_columns
 
 #: A state: what it is, a state of the text's automaton or places in the tag, and a state of the gap's, or how many
 #: characters are spelled out so far, or -1.
@@ -74,7 +74,7 @@ class _Building:
             edges.append(tuple(sorted(self._edges(*self._keys[len(edges)]))))
         live = [0 if kind == _INSIDE else -1 for kind, _, _ in self._keys]
         accepting = [key == _END for key in self._keys]
-        return EdgeLists(edges, [()] * len(edges), accepting, live, [*self._records], self._loops, start)
+        return EdgeLists(in_columns(edges), [()] * len(edges), accepting, live, [*self._records], self._loops, start)
 
     def _number(self, key: _Key) -> int:
         number = self._numbers.setdefault(key, len(self._keys))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....system.properties import cached_property
-from ...automata.dfa import TARGET_LOW, Dfa, intersect, minimize, reaching
+from ...automata.dfa import TARGET_LOW, Dfa, intersect, minimize, reaching, same_classes
 from ...automata.words import nothing, plain_dfa
 from .words import everything
 
@@ -232,6 +232,38 @@ def _counted(dfa: Dfa, minimum: int, first: int, last: int, maximum: int, meter:
         loops=np.array([(1, last - first)], np.int64),
     )
     return minimize(trimmed(counted), meter)
+
+
+def others(dfa: Dfa, meter: Meter) -> Dfa:
+    """All texts but those of ``dfa``, which may count and whose texts are bounded: counted as they are.
+
+    Counting is deterministic, so what it refuses, at any count, is what leads to a state where anything may follow.
+    Each state is paired with that of `everything`, by which it is known which bytes can follow.
+    """
+    a, b = same_classes(dfa, everything())
+    pairs = b.states
+    _check((a.states + 1) * pairs * a.n_classes, meter)
+    sink = a.states
+
+    def paired(left: NDArray[np.int32], right: NDArray[np.integer]) -> NDArray[np.integer]:
+        found: NDArray[np.integer] = np.where(left == _DEAD, sink, left) * pairs + right
+        return found
+
+    left = np.vstack([a.table, np.full((1, a.n_classes), _DEAD, np.int32)])[:, None, :]
+    right = b.table[None, :, :]
+    entry = np.where(left < _DEAD, -2 - ((-2 - left) * pairs + right), paired(left, right))
+    every = np.arange(pairs)
+    records = np.repeat(a.records, pairs, axis=0)
+    for zone in range(TARGET_LOW, records.shape[1] if len(records) else 0):
+        records[:, zone] = paired(records[:, zone], np.tile(every, len(a.records)))
+    product = replace(
+        a,
+        table=np.where(right == _DEAD, _DEAD, entry).reshape(-1, a.n_classes).astype(np.int32),
+        accepting=(np.append(a.accepting, 0)[:, None] < b.accepting[None, :]).reshape(-1).astype(np.uint8),
+        records=records.astype(np.int32),
+        start=a.start * pairs + b.start,
+    )
+    return minimize(trimmed(product), meter)
 
 
 def trimmed(dfa: Dfa) -> Dfa:

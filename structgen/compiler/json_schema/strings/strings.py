@@ -1,13 +1,15 @@
 """Sets of strings, closed under and, or and not.
 
 A string is a sequence of Unicode scalar values. (JSON can spell a lone surrogate; no set contains such a string.)
-Sets come in two forms, and an operation stays in a cheap one where it can:
+Sets come in three forms, and an operation stays in a cheap one where it can:
 
 - *words*: finitely many texts, or all but finitely many. What meets a finite set is a matter of membership.
 - *regular*: a language, which is a pattern's tree and becomes an automaton when it must, with bounds on the length
   beside it. The bounds stay outside of the automaton until its text is asked for, which may count them. Where the
   language is all texts of one class of characters, the set is a *run*: ``maxLength`` is one, ``^[a-z]+$`` is one, and
   two of them meet in one.
+- *others*: what a regular set with an upper bound on the length leaves out. Its text may be counted, too, and
+  costs nothing where nobody writes it, as in most negations; what meets it makes it a regular set.
 
 Where it is known without much ado, few texts are words, and all or no strings are `StringSet.ANY` and
 `StringSet.EMPTY`.
@@ -34,7 +36,7 @@ from ...patterns.measures import post_order
 from ...patterns.syntax import Alternate, Chars, Concat, Node
 from .json_escapes import json_text, needs_escape
 from .languages import Language, complement, count_of, digest, texts_of, union
-from .lengths import bounded, text_widths
+from .lengths import bounded, others, text_widths
 from .trees import ANY_TEXT, ANYTHING, Run, few_texts, merged, run_of, searched
 from .words import everything, other_words_dfa
 
@@ -186,8 +188,10 @@ class StringSet(ABC):
         if other is StringSet.ANY or self is StringSet.EMPTY:
             return self
         for a, b in ((self, other), (other, self)):
-            if isinstance(a, _Words):
+            if isinstance(a, _Words) and not isinstance(b, _Others if a.negated else ()):
                 return a._meet(b, meter)
+        if isinstance(self, _Others) or isinstance(other, _Others):
+            return self.regular(meter).intersect(other.regular(meter), meter)
         assert isinstance(self, _Regular)
         assert isinstance(other, _Regular)
         return self._meet(other, meter)
@@ -198,6 +202,8 @@ class StringSet(ABC):
             return other
         if other is StringSet.EMPTY or self is StringSet.ANY:
             return self
+        if isinstance(self, _Others) or isinstance(other, _Others):
+            return self.regular(meter).union(other.regular(meter), meter)
         for a, b in ((self, other), (other, self)):
             if isinstance(a, _Words) and (joined := a._join(b)) is not None:
                 return joined
@@ -206,9 +212,13 @@ class StringSet(ABC):
             return _run(run)
         return _united(self, other, meter) or _of_dfa(union(self._plain(meter), other._plain(meter), meter), meter)
 
+    @abstractmethod
     def complement(self, meter: Meter) -> StringSet:
         """What it does not hold."""
-        return _of_dfa(complement(self._plain(meter), meter), meter)
+
+    def regular(self, meter: Meter) -> StringSet:
+        """The set in one of the other forms, where it is what another one leaves out."""
+        return self
 
     def without(self, texts: tuple[str, ...], meter: Meter) -> StringSet:
         """The members that hold none of some texts; the texts are not empty."""
@@ -375,7 +385,7 @@ class _Regular(StringSet):
             return StringSet.length(0, self.min - 1)
         if self.language.ranges == ANYTHING and self.max is not None and self.min == 0:
             return StringSet.length(self.max + 1, None)
-        return super().complement(meter)
+        return _of_dfa(complement(self._plain(meter), meter), meter) if self.max is None else _Others(self)
 
     def _meet(self, other: _Regular, meter: Meter) -> StringSet:
         low, high = max(self.min, other.min), _least(self.max, other.max)
@@ -426,6 +436,49 @@ class _Regular(StringSet):
     def _own_meter(self) -> Meter:
         """That of the compile that made the set; sets made for longer go by the default budget."""
         return self._meter or Meter(Budget())
+
+
+class _Others(StringSet):
+    """What a regular set with an upper bound on the length leaves out: no text is so long that none is longer."""
+
+    def __init__(self, excluded: _Regular) -> None:
+        super().__init__(("others", excluded.key))
+        self._excluded = excluded
+        self._regular: StringSet | None = None
+        self._texts: Dfa | None = None
+
+    def __repr__(self) -> str:
+        return f"<all strings but {self._excluded}>"
+
+    def __contains__(self, text: str) -> bool:
+        return text not in self._excluded and not _SURROGATE.search(text)
+
+    def texts(self, limit: int) -> list[str] | None:
+        return None
+
+    def is_endless(self, meter: Meter) -> bool:
+        return True
+
+    def complement(self, meter: Meter) -> StringSet:
+        return self._excluded
+
+    def most_states(self, escapes: str, meter: Meter) -> int:
+        if escapes == "any" or "U" in escapes:
+            return self.body(escapes, meter).states
+        return _STATES_OF_CHARACTER.get(escapes, _MOST_OF_CHARACTER) * self._counted(meter).states
+
+    def regular(self, meter: Meter) -> StringSet:
+        if self._regular is None:
+            self._regular = _of_dfa(complement(self._excluded._plain(meter), meter), meter)
+        return self._regular
+
+    def _counted(self, meter: Meter) -> Dfa:
+        if self._texts is None:
+            self._texts = others(self._excluded._counted(meter), meter)
+        return self._texts
+
+    def _plain(self, meter: Meter) -> Dfa:
+        return self.regular(meter)._plain(meter)
 
 
 @cache

@@ -29,6 +29,7 @@ from ....kernels import (
 )
 from ....system.memo import Memo
 from ...rows.head import Head, address_of
+from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
 
 if TYPE_CHECKING:
@@ -92,13 +93,10 @@ class _Scratch:
         self._pages: Memo[int, Head] = Memo(_MOST_WIDTHS)
 
     def pages(self, words: int) -> Head:
-        """The pages of rows with so many words. The system gives memory as they are written."""
+        """The pages of rows with so many words."""
         found = self._pages.get(words)
         if found is None:
-            most = max(1, min(_MOST_PAGE_BYTES // (4 * words), _MOST_PAGES))
-            found = self._pages[words] = Head(kernels.PAGES_HEAD)
-            slots = np.full(2 << most.bit_length(), -1, np.int32)
-            found.put(kernels.G_ROWS, np.empty(most * words, np.int32), np.empty(most, np.int64), slots)
+            found = self._pages[words] = pages(max(1, min(_MOST_PAGE_BYTES // (4 * words), _MOST_PAGES)), words)
         return found
 
     def row(self, words: int) -> NDArray[np.int32]:
@@ -279,21 +277,31 @@ class ConfigurationStore:
         machine, parts = self.machine, self._rows.parts
         known = len(parts)
         with machine.lock:
-            while status:
-                if status == TOO_SHORT:
-                    raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
-                if status == NO_SHARED:
-                    machine.pool.lend(int(self._words[kernels.N_MISSING]))
-                elif status == NO_PARTS:
-                    self._decide(config)
-                elif status in _BEYOND:
-                    self._put_rows(config, *machine.steps.measured(machine.rows_of, self.threads(config)))
-                else:
-                    self._provide(status)
-                status = kernels.write_mask(self._words, config, bitmask)
+            machine.begin_deciding()
+            try:
+                while status:
+                    if status == TOO_SHORT:
+                        raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
+                    self._help(status, config)
+                    status = kernels.write_mask(self._words, config, bitmask)
+            finally:
+                machine.end_deciding()
             fresh = len(parts) > known
         if fresh:
             machine.tell_of_rows()
+
+    def _help(self, status: int, config: int) -> None:
+        """Do what a kernel needs before it can write a mask."""
+        machine = self.machine
+        if status == NO_PARTS:
+            self._decide(config)
+            machine.lock.give_way()
+        elif status == NO_SHARED:
+            machine.pool.lend(int(machine.pool.head.words[kernels.R_MISSING]))
+        elif status in _BEYOND:
+            self._put_rows(config, *machine.steps.measured(machine.rows_of, self.threads(config)))
+        else:
+            self._provide(status)
 
     def row(self, config: int) -> NDArray[np.int32]:
         """The mask of a configuration, a new read-only ``int32[words]``."""
@@ -304,15 +312,11 @@ class ConfigurationStore:
 
     def _decide(self, config: int) -> None:
         """Work out partial masks that a mask lacks, as many as a kernel can, or the next one."""
-        self.machine.begin_deciding()
-        try:
-            status = kernels.decide_missing(self._words, config, FEW_PARTS)
-            if status == NO_PARTS:
-                self.machine.steps.measured(self._decide_many, config)
-            elif status != WRITTEN:
-                self._rows.decide_next(status)
-        finally:
-            self.machine.end_deciding()
+        status = kernels.decide_missing(self._words, config, FEW_PARTS)
+        if status == NO_PARTS:
+            self.machine.steps.measured(self._decide_many, config)
+        elif status != WRITTEN:
+            self._rows.decide_next(status)
 
     def _decide_many(self, config: int) -> None:
         missing = np.empty((_MOST_MISSING, 3), np.int64)
