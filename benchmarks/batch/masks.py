@@ -178,7 +178,7 @@ class Bench:
 
         torch = self._torch
         store = RowStore(_vocabulary(size.width))
-        numbers = np.array([store.add(row) for row in words], np.int32)
+        numbers = store.add(words)
         rows = DeviceRows(store, self._device)
         slots = rows.slots(numbers)
         yield "structgen", lambda logits: mask_rows(logits, rows.pool, slots)
@@ -223,10 +223,8 @@ class Bench:
         vocabulary = _vocabulary(size.width)
         store, rng = RowStore(vocabulary), np.random.default_rng(0)
         turns = 4
-        numbers = np.array([
-            store.add(rng.integers(-(2**31), 2**31, vocabulary.words).astype(np.int32))
-            for _ in range(turns * size.batch)
-        ], np.int32).reshape(turns, size.batch)  # fmt: skip
+        words = rng.integers(-(2**31), 2**31, (turns * size.batch, vocabulary.words)).astype(np.int32)
+        numbers = store.add(words).reshape(turns, size.batch)
         rows = DeviceRows(store, self._device, slots=size.batch)  # so that each turn replaces the one before
         turn = iter(range(10**9))
         took = self.microseconds(lambda: rows.slots(numbers[next(turn) % turns]))

@@ -42,7 +42,7 @@ from structgen.runtime.pushdown.store import store as configuration_store
 from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
-from structgen.runtime.rows import residuals, row_pool
+from structgen.runtime.rows import residuals, row_pool, row_store
 from structgen.runtime.rows.head import address_of
 
 #: What a kernel is judged by; it raises `AssertionError`.
@@ -568,6 +568,19 @@ def batches(random: Random) -> None:
     draft(batch, guides, 20, random)
 
 
+def numbered_masks(random: Random) -> None:
+    """Masks by number: a dictionary. Some are equal, and there is room for few at first."""
+    store = row_store.RowStore(small_vocabulary())
+    known = {bytes(row): number for number, row in enumerate(store.always)}
+    for _ in range(30):
+        masks = np.array(random.choices(range(1 << 10), k=random.randint(0, 40) * store.words), np.int32)
+        masks = masks.reshape(-1, store.words) << random.choice((0, 20))
+        numbers = store.add(masks)
+        assert numbers.tolist() == [known.setdefault(bytes(row), len(known)) for row in masks]
+        np.testing.assert_array_equal(store.dense(numbers), masks)
+    assert len(store) == len(known)
+
+
 def texts_of_bytes(random: Random) -> None:
     """Where bytes lead by a table of what is known."""
     for _ in range(60):
@@ -940,6 +953,8 @@ ORACLES: Mapping[str, Oracle] = {
     "follow_bytes": texts_of_bytes,
     "follow_tokens": batches,
     "write_masks": batches,
+    "find_targets": batches,
+    "add_pages": numbered_masks,
     "roll_back": forests,
     "mark_nodes": forests,
     "take_texts": forests,

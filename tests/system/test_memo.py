@@ -16,6 +16,7 @@ import structgen as sg
 from structgen import kernels
 from structgen.runtime.automaton import distances as automaton_distances
 from structgen.runtime.automaton import machine as automaton
+from structgen.runtime.batch import numbered_stepper
 from structgen.runtime.core import dense_rows
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core import lazy_table as on_demand
@@ -261,20 +262,29 @@ class TestBounds:
         held = sum(vocabulary_module._bytes_of(shared) for shared in own.shared_rows.values())
         assert held <= 20_000
 
+    @staticmethod
+    def _check(batch: sg.GuideBatch, kind: str) -> None:
+        """The same texts as `check`, in a batch."""
+        for masks, tokens in expected(kind)[1]:
+            batch.reset()
+            for mask, token in zip(masks, tokens, strict=True):
+                assert batch.bitmask().tobytes() == mask
+                assert batch.advance([token]).all()
+
     def test_rows_that_are_spelled_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """All machines together keep so many bytes; those that added none for the longest time let go of theirs."""
         row = 4 * vocabulary().words
         held = dense_rows.SharedBound(40 * row)
-        monkeypatch.setattr(store, "DENSE_ROWS", held)
-        kinds = ["gbnf"] * 6 + ["json"] * 6
-        indexes = [*map(compiled, kinds)]
+        monkeypatch.setattr(numbered_stepper, "DENSE_ROWS", held)
+        kinds = ["lark"] * 6 + ["ambiguity"] * 6
+        batches = [sg.GuideBatch(vocabulary(), [compiled(kind)]) for kind in kinds]
         for _ in range(2):
-            for index, kind in zip(indexes, kinds, strict=True):
-                check(index, kind)
-                assert held.total <= 40 * row
-        del index, indexes
+            for batch, kind in zip(batches, kinds, strict=True):
+                self._check(batch, kind)
+                assert 0 < held.total <= 40 * row
+        del batch, batches
         gc.collect()
-        check(compiled("json"), "json")
+        self._check(sg.GuideBatch(vocabulary(), [compiled("lark")]), "lark")
         assert held.total <= 40 * row
 
     def test_rows_at_single_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:

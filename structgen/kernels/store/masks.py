@@ -17,7 +17,7 @@ from .layout import *
 #: The residual lists that are always there (`structgen.runtime.rows.residuals`).
 _ROOT, _NOTHING = 0, 1
 
-#: Gaps of a union that are worth a page, and what a row with a base counts as.
+#: Gaps of a union that are worth a page, and what a row with a base counts as, which has one.
 _COSTLY, _COST_OF_BASE = 64, 400
 
 
@@ -256,7 +256,7 @@ def _union_of(head, machine, n):
         row = rows[k]
         members[first + k] = row
         cost += start[row + 1] - start[row]
-        if k and base[row] != 0:
+        if base[row] != 0:
             cost += _COST_OF_BASE
         while base[row] < 0:
             row = -1 - base[row]
@@ -349,8 +349,8 @@ def _page_of(pages, row, words, is_new):
     while slots[slot] >= 0:
         there = np.int64(slots[slot])
         if hashes[there] == key and not is_new:
-            w = np.int64(0)
-            while w < words and rows[there * words + w] == row[w]:
+            known, w = rows[there * words :], np.int64(0)
+            while w < words and known[w] == row[w]:
                 w += 1
             if w == words:
                 return there
@@ -364,8 +364,9 @@ def _page_of(pages, row, words, is_new):
         return np.int64(-1)
     slots[slot] = number
     hashes[number] = key
+    written = rows[number * words :]
     for w in range(words):
-        rows[number * words + w] = row[w]
+        written[w] = row[w]
     pages[N_PAGES] = number + 1
     return number
 
@@ -406,9 +407,9 @@ def _write_union(head, machine, union, out):
     for w in range(words, len(out)):
         out[w] = 0
     if page >= 0:
-        rows = words32(pages, G_ROWS)
+        written = words32(pages, G_ROWS)[page * words :]
         for w in range(words):
-            out[w] = rows[page * words + w]
+            out[w] = written[w]
         return np.int64(WRITTEN)
     members, scratch = words32(head, S_UNION_ROWS), words32(head, S_ROW)
     first, count = unions[union, U_FIRST], unions[union, U_COUNT]

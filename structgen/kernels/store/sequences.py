@@ -1,9 +1,9 @@
 """Tokens and masks of many sequences at once, each of which moves over a stepper of its own.
 
 Where a sequence has come to is a *place*, one number: ``stepper << 32 | configuration``. Steppers are found by
-``heads``, ``int64[3 * steppers]``: the address and the length of each one's head (0 where there is no such stepper), and
-whether steps are made in it, rather than only those found that were made before. A head is a store's (`layout`) or,
-which its length tells, that of an automaton without a stack (`automata`).
+``heads``, ``int64[3 * steppers]``: the address and the length of each one's head (0 where there is no such stepper),
+and whether steps are made in it, rather than only those found that were made before. A head is a store's (`layout`)
+or, which its length tells, that of an automaton without a stack (`automata`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _is_automaton(heads, place):
 
 
 @helper
-def _accepts(heads, place):
+def _may_end_at(heads, place):
     """Whether the text is complete at a place, a configuration that there is."""
     head, config = words64(heads, HEADS * (place >> 32)), place & 0xFFFFFFFF
     if _is_automaton(heads, place):
@@ -103,7 +103,7 @@ def follow_tokens(
                     target = np.int64(step_token(head, config, token))
             if target >= 0:
                 target |= place >> 32 << 32
-            elif target == DEAD and ends and _accepts(heads, place):
+            elif target == DEAD and ends and _may_end_at(heads, place):
                 target = np.int64(ENDED)
         reached[i] = target
         if target < DEAD:
@@ -160,7 +160,7 @@ def write_masks(
                 row_of = words32(head, D_ROW_OF)
                 state = config % len(row_of)
                 if row_of[state] >= 0:
-                    accepts = _accepts(heads, place)
+                    accepts = _may_end_at(heads, place)
                     some = _write_few(
                         words64(head, D_POOL), row_of, state, np.int64(1), accepts, eos, out, blocks[i], shift
                     )
@@ -171,7 +171,7 @@ def write_masks(
                 if union >= 0 and configs64(head, S_CONFIGS)[config, C_SET] < 0:
                     unions, pool = triples32(head, S_UNIONS), words64(words64(head, S_MACHINE), M_POOL)
                     first, count = np.int64(unions[union, U_FIRST]), np.int64(unions[union, U_COUNT])
-                    accepts, members = _accepts(heads, place), words32(head, S_UNION_ROWS)
+                    accepts, members = _may_end_at(heads, place), words32(head, S_UNION_ROWS)
                     some = _write_few(pool, members, first, count, accepts, eos, out, blocks[i], shift)
                 if some < 0:
                     status = np.int64(write_mask(head, config, out))
@@ -220,8 +220,9 @@ def _come_near(head, config):
 
 @helper
 def _write_few(pool, members, first, count, accepts, eos, out, blocks, shift):
-    """Write the union of some rows that are lists of ids, with the EOS ids if the text may end there, in place of a mask
-    with bits in some blocks of ``1 << shift`` words.
+    """Write a union of rows that are lists of ids, and the EOS ids where the text may end, in place of another mask.
+
+    That one has bits in some blocks of ``1 << shift`` words.
 
     Returns its blocks; a negative number where nothing was written, as rows are something else.
     """

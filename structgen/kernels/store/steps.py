@@ -9,7 +9,7 @@ from ..pushdown.arena import A_CAME_TO, A_CLASS_OF, OVERFLOW
 from ..pushdown.cells import _LINK
 from ..pushdown.subsumption import TOO_LONG, _thinned
 from ..pushdown.threads import _follow
-from ..signatures import Out, int64, uint8
+from ..signatures import Out, int32, int64, uint8
 from ..values import DEAD
 from .interning import _config_of, _is_complete, token_slot
 from .layout import *
@@ -88,7 +88,10 @@ def find_token(head: int64[::1], config: int64, token: int64) -> int64:
 
 @kernel(releases_gil=False)
 def find_targets(head: int64[::1], keys: int64[::1], found: Out[int32[::1]]) -> int64:
-    """What was put for keys, ``configuration << 32 | token``, ``int64[n]``; -1 where nothing was. How many these are."""
+    """What was put for keys, ``configuration << 32 | token``, ``int64[n]``; -1 where nothing was.
+
+    Returns how many these are.
+    """
     known, targets = words64(head, S_TOKENS), words32(head, S_TARGETS)
     missing = 0
     for i in range(len(keys)):

@@ -136,7 +136,7 @@ def test_what_is_wrong_is_named() -> None:
 
 
 def test_a_row_that_goes_wrong_takes_no_other_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = sg.compile(sg.Grammar("start: /[ab]/* \"c\""), VOCABULARY)
+    index = sg.compile(sg.Grammar('start: /[ab]/* "c"'), VOCABULARY)
 
     def broken(*_: Any) -> Any:
         raise sg.errors.BudgetExceededError("too ambiguous")
@@ -297,7 +297,9 @@ def test_where_a_lock_is_held_rows_wait_and_others_do_not_step_unlocked(monkeypa
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with index.machine.lock:
+        lock = index.machine.lock
+        assert lock is not None
+        with lock:
             held.set()
             let_go.wait()
 
