@@ -6,6 +6,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
+from .properties import cached_property
+from .types import Foreign
+
 _set = dict.__setitem__
 
 K = TypeVar("K")
@@ -74,3 +77,8 @@ class Memo(dict[K, V]):
         """Let go of everything."""
         super().clear()
         self._weight = 0
+
+
+def memo(most: int) -> Foreign:
+    """An attribute that is a `Memo`, which each object makes on first use."""
+    return cached_property(lambda _: Memo(most))

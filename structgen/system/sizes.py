@@ -15,15 +15,18 @@ _ELSEWHERE = "structgen.cache.", "numba."
 #: Shorter texts are names in the program, and these numbers are there once in a process.
 _SHORT, _SMALL_NUMBERS = 64, range(-5, 257)
 
+#: What there is once for all objects of a process.
+COMMON: list[object] = []
+
 
 def held_bytes(root: object, *, shared: object = None, without: object = None) -> int:
-    """Bytes of an object and of all that it leads to, but for ``without`` and for all that ``shared`` is or leads to.
+    """Bytes of an object and all that it leads to, but for ``without``, and what ``shared`` and `COMMON` lead to.
 
     Each object counts once, with what Python's allocator and NumPy's took for it. A mapped file does not count, nor
     do classes, functions, kernels, and caches on disk. It takes about a microsecond an object.
     """
     seen = {id(without)}
-    _reach(shared, seen)
+    _reach([shared, COMMON], seen)
     return _reach(root, seen)
 
 

@@ -838,7 +838,7 @@ _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "follow
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
     "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "put_union",
-    "decide_missing", "find_token", "step_token", "put_target", "step_bytes",
+    "decide_missing", "decide_and_write", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
 
 

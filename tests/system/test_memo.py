@@ -69,7 +69,6 @@ SMALL: list[tuple[Any, str, int]] = [
     (dense_rows.ARENAS, "most", 0),
     (dense_rows.DENSE_ROWS, "most", 100),
     (reading, "MOST_ANSWERS", 2),
-    (rows, "DECODED_BYTES", 1),
     (stack_distances, "MEMO_ENTRIES", 3),
     (stack_machine, "MEMO_CONFIGS", 4),
     (stack_machine, "MEMO_TARGETS", 4),

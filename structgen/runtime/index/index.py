@@ -17,7 +17,7 @@ from ...storage import columns
 from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
 from ...system.arguments import check_type
-from ...system.memo import Memo
+from ...system.memo import Memo, memo
 from ...system.properties import cached_property
 from ...system.sizes import held_bytes
 from ...system.types import Foreign, JsonMap, Sections
@@ -96,6 +96,18 @@ class Index:
         Approximations of a lenient compile, one line each. Empty for a regex.
     """
 
+    #: The same index behind prefixes, from a configuration on; see `structgen.runtime.index.healing`.
+    healed: Memo[tuple[bytes, Config | None], Index] = memo(_MOST_PREFIXES)
+    #: Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.index.token_budget`.
+    limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = memo(_MOST_ROWS)
+    #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
+    forced: Memo[object, tuple[int, ...]] = memo(_MOST_FORCED)
+    #: What refusals are explained with; see `structgen.explanations.schemas.findings`.
+    explanations: Memo[str, Foreign] = memo(_MOST_EXPLAINED)
+    #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
+    continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = memo(_MOST_FORCED)
+    _over: Memo[str, Index] = memo(_MOST_VOCABULARIES)
+
     def __init__(
         self,
         kind: str,
@@ -116,19 +128,7 @@ class Index:
         self.compile_seconds = compile_seconds
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
-        #: The same index behind prefixes, from a configuration on; see `structgen.runtime.index.healing`.
-        self.healed: Memo[tuple[bytes, Config | None], Index] = Memo(_MOST_PREFIXES)
-        #: Rows near the end of a number of tokens, as far as they are known; see
-        #: `structgen.runtime.index.token_budget`.
-        self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
-        #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
-        self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
         self._byte_table: ByteTable | None = None
-        self._over: Memo[str, Index] = Memo(_MOST_VOCABULARIES)
-        #: What refusals are explained with; see `structgen.explanations.schemas.findings`.
-        self.explanations: Memo[str, Foreign] = Memo(_MOST_EXPLAINED)
-        #: Literals that may follow, and ranges of other bytes; see `structgen.correction.candidates`.
-        self.continuations: Memo[Config, tuple[tuple[str, ...], tuple[tuple[int, int], ...]]] = Memo(_MOST_FORCED)
 
     @property
     def byte_table(self) -> ByteTable:

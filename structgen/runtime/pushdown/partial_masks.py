@@ -197,10 +197,10 @@ class StateMasks:
         if len(self.parts) < self._looks_at:
             return False
         sets = self._walker.set_bytes if self._walker is not None and self.tables.widest > PAIR else 0
-        return (
-            self.pool.grown + self.residuals.grown + _BYTES_OF_PART * (len(self.parts) - self._entries[0]) + sets
-            > MOST_GROWN
-        )
+        parts = len(self.parts)
+        left = MOST_GROWN - self.pool.grown - self.residuals.grown - _BYTES_OF_PART * (parts - self._entries[0]) - sets
+        self._looks_at = parts + left // _BYTES_OF_LARGEST
+        return left < 0
 
     def forget(self) -> None:
         """Forget what came since the last mark: other rows and residual lists will have those numbers."""

@@ -42,9 +42,6 @@ SHARED = 1 << 30
 #: Lists of at least this many ids are compared with this many earlier ones when an index is finished.
 _WORTH_REBASING, _REBASING_CANDIDATES = 64, 24
 
-#: Bytes of decoded rows that a pool keeps at hand; past that it starts afresh.
-DECODED_BYTES = 64 << 20
-
 #: Bytes of what is worked out as guides need it, rows and residual lists with their places, that machines keep beside
 #: what was there before; past that it is worked out anew.
 MOST_GROWN = 256 << 20
@@ -107,9 +104,6 @@ class RowPool:
         self.head.put(kernels.R_SHARED, self._shared)
         self._hold_flat(flat or _NO_ROWS, shared)
         self._by_content: dict[bytes, int] | None = None  # whole rows, and what differs from these, by content
-        self._decoded: dict[int, NDArray[np.int32]] = {}
-        #: How often the decoded rows were let go of.
-        self.decodings = 0
         self._before = self.nbytes  # when it was last compacted or cut
 
     def _hold_whole(self, bases: NDArray[np.uint32]) -> None:
@@ -132,7 +126,6 @@ class RowPool:
 
     def _hold(self, base: NDArray[np.int32], start: NDArray[np.int64], gaps: NDArray[np.uint16]) -> None:
         self._base, self._start, self._gaps = base, start, gaps
-        self._columns = base.data, start.data  # which yield ints, faster than arrays
         self.head.put(kernels.R_BASE, base, start, gaps)
 
     def _forget_slots(self) -> None:
@@ -148,11 +141,11 @@ class RowPool:
 
     @property
     def _n_gaps(self) -> int:
-        return self._columns[1][len(self)]
+        return int(self._start[len(self)])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows as stored, without what was decoded for use."""
+        """Bytes of the rows as stored."""
         return 4 * self.words * self._n_bases + 6 * len(self) + 2 * self._n_gaps
 
     @property
@@ -296,7 +289,6 @@ class RowPool:
         self._laid_out = n
         self._forget_slots()
         self._by_content = None
-        self._decoded.clear()
         self._before = self.nbytes
 
     def mark(self) -> tuple[int, int, int]:
@@ -311,8 +303,6 @@ class RowPool:
         del self.shared[shared:], self._lent[shared:]
         self._hold_whole(self._bases[: self._n_bases].copy())  # somebody may hold rows of the old array
         self._by_content = None
-        self._decoded.clear()
-        self.decodings += 1
         self._before = self.nbytes
 
     def _rebase(self) -> None:
@@ -338,7 +328,7 @@ class RowPool:
                 member = np.zeros(size, np.bool_)
                 member[ids] = True
                 earlier.append((number, len(ids), member))
-        begin = self._columns[1][first]
+        begin = int(self._start[first])
         ends = begin + np.cumsum([len(gaps) for _, gaps in rows], dtype=np.int64)
         base = np.concatenate([self._base[:first], np.array([base for base, _ in rows], np.int32)])
         gaps = np.concatenate([self._gaps[:begin], *(gaps for _, gaps in rows)])
@@ -348,29 +338,13 @@ class RowPool:
 
     def dense(self, row: int) -> NDArray[np.int32]:
         """A row as a read-only ``int32[words]``; the stored array itself where the row is stored whole."""
-        found = self._decoded.get(row)
-        if found is not None:
-            return found
         base, gaps = self._row(row)
         if base > 0 and not len(gaps):
             dense: NDArray[np.int32] = self._whole(base).view(np.int32)
         else:
             dense = self.fresh(row)
         dense.flags.writeable = False
-        if self.decoded_bytes > DECODED_BYTES:
-            self.let_go_of_decoded()
-        self._decoded[row] = dense
         return dense
-
-    @property
-    def decoded_bytes(self) -> int:
-        """Bytes of the rows that were decoded for use."""
-        return len(self._decoded) * 4 * self.words
-
-    def let_go_of_decoded(self) -> None:
-        """Decode rows again when they are asked for."""
-        self._decoded.clear()
-        self.decodings += 1
 
     def listed(self, row: int) -> NDArray[np.int32] | None:
         """The ids of a row that is a list of them, ``int32[*]``; None for any other."""
@@ -411,8 +385,7 @@ class RowPool:
         return self.shared[base - SHARED](base - SHARED) if base >= SHARED else self._bases[base - 1]
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
-        base, start = self._columns
-        return base[number], self._gaps[start[number] : start[number + 1]]
+        return int(self._base[number]), self._gaps[self._start[number] : self._start[number + 1]]
 
     # -- keeping ---------------------------------------------------------------------------------------
 

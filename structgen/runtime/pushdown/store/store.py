@@ -28,6 +28,7 @@ from ....kernels import (
     WRITTEN,
 )
 from ....system.memo import Memo
+from ....system.sizes import COMMON
 from ...rows.head import Head, address_of
 from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
@@ -108,6 +109,7 @@ class _Scratch:
 
 
 _scratch = _Scratch()
+COMMON.append(_scratch)
 
 
 class Automaton(Protocol):
@@ -277,18 +279,24 @@ class ConfigurationStore:
         machine, parts = self.machine, self._rows.parts
         known = len(parts)
         with machine.lock:
-            machine.begin_deciding()
-            try:
-                while status:
-                    if status == TOO_SHORT:
-                        raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
-                    self._help(status, config)
-                    status = kernels.write_mask(self._words, config, bitmask)
-            finally:
-                machine.end_deciding()
+            if status == NO_PARTS and not self._rows.is_full():
+                status = kernels.decide_and_write(self._words, config, FEW_PARTS, bitmask)
+            if status:
+                self._write_with_help(config, bitmask)
             fresh = len(parts) > known
         if fresh:
             machine.tell_of_rows()
+
+    def _write_with_help(self, config: int, bitmask: NDArray[np.int32]) -> None:
+        machine = self.machine
+        machine.begin_deciding()
+        try:
+            while status := kernels.write_mask(self._words, config, bitmask):
+                if status == TOO_SHORT:
+                    raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
+                self._help(status, config)
+        finally:
+            machine.end_deciding()
 
     def _help(self, status: int, config: int) -> None:
         """Do what a kernel needs before it can write a mask."""
