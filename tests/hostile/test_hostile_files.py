@@ -18,7 +18,7 @@ from structgen import kernels
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.shared_masks import SharedMasks
-from structgen.runtime.pushdown.walker import ROOM, stack_scratch
+from structgen.runtime.pushdown.walker import ROOM, no_agreement, stack_scratch
 from structgen.runtime.rows.subtrees import heights
 from structgen.storage import container
 from structgen.storage.container import pack, unpack
@@ -187,7 +187,7 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
             *walk._trie, VOCABULARY.trie.upper, heights(VOCABULARY), walk.arena, one, other, 1000,
-            *scratch, np.empty((2, kernels.NOTES), np.int64), ids, below,
+            *scratch, np.empty((2, kernels.NOTES), np.int64), *no_agreement(), ids, below,
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR
 

@@ -529,6 +529,61 @@ def spelled(random: Random) -> None:
     assert len(came_to) == 3
 
 
+def agreements(random: Random) -> None:
+    """Pairs of states do the same for no fewer bytes than is told, and for just as many if nothing counts anew."""
+    longest, told = 7, Counter[int]()
+    words = {"type": "string", "pattern": r"^(\S+\s){0,6}\S+$", "maxLength": 900}
+    machine = sg.compile(sg.JsonSchema(words), small_vocabulary(), eager=False).machine
+    assert isinstance(machine, PushdownMachine)
+    for tables in (machine.tables, *pushdown_tables()):
+        arena, room = tables.arena(), random.choice((40, 4000))
+        known = np.empty(room, np.int64), np.empty(room, np.int32), np.full(8192, -1, np.int32), np.zeros(1, np.int64)
+        for _ in range(120):
+            pair = [far_state(tables, longest, random) for _ in range(2)]
+            edges = np.empty((1 << 14, 2), np.int32)
+            found = kernels.agreement(arena, *(np.array(each, np.int64) for each in pair), longest, *known, edges)
+            if found == kernels.NOT_TOLD:
+                assert known[3][0] == room or any(tables.live[state] >= 0 for state, _ in pair)
+                continue
+            expected = same_for(tables, pair[0], pair[1], longest)
+            assert found <= expected
+            told[int(found)] += found == expected
+    assert sum(told.values()) > 200
+    assert {0, longest + 1} < told.keys()
+
+
+def far_state(tables: PushdownTables, longest: int, random: Random) -> tuple[int, int]:
+    """A state, with a count that no text so long brings to a bound if there is one."""
+    state = random.randrange(tables.states)
+    if tables.live[state] < 0:
+        return state, 0
+    least, most = tables.loops[tables.live[state]].tolist()
+    return state, max(least, 1) if most - max(least, 1) > longest else most
+
+
+def same_for(tables: PushdownTables, one: tuple[int, int], other: tuple[int, int], longest: int) -> int:
+    """For how many bytes two states with counts do the same, found text by text."""
+
+    def fate(place: tuple[int, int], byte: int) -> tuple[int, int]:
+        entry = tables.edges(place[0]).get(byte, -1)
+        if entry >= tables.states:
+            first, *more = tables.moves[entry - tables.states]
+            if more or first[0] is None or first[1]:
+                return -2 - entry, 0
+        return followed(tables, *place, byte)
+
+    pairs = {(one, other)} if one != other else set()
+    for length in range(longest + 1):
+        if any(tables.returns[place[0]] for pair in pairs for place in pair):
+            return length - 1
+        after = {(fate(here, byte), fate(there, byte)) for here, there in pairs for byte in range(256)}
+        after = {pair for pair in after if pair[0] != pair[1]}
+        if any(place[0] < 0 for pair in after for place in pair):
+            return length
+        pairs = after
+    return longest + 1
+
+
 # -- distances: a search over all configurations, and texts that have to end -----------------------------------------
 
 
@@ -921,6 +976,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_text": quotations,
     "put_difference": differences,
     "name_subautomaton": subautomata,
+    "agreement": agreements,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),
     "walk_stack_difference": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),

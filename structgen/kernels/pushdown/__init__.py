@@ -5,6 +5,7 @@ What holds of all kernels holds here (`structgen.kernels`); docs/internals/stack
 
 from __future__ import annotations
 
+from .agreement import *
 from .arena import *
 from .cells import *
 from .count_tables import *

@@ -7,6 +7,7 @@ import numpy as np
 from ..jit import helper, kernel
 from ..signatures import Out, int32, int64, uint8, uint16
 from ..values import DEAD
+from .agreement import _agree_for
 from .arena import A_CLASS_OF, A_RETURNS, NOT_SINGLE, TOO_FAR, _row
 from .threads import _follow, _may_return, _single_move, _start_stack, _stays_in
 
@@ -60,29 +61,32 @@ def walk_stack_difference(
     upper: int32[:, ::1], height: uint16[::1],
     arena: Out[int32[::1]], config: int64[::1], base: int64[::1], limit: int64, stacks: Out[int64[:, ::1]],
     slots: Out[int32[::1]], by_depth: Out[int64[:, ::1]], notes: Out[int64[:, ::1]],
-    ids: Out[int32[::1]], below: Out[int32[::1]],
+    pairs: int64[::1], distances: int32[::1], pair_slots: int32[::1], ids: Out[int32[::1]], below: Out[int32[::1]],
 ) -> tuple[int64, int64]:  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
-    Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
-    A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
-    token below brings to a bound. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them apart,
-    or they need more room than there is.
+     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
+     A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
+     token below brings to a bound, or to states that do the same for as many bytes as there are below.
+    ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them apart,
+     or they need more room than there is.
 
-    Parameters
-    ----------
-    upper:
-        As in `walk_stack`: of the nodes in it, those are looked at after which it is not known that both have come to
-        the same.
-    height:
-        ``uint16[nodes]``: the bytes of the longest way down from a node.
-    config, base:
-        ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
-        count of a state may be `UNBOUNDED`, less a zone.
-    stacks, slots, by_depth:
-        Scratch, as in `walk_stack`, but that there are three rows in place of two.
-    notes:
-        Scratch: ``int64[2, NOTES]``.
+     Parameters
+     ----------
+     upper:
+         As in `walk_stack`: of the nodes in it, those are looked at after which it is not known that both have come to
+         the same.
+     height:
+         ``uint16[nodes]``: the bytes of the longest way down from a node.
+     config, base:
+         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
+         count of a state may be `UNBOUNDED`, less a zone.
+     stacks, slots, by_depth:
+         Scratch, as in `walk_stack`, but that there are three rows in place of two.
+     notes:
+         Scratch: ``int64[2, NOTES]``.
+     pairs, distances, pair_slots:
+         For how many bytes some states do the same, as `agreement` has it; empty ones where that is not known.
     """
     room = len(slots) // 2
     threads = stacks[:room]
@@ -192,6 +196,11 @@ def walk_stack_difference(
             return TOO_FAR, 0
         if escaped == leapt and n - begin == m - other:
             same = _are_same(arena, threads, begin, others, other, n - begin, np.int64(height[i]))
+            if not same and n == begin + 1 and threads[begin, 2] == others[other, 2]:
+                same = np.int64(_agree_for(
+                    arena, threads[begin, 0], threads[begin, 1], others[other, 0], others[other, 1],
+                    np.int64(height[i]), pairs, distances, pair_slots,
+                ))  # fmt: skip
             if same:
                 if d <= 2 and same == 2:
                     notes[d - 1, _SAME_AFTER + c] = 1

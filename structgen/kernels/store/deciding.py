@@ -140,7 +140,8 @@ def _decide_beside(machine, state):
     count, m = walk_stack_difference(
         octets(trie, V_BYTE), unsigned16(trie, V_DEPTH), words32(trie, V_SKIP), words32(trie, V_FIRST),
         words32(trie, V_IDS), rows32(trie, V_UPPER), unsigned16(trie, V_HEIGHTS), arena, own, config[:n],
-        machine[M_SHORT], cells64(trie, V_STACKS), words32(trie, V_SLOTS), by_depth, notes64(trie, V_NOTES), ids, nodes,
+        machine[M_SHORT], cells64(trie, V_STACKS), words32(trie, V_SLOTS), by_depth, notes64(trie, V_NOTES),
+        config[:0], ids[:0], ids[:0], ids, nodes,
     )  # fmt: skip
     if arena[A_CAME_TO]:
         return np.int64(NOT_LOWERED)

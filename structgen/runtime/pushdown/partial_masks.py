@@ -63,6 +63,9 @@ _FEW_LEFT = 16
 #: Bytes of a partial mask with its slots; and with its row and residual list at most, about.
 _BYTES_OF_PART, _BYTES_OF_LARGEST = 56, 1 << 20
 
+#: Wide states that were walked last, which others are compared with.
+_MOST_MODELS = 4
+
 #: Nodes, threads and cells that may tell a state from a shared mask's by which it is walked.
 _ALIKE = 1_600
 
@@ -184,6 +187,7 @@ class StateMasks:
         self._walker: StackWalker | None = None
         #: How often all that a wide state allows was looked at.
         self.long_walks = 0
+        self._models: list[tuple[tuple[int, int], PartialRow]] = []  # see `_like_an_earlier_one`
         self.mark()
 
     def mark(self) -> None:
@@ -213,6 +217,7 @@ class StateMasks:
         self.pool.cut(rows)
         self.residuals.cut(residuals)
         self.shared.cut(used)
+        self._models = []
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._looks_at = 0
         if self.tables.widest > PAIR:
@@ -300,10 +305,16 @@ class StateMasks:
         if residual == ROOT and state in self.tables.interiors:
             return self._by_interior(*self.tables.interiors[state])
         if status != kernels.NOT_LISTED and residual == ROOT and self._leads_far(state, count):
-            found = self._wide(state, count)
+            found = self._wide(state, count) or self._like_an_earlier_one(state, count)
             if found is not None:
                 return found
             self.long_walks += 1
+            found = self._narrow(residual, state, count)
+            self._models = [(self._far(state, count), found), *self._models][:_MOST_MODELS]
+            return found
+        return self._narrow(residual, state, count)
+
+    def _narrow(self, residual: int, state: int, count: int) -> PartialRow:
         walk = self._walk()
         ids, below = walk.narrow(self.residuals[residual], (state, walk.word(count)))
         if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
@@ -311,6 +322,29 @@ class StateMasks:
             if found is not None:
                 return found
         return self.pool.add_ids(ids), self.residuals.add(below)
+
+    def _like_an_earlier_one(self, state: int, count: int) -> PartialRow | None:
+        """A wide state as a difference from one that was walked, with which it does the same for some bytes.
+
+        Those of a long text that is counted twice do, say as words and as characters, or by a pattern.
+        """
+        config = self._far(state, count)
+        for at, (model, held) in enumerate(self._models):
+            differs = self._walk().difference_of_alike(config, model)
+            if differs is not None:
+                found = self.differing(held, *differs)
+                self._models.insert(0, (config, found))  # the next one is nearer to this one
+                del self._models[at + 1]
+                return found
+        return None
+
+    def _far(self, state: int, count: int) -> tuple[int, int]:
+        """A state and its count for the walker, which need not be known where it is far from a bound."""
+        if count and not self.tables.registers[state]:
+            zone, left = self._zone(state, count)
+            if left > self.vocabulary.longest:
+                return state, kernels.UNBOUNDED - zone
+        return state, self._walk().word(count)
 
     def _leads_far(self, state: int, count: int) -> bool:
         """Whether a state is wide, and not just like another one but for edges that lead nowhere near as far."""

@@ -55,6 +55,9 @@ _FAR_APART = 8_000
 #: The same where counts alone tell them apart.
 _NEAR_APART = 60_000
 
+#: Pairs of states of which it is kept for how many bytes they do the same, and how many lead to another one.
+_MOST_PAIRS, _MOST_EDGES = 1 << 14, 1 << 16
+
 #: The zones that a count can stay in, as kernels number them: below the minimum, and from there below the maximum.
 BELOW, BETWEEN = 0, 1
 
@@ -66,6 +69,15 @@ _Trie: TypeAlias = (
 
 #: The scratch of `kernels.walk_stack`: threads and cells, slots, and numbers by depth.
 _Stacks: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]"
+
+
+#: For how many bytes pairs of states do the same, as `kernels.agreement` has it: pairs, bytes, slots.
+Agreement: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]"
+
+
+def no_agreement(room: int = 0) -> Agreement:
+    """Nothing yet, with room for so many pairs."""
+    return np.empty(room, np.int64), np.empty(room, np.int32), np.full(2 * room, -1, np.int32)
 
 
 def stack_scratch(room: int, deepest: int) -> _Stacks:
@@ -81,6 +93,7 @@ class _Scratch(threading.local):
         self._arrays: Memo[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = Memo(_MOST_SIZES)
         self._intervals, self._pieces = np.empty((6, 0), np.int32), np.empty((0, 4), np.int64)
         self._stacks: _Stacks | None = None
+        self._edges: NDArray[np.int32] | None = None
 
     def intervals(self, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Six rows of at least ``size``, and as many pieces that counts are told apart in, up to a bound."""
@@ -88,6 +101,12 @@ class _Scratch(threading.local):
             self._intervals = np.empty((6, size), np.int32)
             self._pieces = np.empty((min(size, _MOST_PIECES), 4), np.int64)
         return self._intervals, self._pieces
+
+    def edges(self) -> NDArray[np.int32]:
+        """Pairs of numbers that `kernels.agreement` writes to."""
+        if self._edges is None:
+            self._edges = np.empty((_MOST_EDGES, 2), np.int32)
+        return self._edges
 
     def stacks(self, deepest: int) -> _Stacks:
         """What `stack_scratch` has, for tokens of so many bytes at most."""
@@ -265,6 +284,7 @@ class StackWalker:
         self._show(self)
         self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
+        self._agreement, self._agreeing = no_agreement(), np.zeros(1, np.int64)
 
     def take_tables(self) -> None:
         """Lay the tables out as they are now: states were lowered that no walk came to."""
@@ -428,7 +448,11 @@ class StackWalker:
             times, start = times if came_to > start else 4 * times, max(start, came_to)
 
     def difference(
-        self, config: tuple[int, ...], base: tuple[int, ...], most: int | None = None
+        self,
+        config: tuple[int, ...],
+        base: tuple[int, ...],
+        most: int | None = None,
+        agreement: Agreement | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """Ids and nodes in which two configurations differ; views, as in `narrow`. None where that is too much.
 
@@ -441,10 +465,26 @@ class StackWalker:
         n, m = self._settled(
             lambda arena: kernels.walk_stack_difference(
                 *self._trie, self._vocabulary.trie.upper, heights(self._vocabulary), arena, *both,
-                most or _FAR_APART, *_scratch.stacks(self._deepest), notes, ids, below,
+                most or _FAR_APART, *_scratch.stacks(self._deepest), notes,
+                *(agreement or no_agreement()), ids, below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
+
+    def difference_of_alike(
+        self, config: tuple[int, int], base: tuple[int, int]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """`difference` of two states that may do the same for many bytes; None, too, where that is not known."""
+        both = np.array(config, np.int64), np.array(base, np.int64)
+        if 4 * self._agreeing[0] >= 3 * len(self._agreement[0]):  # nearly full, or not there
+            self._agreement = no_agreement(_MOST_PAIRS)
+            self._agreeing[0] = 0
+        told = self._settled(
+            lambda arena: kernels.agreement(
+                arena, *both, self._deepest, *self._agreement, self._agreeing, _scratch.edges()
+            )
+        )
+        return self.difference(config, base, agreement=self._agreement) if told > 0 else None
 
     def near(
         self, config: tuple[int, ...], state: int, zone: int

@@ -19,6 +19,7 @@ def test_what_takes_too_many_walks_is_left_to_first_touch(monkeypatch: pytest.Mo
     monkeypatch.setattr(partial_masks, "_WIDE", 0)
     monkeypatch.setattr(partial_masks, "_SHORT", 0)
     monkeypatch.setattr(walker, "_WORTH_A_BASE", 2.0)
+    monkeypatch.setattr(partial_masks, "_MOST_MODELS", 0)
     definition, vocabulary = KEYS, small_vocabulary()
     whole = sg.compile(definition, vocabulary, threads=1, base_rows=False)
     monkeypatch.setattr(fill, "_MOST_WALKS", 3)
@@ -30,6 +31,22 @@ def test_what_takes_too_many_walks_is_left_to_first_touch(monkeypatch: pytest.Mo
     assert index.machine.rows.long_walks == 4
     check_walk(index, Random(7), steps=6)
     check_walk(sg.Index.from_buffer(index.to_bytes()), Random(8), steps=6)
+
+
+WORDS = sg.JsonSchema({"type": "string", "pattern": r"^(\S+\s){0,60}\S+$", "maxLength": 900})
+
+
+@pytest.mark.parametrize(("definition", "eager"), [(KEYS, True), (KEYS, False), (WORDS, False)])
+def test_states_that_do_the_same_for_many_bytes_are_walked_once(
+    definition: sg.JsonSchema, *, eager: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partial_masks, "_WIDE", 0)
+    monkeypatch.setattr(partial_masks, "_SHORT", 0)
+    monkeypatch.setattr(walker, "_WORTH_A_BASE", 2.0)
+    index = sg.compile(definition, small_vocabulary((b"ab ab ",)), eager=eager, threads=1, base_rows=False)
+    assert isinstance(index.machine, PushdownMachine)
+    check_walk(index, Random(3), steps=9)
+    assert index.machine.rows.long_walks < 20
 
 
 def test_a_state_may_have_too_many_counts_for_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
