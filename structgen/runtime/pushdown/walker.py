@@ -345,7 +345,7 @@ class StackWalker:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the kernels' form, with room for all rows of the table, the sets that there are, and pairs of states."""
+        """Bytes of the arena, with room for all rows, of the sets that there are, and of pairs of states."""
         begin = int(self.arena[kernels.A_SETS])
         words, room, n = self.arena[begin : begin + kernels.SET_HEADER].tolist()
         untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
