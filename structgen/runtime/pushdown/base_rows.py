@@ -14,6 +14,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Field
 from ...storage.container import Buffer, pack, smallest, unpack
+from ...system.properties import remembered
 from ...system.types import Array, JsonMap
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import COUNT, Residuals
@@ -92,7 +93,9 @@ class BaseRows:
         """All of them by name."""
         return {name: masks for name in self._numbers if (masks := self.get(name)) is not None}
 
+    @remembered
     def _row(self, number: int) -> NDArray[np.uint32]:
+        """A row, decoded once for all indexes."""
         return self._pool.dense(number).view(np.uint32)
 
 

@@ -310,7 +310,7 @@ class StateMasks:
                 return found
             self.long_walks += 1
             found = self._narrow(residual, state, count)
-            self._models = [(self._far(state, count), found), *self._models][:_MOST_MODELS]
+            self._take_for_model(state, count, found)
             return found
         return self._narrow(residual, state, count)
 
@@ -328,23 +328,28 @@ class StateMasks:
 
         Those of a long text that is counted twice do, say as words and as characters, or by a pattern.
         """
+        if self.tables.registers[state]:
+            return None
         config = self._far(state, count)
-        for at, (model, held) in enumerate(self._models):
+        for model, held in [*self._models]:  # while others have their turn it changes
             differs = self._walk().difference_of_alike(config, model)
             if differs is not None:
                 found = self.differing(held, *differs)
-                self._models.insert(0, (config, found))  # the next one is nearer to this one
-                del self._models[at + 1]
+                self._take_for_model(state, count, found, model)  # the next one is nearer to this one
                 return found
         return None
 
+    def _take_for_model(
+        self, state: int, count: int, decided: PartialRow, instead: tuple[int, int] | None = None
+    ) -> None:
+        if not self.tables.registers[state]:
+            others = [each for each in self._models if each[0] != instead]
+            self._models = [(self._far(state, count), decided), *others][:_MOST_MODELS]
+
     def _far(self, state: int, count: int) -> tuple[int, int]:
         """A state and its count for the walker, which need not be known where it is far from a bound."""
-        if count and not self.tables.registers[state]:
-            zone, left = self._zone(state, count)
-            if left > self.vocabulary.longest:
-                return state, kernels.UNBOUNDED - zone
-        return state, self._walk().word(count)
+        zone, left = self._zone(state, count) if count else (0, 0)
+        return (state, kernels.UNBOUNDED - zone) if left > self.vocabulary.longest else (state, count)
 
     def _leads_far(self, state: int, count: int) -> bool:
         """Whether a state is wide, and not just like another one but for edges that lead nowhere near as far."""
