@@ -17,7 +17,7 @@ from .containers import OPEN_BRACE, OPEN_BRACKET, SPACES
 from .items import COMMA, QUOTE
 
 #: What follows a string in JSON, with a comma; up to the beginning of another one; up to its quote.
-_COMMA = re.compile(rb"\s*[]},:].*", re.DOTALL)
+_COMMA, _LISTED = (re.compile(each, re.DOTALL) for each in (rb"\s*[]},:]", rb"(?![}:])\s*[]},:]"))
 _BEGINNING, _BEGUN = re.compile(rb'[^,]*|\s*,\s*(?:"[^"\\]*)?'), re.compile(rb'[^,]*|\s*,\s*"?')
 
 #: Vocabularies whose nodes are known here.
@@ -34,8 +34,9 @@ class ItemNodes(NamedTuple):
     ----------
     comma, quoted, opened, quote:
         A comma; one behind a quote; one behind an opening bracket; a quote.
-    items, begun:
-        A quote, and behind its comma more than the beginning of a string; than a quote.
+    items, listed, begun:
+        A quote, and behind its comma more than the beginning of a string; the same without those where a brace or a
+        colon follows the quote; more than a quote.
     no_digit, no_space:
         Of each node, 1 if some token has more than digits from its byte on; more than spaces.
     """
@@ -45,6 +46,7 @@ class ItemNodes(NamedTuple):
     opened: Children
     quote: Children
     items: Children
+    listed: Children
     begun: Children
     no_digit: bytes
     no_space: bytes
@@ -79,17 +81,20 @@ class ItemNodes(NamedTuple):
                 path.append(node)
             return found
 
-        def is_more(node: int, plain: re.Pattern[bytes]) -> bool:
+        def is_more(node: int, comma: re.Pattern[bytes], plain: re.Pattern[bytes]) -> bool:
             tokens = trie.token_ids[trie.first_token[node] : trie.first_token[trie.skip[node]]].tolist()
             rests = [(vocabulary.token(token) or b"")[trie.depth[node] :] for token in tokens]
-            return any(_COMMA.match(rest) and not plain.fullmatch(rest) for rest in rests)
+            return any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests)
+
+        def more(*patterns: re.Pattern[bytes]) -> Children:
+            found = np.zeros(len(ends), np.bool_)
+            found[[node for node in np.flatnonzero(ends).tolist() if is_more(node, *patterns)]] = True
+            return children(above(found))
 
         comma = above(having(COMMA))
         ends = having(QUOTE) & comma
-        items, begun = np.zeros((2, len(ends)), np.bool_)
-        for node in np.flatnonzero(ends).tolist():
-            items[node], begun[node] = is_more(node, _BEGINNING), is_more(node, _BEGUN)
         behind = comma, above(ends), above(having(OPEN_BRACKET, OPEN_BRACE) & comma), above(having(QUOTE))
         comma_, quoted, opened, quote = map(children, behind)
         no_digit, no_space = (above(~having(*some)).tobytes() for some in (b"0123456789", SPACES))
-        return cls(comma_, quoted, opened, quote, children(above(items)), children(above(begun)), no_digit, no_space)
+        items, listed, begun = more(_COMMA, _BEGINNING), more(_LISTED, _BEGINNING), more(_COMMA, _BEGUN)
+        return cls(comma_, quoted, opened, quote, items, listed, begun, no_digit, no_space)

@@ -106,7 +106,7 @@ class Refusals:
         if end not in self._roomy:
             self._roomy[end] = self._is_roomy(end)
         if self._roomy[end]:
-            return nodes.items
+            return nodes.listed if places.bytes_at(end).isdisjoint(b"}:") else nodes.items
         ended, _ = places.ended(end, seen, _OTHER)
         due, _ = places.read([ended] if ended else [], b",")
         begun, _ = places.read(due, b'"')
