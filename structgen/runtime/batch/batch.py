@@ -69,7 +69,7 @@ class GuideBatch:
         self._histories = Histories(max_rollback)
         self._limits = Limits(self._steppers, self._histories)
         self._indexes: list[Index | None] = []
-        self._every = np.zeros(0, np.int32)
+        self._every = self._no_token = np.zeros(0, np.int32)
         self._spare = 0  # tokens since the last look at what is remembered
         #: The batch's own masks, ``int32[batch, words]``; what they show (see `Steppers.write`); of which generation.
         self._masks = np.zeros((0, vocabulary.words), np.int32)
@@ -218,7 +218,7 @@ class GuideBatch:
     def _rearranged(self) -> None:
         rows = len(self._histories.at)
         self._shown = np.full((2, rows), -1, np.int64)
-        self._every = np.arange(rows, dtype=np.int32)
+        self._every, self._no_token = np.arange(rows, dtype=np.int32), np.full(rows, -1, np.int32)
         self.errors = {}
 
     def _start(self, index: Index | None) -> int:
@@ -300,16 +300,16 @@ class GuideBatch:
             raise BatchError(f"{len(which)} rows are advanced by token_ids int[{len(which)}], got {describe(wanted)}")
         self._make_room(len(which))
         tokens, histories = wanted.astype(np.int32), self._histories
-        reached, errors = self._steppers.follow(tokens, np.full(len(which), -1, np.int32), histories.here()[which])
+        begins = histories.here() if which is self._every else histories.here()[which]
+        reached, errors = self._steppers.follow(tokens, self._no_token[: len(which)], begins)
         self.errors = {int(which[index]): error for index, error in errors.items()}
         accepted: NDArray[np.bool_] = reached > DEAD
-        if accepted.all():
-            moved = which
-        else:
+        moved, are_all_accepted = which, bool(accepted.all())
+        if not are_all_accepted:
             moved, reached, tokens = which[accepted], reached[accepted], tokens[accepted]
         histories.extend(moved, reached, tokens)
         self._limits.take(moved, self._indexes)
-        if not accepted.all():
+        if not are_all_accepted:
             for row, token in zip(which[~accepted].tolist(), wanted[~accepted].tolist(), strict=True):
                 what = f"token {token} is not allowed by the definition of its row"
                 self.errors.setdefault(row, TokenIdError(what, where=f"row {row}"))

@@ -335,6 +335,7 @@ class StateMasks:
             differs = self._walk().difference_of_alike(config, model)
             if differs is not None:
                 found = self.differing(held, *differs)
+                ARENAS.note(self, self._walk().nbytes)
                 self._take_for_model(state, count, found, model)  # the next one is nearer to this one
                 return found
         return None

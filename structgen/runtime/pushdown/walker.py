@@ -56,7 +56,7 @@ _FAR_APART = 8_000
 _NEAR_APART = 60_000
 
 #: Pairs of states of which it is kept for how many bytes they do the same, and how many lead to another one.
-_MOST_PAIRS, _MOST_EDGES = 1 << 14, 1 << 16
+_MOST_PAIRS, _MOST_EDGES = 1 << 13, 1 << 16
 
 #: The zones that a count can stay in, as kernels number them: below the minimum, and from there below the maximum.
 BELOW, BETWEEN = 0, 1
@@ -345,11 +345,11 @@ class StackWalker:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the kernels' form, with room for all rows of the table, and the sets that there are."""
+        """Bytes of the kernels' form, with room for all rows of the table, the sets that there are, and pairs of states."""
         begin = int(self.arena[kernels.A_SETS])
         words, room, n = self.arena[begin : begin + kernels.SET_HEADER].tolist()
         untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
-        return self.arena.nbytes - untouched
+        return self.arena.nbytes - untouched + sum(each.nbytes for each in self._agreement)
 
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
