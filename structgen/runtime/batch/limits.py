@@ -127,7 +127,7 @@ class Limits:
         if self.given[row] >= _ANY:
             return configs
         first = int(self.left[row]) + len(configs) - 1
-        return [c if c is None or isinstance(c, tuple) else (c, first - i, first - i) for i, c in enumerate(configs)]
+        return [c if c is None or type(c) is tuple else (c, first - i, first - i) for i, c in enumerate(configs)]
 
 
 def unlimited_path(guide: Guide) -> tuple[list[Config], int | None, int | None]:

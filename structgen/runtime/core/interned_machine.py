@@ -8,9 +8,9 @@ cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +33,6 @@ _TOGETHER = 1 << 6
 _PIECES = 4
 
 T = TypeVar("T")
-R = TypeVar("R")
-
-
-class Grown(Protocol):
-    """What grows as rows are worked out, and can forget that."""
-
-    def is_full(self) -> bool:
-        """Whether it is time to `forget`."""
-
-    def forget(self) -> None:
-        """Forget what came last."""
 
 
 class Configuration(Generic[T]):
@@ -81,8 +70,6 @@ class InternedMachine(CompiledMachine, Generic[T]):
         The tokens.
     start:
         The threads before the first byte.
-    filled:
-        Whether all was worked out that is worked out ahead of time.
     lock:
         Held while rows are worked out.
     """
@@ -90,10 +77,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
     #: Whether a token is more than its bytes: `_over_token` says where it leads.
     _sees_tokens = False
 
-    def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], *, filled: bool, lock: Lock) -> None:
+    def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], lock: Lock) -> None:
         self.vocabulary = vocabulary
-        self._filled = filled
-        self._fills = 0  # how many are going on
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._lock = lock
@@ -286,56 +271,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)
 
-    # -- rows ------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _work_out(self, config: Configuration[T]) -> NDArray[np.int32]:
-        """The row of a configuration, kept in it. Called under the machine's lock."""
-
     @property
     def slow_steps(self) -> int:
         """How often working out rows gave way to others that waited."""
         return self._lock.passed_on
-
-    def row(self, config: Configuration[T]) -> NDArray[np.int32]:
-        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
-        row = config.dense
-        return row if row is not None else self._find_row(config)
-
-    def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
-        return self._find(self._work_out, config)
-
-    def _find(self, find: Callable[[Configuration[T]], R], config: Configuration[T]) -> R:
-        """What is found of a configuration under the lock. Tells if that took new rows."""
-        told = self._told
-        with self._lock:
-            known = self.known_rows if told else 0
-            found = self.steps.measured(find, config)
-            fresh = told and self.known_rows > known
-        if told and fresh:
-            told()
-        return found
-
-    @contextmanager
-    def _filling(self) -> Iterator[None]:
-        """Keep all rows while they are filled in."""
-        with self._lock:
-            self._fills += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._fills -= 1
-
-    def _may_forget(self, *grown: Grown) -> bool:
-        """Whether some of what grows with rows is full, and nobody relies on it."""
-        return not self._fills and any(each.is_full() for each in grown)
-
-    def _forget_rows(self) -> None:
-        """Have configurations ask for their rows again."""
-        for known in (*list(self._configs.values()), *list(self._forgotten.values())):
-            known.dense = None
-
-    def is_filled(self) -> bool:
-        """Whether there is nothing left for `fill` to do."""
-        return self._filled

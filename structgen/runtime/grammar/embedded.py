@@ -65,18 +65,22 @@ _BUDGET = Field("max_tokens", int, least=1)
 _FEW = 16
 
 
-class InnerRows(Protocol):
-    """Residual lists, and what grows with rows."""
-
-    @property
-    def residuals(self) -> Residuals:
-        """Lists of nodes of the trie, by number."""
+class Grown(Protocol):
+    """What grows as rows are worked out, and can forget that."""
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`."""
 
     def forget(self) -> None:
         """Forget what came last."""
+
+
+class InnerRows(Grown, Protocol):
+    """Residual lists, and what grows with rows."""
+
+    @property
+    def residuals(self) -> Residuals:
+        """Lists of nodes of the trie, by number."""
 
 
 class InnerMachine(Protocol):

@@ -22,11 +22,11 @@ from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
-from ..core.interned_machine import Configuration, Grown, InternedMachine
+from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
 from ..core.machine import Captured, LexemeAutomaton
 from .completability.completion_tables import CompletionTables
-from .embedded import Embedded
+from .embedded import Embedded, Grown
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Readings, Thread
@@ -108,7 +108,9 @@ class GrammarMachine(InternedMachine[Thread]):
         self._completions = completions
         self._memory = memory = KernelMemory(tables, completions)
         self.masks = StackMasks(self.lexeme_masks, self._reader, memory, self._give_way)
-        super().__init__(vocabulary, (self._reader.start,), filled=filled, lock=Lock(Rank.MACHINE))
+        self._filled = filled
+        self._fills = 0  # how many are going on
+        super().__init__(vocabulary, (self._reader.start,), Lock(Rank.MACHINE))
         for machine in self._inner:
             machine.belong_to(self._lock, self.steps)
 
@@ -382,9 +384,23 @@ class GrammarMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
+    def row(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        row = config.dense
+        if row is not None:
+            return row
+        told = self._told
+        with self._lock:
+            known = self.known_rows if told else 0
+            row = self.steps.measured(self._work_out, config)
+            fresh = told and self.known_rows > known
+        if told and fresh:
+            told()
+        return row
+
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
         grown: tuple[Grown, ...] = self.lexeme_masks, self.masks, *(machine.rows for machine in self._inner)
-        if self._may_forget(*grown):
+        if not self._fills and any(each.is_full() for each in grown):
             for each in grown:
                 each.forget()
             self._clear()
@@ -406,7 +422,8 @@ class GrammarMachine(InternedMachine[Thread]):
         """Forget what was put together of rows that are forgotten."""
         self._generation = self.masks.generation
         self._unions.clear()
-        self._forget_rows()
+        for known in (*list(self._configs.values()), *list(self._forgotten.values())):
+            known.dense = None
 
     def _union(self, rows: list[NDArray[np.int32]], accepting: bool, tokens: tuple[int, ...]) -> NDArray[np.int32]:
         """The row of several threads, with EOS ids where the text may end; the same for the same rows."""
@@ -428,6 +445,10 @@ class GrammarMachine(InternedMachine[Thread]):
         """How many partial masks there are so far."""
         return len(self.lexeme_masks) + sum(machine.known_rows for _, machine in self.embedded.definitions)
 
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self._filled
+
     def is_complete(self) -> bool:
         """Whether every row that a guide can need has been worked out: never known, there may be new obligations."""
         return False
@@ -437,8 +458,13 @@ class GrammarMachine(InternedMachine[Thread]):
 
         (One thread; ``threads`` is for machines that walk more.)
         """
-        with self._filling():
+        with self._lock:
+            self._fills += 1
+        try:
             self._fill(meter, progress)
+        finally:
+            with self._lock:
+                self._fills -= 1
 
     def _fill(self, meter: Meter | None, progress: Progress) -> None:
         for machine in self._inner:

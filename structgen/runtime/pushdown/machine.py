@@ -3,14 +3,13 @@
 Where texts have come to is in a `structgen.runtime.pushdown.store.store.ConfigurationStore`, whose kernels step. The
 methods here that take threads (`step`, `follow`, `decide`) are the reference stepper: threads are a state with a count
 and a stack, of which there is one graph (see `structgen.runtime.pushdown.stacks`). It serves captures, distances and
-shortest texts, arrays whose items must differ, definitions within grammars, and what kernels don't do: whole tokens,
-sets of many members.
+shortest texts, definitions within grammars, and what kernels don't do: whole tokens, sets of many members.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -140,7 +139,7 @@ class PushdownMachine(CompiledMachine):
         self._take_counters()
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
-        self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `_grouped`
+        self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `grouped`
         self.stacks = Stacks(self._returns, tables.labels.temperatures)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         #: Where a text begins, for the reference stepper.
@@ -183,7 +182,7 @@ class PushdownMachine(CompiledMachine):
             found[[*own]] = store.adopt(other, np.array([*own.values()], np.int32))
         return store, [None if number < 0 else number for number in found.tolist()]
 
-    def _at(self, place: StoredConfiguration) -> tuple[ConfigurationStore, int]:
+    def at(self, place: StoredConfiguration) -> tuple[ConfigurationStore, int]:
         """The store of a configuration and its number, in the store that guides begin in if that one is full."""
         store, number = place.store, place.number
         if store.is_full() and (newer := self.stepper()) is not store:
@@ -213,26 +212,26 @@ class PushdownMachine(CompiledMachine):
 
     def advance(self, config: StoredConfiguration, token_id: int) -> StoredConfiguration | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
-        store, number = self._at(config)
+        store, number = self.at(config)
         target = store.advance(number, token_id)
         return None if target is None else StoredConfiguration(store, target)
 
     def follow_byte(self, config: StoredConfiguration, byte: int) -> StoredConfiguration | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
-        store, number = self._at(config)
+        store, number = self.at(config)
         consumed, target = store.follow(number, bytes((byte,)))
         return StoredConfiguration(store, target) if consumed else None
 
     def reach(self, config: StoredConfiguration, data: bytes) -> tuple[int, StoredConfiguration]:
         """How many bytes texts go on with, of some, and where these lead."""
-        consumed, (store, number) = 0, self._at(config)
+        consumed, (store, number) = 0, self.at(config)
         for begin in range(0, len(data), _BYTES):
             piece = data[begin : begin + _BYTES]
             count, number = store.follow(number, piece)
             consumed += count
             if count < len(piece):
                 break
-            store, number = self._at(StoredConfiguration(store, number))
+            store, number = self.at(StoredConfiguration(store, number))
         return consumed, StoredConfiguration(store, number)
 
     def match(self, data: bytes) -> Match:
@@ -325,15 +324,11 @@ class PushdownMachine(CompiledMachine):
 
     def completion(self, config: StoredConfiguration) -> bytes | None:
         """The fewest bytes that complete a text; None with registers, or where tokens are more than their bytes."""
-        return self.ending_of(config.threads)
-
-    def ending_of(self, threads: tuple[Thread, ...]) -> bytes | None:
-        """The same of threads, for another machine."""
         if self._sees_tokens:
             return None
         if self._complete_text is None:
             self._complete_text = self._cheapest_texts()
-        return self._complete_text(threads)
+        return self._complete_text(config.threads)
 
     def _cheapest_texts(self) -> Callable[[tuple[Thread, ...]], bytes | None]:
         """What finds the fewest bytes, or says again that it takes too long."""
@@ -517,8 +512,8 @@ class PushdownMachine(CompiledMachine):
         state, count = symbol or (self.tables.start, 0)
         moves = [
             (data, symbols)
-            for data, target in self._grouped(state)
-            for symbols in self._symbols_behind(self._moves_to(target), count)
+            for data, target in self.grouped(state)
+            for symbols in self._symbols_behind(self.moves_to(target), count)
         ]
         for _, _, edges in self._token_edges(((state, count, None),)) if self._sees_tokens else ():
             moves += [(b"", symbols) for symbols in self._symbols_behind(edges, count)]
@@ -538,14 +533,14 @@ class PushdownMachine(CompiledMachine):
 
         return not self._sees_tokens and self.tables.is_deterministic(lower_neighbours(self.tables, meter))
 
-    def _grouped(self, state: int) -> list[tuple[bytes, int]]:
+    def grouped(self, state: int) -> list[tuple[bytes, int]]:
         """The targets of a state's edges, each with its bytes; remembered."""
         found = self._by_target.get(state)
         if found is None:
             found = self._by_target[state] = self.tables.grouped(state)
         return found
 
-    def _moves_to(self, target: int) -> Moves:
+    def moves_to(self, target: int) -> Moves:
         """The moves of an edge's target."""
         return self.tables.moves[target - self.states] if target >= self.states else ((None, (target,)),)
 
@@ -604,8 +599,8 @@ class PushdownMachine(CompiledMachine):
         """The states that a move of a thread's own state puts in its place, for each of its moves."""
         if thread[0] < 0:
             return
-        for _, target in self._grouped(thread[0]):
-            yield from (sequence for _, sequence in self._moves_to(target))
+        for _, target in self.grouped(thread[0]):
+            yield from (sequence for _, sequence in self.moves_to(target))
         for there, _, moves in self._token_edges((thread,)):
             if there == thread:
                 yield from (sequence for _, sequence in moves)
@@ -636,12 +631,8 @@ class PushdownMachine(CompiledMachine):
 
     def token_sets(self, config: StoredConfiguration) -> list[tuple[frozenset[int], bool]]:
         """The sets of tokens that are taken whole there: ids, and whether all others are meant."""
-        return self.token_sets_of(config.threads)
-
-    def token_sets_of(self, threads: tuple[Thread, ...]) -> list[tuple[frozenset[int], bool]]:
-        """The same of threads."""
         moves = self._token_moves
-        return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(threads)]
+        return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(config.threads)]
 
     def after_token_of(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         """The threads behind a token, measured as a step."""
@@ -751,9 +742,12 @@ class PushdownMachine(CompiledMachine):
 
     def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
+        return self.bytes_at({state for state, _, _ in self.stacks.closed(threads)})
+
+    def bytes_at(self, states: Iterable[int]) -> Iterator[int]:
+        """The bytes that some states have moves for, each once."""
         seen: set[int] = set()
-        for state in {state for state, _, _ in self.stacks.closed(threads)}:
-            here = state
+        for here in states:
             while here >= 0:
                 if here in self._edges[-1]:
                     self.lower((here,))
@@ -775,23 +769,6 @@ class PushdownMachine(CompiledMachine):
         )
 
     # -- rows ------------------------------------------------------------------------------------------
-
-    def row_of(self, threads: tuple[Thread, ...]) -> NDArray[np.int32]:
-        """The bitmask of threads, for another machine, under its lock."""
-        self.begin_deciding()
-        try:
-            numbers, tokens = self.rows_of(threads)
-            row = np.zeros(self.vocabulary.words, np.int32)
-            for number in numbers:
-                self.pool.add_to(row, number)
-        finally:
-            self.end_deciding()
-        if tokens >= 0:
-            row |= self.rows.head.arrays[kernels.M_SETS].reshape(-1, len(row))[tokens]
-        if self.may_end(threads):
-            row |= self.vocabulary.eos_row
-        row.setflags(write=False)
-        return row
 
     def begin_deciding(self) -> None:
         """Have what is decided from now on stay; before that, forget what came about where it is much."""

@@ -27,8 +27,6 @@ from structgen.compiler.json_schema.lower import unique
 from structgen.correction.endings import shortest_ending
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
-from structgen.runtime.pushdown.distinct.containers import Around, Seen
-from structgen.runtime.pushdown.distinct.endless import EndlessItems
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
 from structgen.storage.container import FORMAT_VERSION, pack, unpack
@@ -188,22 +186,19 @@ def test_the_lowering_with_bits_allows_the_same(number: int, whitespace: str, mo
 
 @pytest.mark.parametrize("name", [*ITEMS, "short", "either"])
 @pytest.mark.parametrize("whitespace", ["compact", "any"])
-def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str) -> None:
+def test_tokens_that_are_not_followed_repeat_nothing(
+    name: str, whitespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge follows each token, and sees nowhere how many values there are."""
     schema = array(ITEMS[name][0] if name in ITEMS else {"type": ["string", "integer"]})
     if name == "short":
         schema = array({"type": "string", "maxLength": 3})
     if name == "either":
         schema = {"anyOf": [schema, {"type": "array", "items": {"enum": ["a", "aa", "", 1]}}]}
     index, random = compiled(schema, whitespace=whitespace), Random(4)
-    machine, other = index.machine, compiled(schema, whitespace=whitespace).machine
-    assert isinstance(machine, DistinctMachine)
+    other = compiled(schema, whitespace=whitespace).machine
     assert isinstance(other, DistinctMachine)
-    nothing = other.__dict__["_endless"] = EndlessItems(other.tables, ())
-    nothing.behind_commas = nothing.in_strings = False
-    assert machine._endless.behind_commas == (name not in ("bounded", "short"))
-    seen = Seen(Around(None, ord("[")), None)
-    assert machine._others_follow(seen)
-    assert not other._others_follow(seen)
+    monkeypatch.setattr(other.places.varieties, "_counted", lambda *_: 0)
     refused = 0
     for _ in range(4):
         guide = sg.Guide(index)
@@ -212,7 +207,7 @@ def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str)
             tokens = [token for token in allowed(guide) if token != EOS]
             followed = {t: other._follow(place, VOCABULARY.token(t) or b"") for t in range(EOS)}
             assert tokens == [token for token, after in followed.items() if after]
-            without = other.inner.row_of(place[0][0])
+            without = other.inner.row(place[0][0])
             refused += int(np.bitwise_count(without.view(np.uint32)).sum()) - len(allowed(guide))
             likely = [token for token in tokens if token > 255 or token in {*b'"a,1'}]
             token = random.choice([*tokens, *likely * 5])
@@ -221,6 +216,17 @@ def test_tokens_that_are_not_followed_repeat_nothing(name: str, whitespace: str)
             if not [t for t in allowed(guide) if t != EOS]:
                 break
     assert refused
+
+
+def test_a_number_that_is_over_for_some_threads_alone() -> None:
+    """``1`` is an item that contains counts; for the others it has to go on, which a comma doesn't."""
+    index = compiled(array({"type": "number"}, contains={"enum": [1, "a"]}))
+    for text, comma in ((b"[1,1", False), (b"[1,11", True), (b"[1,1.0", False), (b"[11,1", True)):
+        guide = sg.Guide(index)
+        assert all(map(guide.advance, text))
+        for token in allowed(guide):
+            assert token == EOS or guide.fork().advance(token), (text, VOCABULARY.token(token))
+        assert (ord(",") in allowed(guide)) == comma
 
 
 @pytest.mark.parametrize("name", ITEMS)
@@ -245,7 +251,7 @@ def test_endings_repeat_nothing(name: str) -> None:
             assert is_valid(schema, text + ending), (text, ending)
             completed += 1
             assert isinstance(index.machine, DistinctMachine)
-            plain = index.machine.inner.ending_of(guide.config.threads[0][0])  # type: ignore[union-attr]
+            plain = index.machine.inner.completion(guide.config.threads[0][0])  # type: ignore[union-attr]
             repeated += plain is not None and not is_valid(schema, text + plain)
     assert completed == 75
     assert repeated, "the automaton's own endings would do"

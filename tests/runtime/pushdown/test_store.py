@@ -15,6 +15,7 @@ import structgen as sg
 from structgen import kernels
 from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.stacks import END, Thread
 from structgen.runtime.pushdown.store import store as module
 from structgen.runtime.pushdown.store.store import ConfigurationStore
 
@@ -68,6 +69,19 @@ DEFINITIONS = {
 }
 
 
+def row_of(machine: PushdownMachine, threads: tuple[Thread, ...]) -> NDArray[np.int32]:
+    """The mask of threads by the reference stepper."""
+    machine.begin_deciding()
+    try:
+        numbers, _ = machine.rows_of(threads)
+        row = np.zeros(machine.vocabulary.words, np.int32)
+        for number in numbers:
+            machine.pool.add_to(row, number)
+    finally:
+        machine.end_deciding()
+    return row | machine.vocabulary.eos_row if machine.may_end(threads) else row
+
+
 def machine_of(name: str) -> PushdownMachine:
     machine = sg.compile(DEFINITIONS[name], VOCABULARY, eager=False).machine
     assert isinstance(machine, PushdownMachine)
@@ -110,11 +124,30 @@ def test_kernels_step_as_the_reference_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
+def test_threads_are_told_and_kept(name: str) -> None:
+    machine, alone = machine_of(name), 0
+    for store, config, threads, _ in walks(machine, f"threads of {name}", draws(3)):
+        rows = store.rows_of(config)
+        assert store.keep(rows) == config
+        assert {row[:2] for row in store.left_to(config)} >= {row[:2] for row in rows}
+        closed = {(state, count) for state, count, _ in machine.stacks.closed(threads)}
+        assert {row[:2] for row in store.left_to(config) if row[0] != END} == closed - {(END, 0)}
+        for row in rows:
+            ((state, count, _),) = store.threads(store.keep([row]))
+            assert (state, count) == row[:2]
+            alone += 1
+        for byte in b'a1"[':
+            consumed, after = store.follow(config, bytes((byte,)))
+            assert store.after_byte(config, byte) == (after if consumed else -1)
+    assert alone
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
 def test_masks_are_those_of_the_reference(name: str) -> None:
     machine = machine_of(name)
     for store, config, threads, _ in walks(machine, f"masks of {name}", draws(3)):
         with machine.lock:
-            np.testing.assert_array_equal(store.row(config), machine.row_of(threads))
+            np.testing.assert_array_equal(store.row(config), row_of(machine, threads))
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -239,7 +272,7 @@ def masks_with_pages(monkeypatch: pytest.MonkeyPatch, most: int) -> tuple[NDArra
             config = None if config is None else store.advance(config, token - 32)
             assert config is not None
             with machine.lock:
-                found.append((store, config, machine.row_of(store.threads(config))))
+                found.append((store, config, row_of(machine, store.threads(config))))
     return module._scratch.pages(PAIRS.row_words).words, found
 
 

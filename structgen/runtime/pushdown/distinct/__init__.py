@@ -4,8 +4,8 @@ Comes in: a `PushdownMachine` whose tables mark where these begin, and where the
 machine around it. The set of values is a persistent search tree, so that forks and rollback cost nothing
 (docs/internals/json_lowering.md).
 
-Read `value_set`, `items` (the scalar in progress), `containers` (what is around it), `item_tokens`, `endless`,
-`several`, `machine`.
+Read `value_set`, `items` (the scalar in progress), `containers` (what is around it), `varieties` (how many values there
+are), `places` (steps), `nodes` and `refusals` (masks), `machine`, `definition` (within grammars).
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from .items import ItemInProgress, String, begun
+from ..store.configuration import StoredConfiguration
+from .items import ItemInProgress, Rope, String, begun
 from .value_set import Values, ValuesAsked, ValueSet, with_value
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE, COLON = b"[]{}:"
@@ -108,6 +109,10 @@ class LeavesAt(NamedTuple):
         """See `ValuesAsked`."""
         return self.leaves.following(self.path + prefix)
 
+    def count(self, prefix: bytes) -> int:
+        """See `ValuesAsked`."""
+        return self.leaves.count(self.path + prefix)
+
     def at(self, key: _Key) -> LeavesAt:
         """The same of a member."""
         return LeavesAt(self.leaves, _path(self.path, key))
@@ -188,6 +193,9 @@ class Seen(NamedTuple):
         Of the member whose value is in progress or due.
     levels:
         Of all arrays around it the leaves, in so far as the items in progress there can turn into such as have been.
+    names:
+        Of an object within an item its names so far, if it can be one that has been: a name that comes again takes
+        back what its member was.
     """
 
     around: Around
@@ -197,11 +205,7 @@ class Seen(NamedTuple):
     parts: ContainerPart | None = None
     name: bytes | None = None
     levels: tuple[LeavesAt, ...] = ()
-
-    @property
-    def values(self) -> Values:
-        """What the next scalar must differ from: the items, or names where one is next, that are told apart."""
-        return self.known.values if self.known is not None and self.name is None else None
+    names: Values = None
 
     @property
     def is_object(self) -> bool:
@@ -226,9 +230,14 @@ class Seen(NamedTuple):
         if levels:
             here = self._here
             levels = tuple([level for level in levels if item.can_be_in(level.at(here))])
-        if isinstance(item, String) and not levels and (self.values is None or not item.can_be_in(self.values)):
-            item = item.apart()
-        return Seen(self.around, self.known, item, False, self.parts, self.name, levels)
+        found = Seen(self.around, self.known, item, False, self.parts, self.name, levels, self.names)
+        if not isinstance(item, String) or isinstance(item.text, Rope) or not found.is_other():
+            return found
+        return Seen(self.around, self.known, item.apart(), False, self.parts, self.name, levels, self.names)
+
+    def due(self) -> Seen:
+        """Behind a comma."""
+        return Seen(self.around, self.known, None, True, self.parts, self.name, self.levels, self.names)
 
     def ended(self, value: Value) -> Seen:
         """With the item or member in progress over, or its name."""
@@ -240,12 +249,13 @@ class Seen(NamedTuple):
             entry = _entry(value)
             levels = tuple([level for level in levels if entry in level.at(here)])
         if here is None:  # a name
-            name = _flat(value)
-            if around.levels and any(part.key == name for part in _parts(self.parts)):
-                levels = around.levels  # what was there does not count
-            return Seen(around, known, None, False, self.parts, name, levels)
+            name, names = _flat(value), self.names
+            if around.levels:
+                names = with_value(names, name)
+                levels = around.levels if names is self.names else levels
+            return Seen(around, known, None, False, self.parts, name, levels, names)
         parts = ContainerPart(self.parts, here, value) if around.is_item else None
-        return Seen(around, known, None, False, parts, None, levels)
+        return Seen(around, known, None, False, parts, None, levels, self.names)
 
     def opened(self, kind: int, *, is_distinct: bool) -> Seen:
         """What is within a container that begins."""
@@ -274,30 +284,42 @@ class Seen(NamedTuple):
 
     def is_other(self) -> bool:
         """Whether all items in progress are seen to differ from those before them, and none is due."""
-        if self.levels or self.values is None:
-            return not self.levels
-        return not self.is_due if self.item is None else not self.item.can_be_in(self.values)
+        if self.levels:
+            return False
+        if self.item is None:
+            return not (self.is_due and self.finite())
+        return not any(self.item.can_be_in(each) for each in self.finite())
 
-    def _sets(self) -> list[ValuesAsked]:
+    def finite(self) -> list[ValueSet]:
+        """The sets that the next scalar, or the one in progress, is at least not to be in, whatever follows it."""
+        if self.name is not None:
+            return []
+        return [each for each in (self.known and self.known.values, self.names) if each is not None]
+
+    def sets(self) -> list[ValuesAsked]:
         """Of the scalar in progress, what can make it equal."""
         here = self._here
-        levels: list[ValuesAsked] = [level.at(here) for level in self.levels]
-        return levels if self.values is None else [*levels, self.values]
+        return [*(level.at(here) for level in self.levels), *self.finite()]
 
     def bytes_towards(self) -> frozenset[int]:
         """The bytes after which items in progress can turn into such as have been there, and perhaps others."""
         if self.item is None:
             if self.levels:
                 return frozenset(_STRUCTURE)
-            return frozenset(_BEGINNINGS if self.is_due and self.values is not None else b"")
-        found = [self.item.bytes_towards(each) for each in self._sets() if self.item.can_be_in(each)]
+            return frozenset(_BEGINNINGS if self.is_due and self.finite() else b"")
+        found = [self.item.bytes_towards(each) for each in self.sets() if self.item.can_be_in(each)]
         return frozenset().union(*found)
+
+    def crowd(self, byte: int) -> int:
+        """How many values one more byte can lead towards: fewer have more room beside them."""
+        item = begun(byte) if self.item is None else self.item.after(byte)
+        return sum(each.count(item.beginning()) for each in self.sets())
 
     def key(self) -> Hashable:
         """Equal where the same follows, within an item of the outermost array that can have been there."""
         found: list[Hashable] = []
         if self.item is not None:
-            found += [self.item.key(each) for each in self._sets()]
+            found += [self.item.key(each) for each in self.sets()]
         here = self
         while here.around.seen is not None:
             members = tuple([(key, _flat(value)) for key, value in here._members()])
@@ -305,14 +327,9 @@ class Seen(NamedTuple):
             here = here.around.seen
         return tuple(found), here.is_due, here.item is None, here.name
 
-    def renaming(self) -> int:
-        """Whether members of an object can come again, with values that count instead: 2 for the one in progress.
 
-        1 for later ones, 0 where it doesn't matter.
-        """
-        if not self.is_object or self.known is not None or not self.around.levels:
-            return 0
-        return 2 if self.name is None and self.parts is not None and (self.item is not None or self.is_due) else 1
+#: The threads, and the innermost container if items are told apart in it or around it.
+Place: TypeAlias = "tuple[StoredConfiguration, Seen | None]"
 
 
 def _by_key(member: tuple[bytes | int, Value]) -> tuple[int, bytes]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....budget import StepMeter
 from ....system.locks import Lock
 from ....system.types import JsonMap, Sections
 from ....vocabulary.vocabulary import Vocabulary
-from ...rows.residuals import ROOT
 from ..machine import PushdownMachine
 from ..partial_masks import StateMasks
-from .item_tokens import is_allowed
-from .machine import DistinctMachine, Place
+from .containers import Place
+from .items import COMMA
+from .machine import DistinctMachine, without
 
 
 class DistinctInnerMachine(DistinctMachine):
@@ -76,62 +75,42 @@ class DistinctInnerMachine(DistinctMachine):
         return rows, left
 
     def _decide(self, place: Place, residual: int) -> tuple[set[int], set[int]]:
-        rows, left = self.inner.decide(place[0], residual)
-        residuals = self.rows.residuals
-        roots = residuals[residual]
-        row = np.zeros(self.pool.words, np.int32)
-        for number in rows:
-            self.pool.add_to(row, number)
-        again = [node for root in roots.tolist() for node, _ in self._repeating_now(place, root)]
-        ids = self._forbidden(place, row) if residual == ROOT else self._forbidden_behind(place, row, roots, again)
+        rows, left = self.inner.decide(place[0].threads, residual)
+        residuals, text_of = self.rows.residuals, self.vocabulary.token
+        roots = residuals[residual].tolist()
+        ids = self.ids_below(node for root in roots for node in self.refusals.nodes((place,), root))
+        if len(roots) > 1:
+            ids = ids[[not self._goes_on(place, text_of(token) or b"", roots) for token in ids.tolist()]]
         if len(ids):
-            np.bitwise_and.at(row.view(np.uint32), ids >> 5, ~(np.uint32(1) << (ids & 31).astype(np.uint32)))
+            row = np.zeros(self.pool.words, np.int32)
+            for number in rows:
+                self.pool.add_to(row, number)
+            without(row, ids)
             rows = {self.pool.add_dense(row.view(np.uint32))} if row.any() else set()
-        kept = {number: self._over(place, residuals[number], roots, again) for number in left}
-        return rows, {residuals.add(nodes) for nodes in kept.values() if len(nodes)}
+        kept = {
+            number: [node for node in residuals[number].tolist() if self._is_over(place, node, roots)]
+            for number in left
+        }
+        return rows, {residuals.add(np.array(nodes, np.int32)) for nodes in kept.values() if nodes}
 
-    def _forbidden_behind(
-        self, place: Place, row: NDArray[np.int32], roots: NDArray[np.int32], again: Iterable[int]
-    ) -> NDArray[np.int64]:
-        """`_forbidden` where the definition is come to within a token, at some nodes of the trie.
-
-        Few tokens have a comma or a colon behind such a node, so all of these are followed.
-        """
-        trie, text_of = self.vocabulary.trie, self.vocabulary.token
-        below = [trie.token_ids[trie.first_token[node] : trie.first_token[trie.skip[node]]] for node in again]
-        ids = np.unique(np.concatenate([self._item_tokens.marked, *below]).astype(np.int64))
-        ids = ids[is_allowed(ids, row)]
-        texts = ((token, text_of(token) or b"") for token in ids.tolist())
-        return np.array([token for token, text in texts if not self._goes_on(place, text, roots)], np.int64)
-
-    def _goes_on(self, place: Place, text: bytes, roots: NDArray[np.int32]) -> bool:
+    def _goes_on(self, place: Place, text: bytes, roots: Collection[int]) -> bool:
         """Whether a token's text leads on in the definition, begun behind some node on the way."""
-        trie, known = self.vocabulary.trie, {*roots.tolist()}
+        trie = self.vocabulary.trie
         node: int | None = 0
         for at, byte in enumerate(text):
-            if node in known and self._follow((place,), text[at:]):
+            if node in roots and self._follow((place,), text[at:]):
                 return True
             node = None if node is None else trie.child(node, byte)
         return False
 
-    def _over(
-        self, place: Place, nodes: NDArray[np.int32], roots: NDArray[np.int32], again: Iterable[int]
-    ) -> NDArray[np.int32]:
-        """The nodes where the text may be over, of those where it may be if its items may be equal."""
-        is_doubtful = self._item_tokens.is_behind_mark[nodes]
-        for node in again:
-            is_doubtful |= (nodes >= node) & (nodes < self.vocabulary.trie.skip[node])
-        for at in np.flatnonzero(is_doubtful).tolist():
-            is_doubtful[at] = not self._is_over(place, int(nodes[at]), roots)
-        return nodes[~is_doubtful]
-
-    def _is_over(self, place: Place, node: int, roots: NDArray[np.int32]) -> bool:
-        """Whether the text may be over at a node, begun behind one of some nodes on the way, or there."""
+    def _is_over(self, place: Place, node: int, roots: Collection[int]) -> bool:
+        """Whether the text, begun behind some node on the way, is over at a node where it is if items may be equal."""
         trie = self.vocabulary.trie
-        token = int(trie.token_ids[trie.first_token[node]])
-        text = (self.vocabulary.token(token) or b"")[: trie.depth[node]]
-        above = roots[(roots <= node) & (trie.skip[roots] > node)]
-        return any(self.may_end(self._follow((place,), text[trie.depth[root] :])) for root in above)
+        text = (self.vocabulary.token(int(trie.token_ids[trie.first_token[node]])) or b"")[: trie.depth[node]]
+        if place[1] is None and COMMA not in text:
+            return True
+        above = [text[trie.depth[root] :] for root in roots if root <= node < trie.skip[root]]
+        return any(self.may_end(self._follow((place,), rest)) for rest in above)
 
 
 def within_grammar(inner: PushdownMachine) -> PushdownMachine | DistinctInnerMachine:

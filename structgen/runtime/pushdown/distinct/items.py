@@ -22,6 +22,8 @@ from .value_set import ValuesAsked
 
 QUOTE, BACKSLASH, COMMA = b'"\\,'
 
+EACH_BYTE = [bytes((byte,)) for byte in range(256)]
+
 #: What may stand in a number, and what ends one.
 NUMERIC, DELIMITERS = frozenset(b"0123456789.eE+-"), b",]} \t\n\r"
 
@@ -52,6 +54,9 @@ class ItemInProgress(Protocol):
     def bytes_towards(self, values: ValuesAsked) -> Iterable[int]:
         """The bytes after which it can turn into one of some values, or ends as one; perhaps others as well."""
 
+    def beginning(self) -> bytes:
+        """How the canonical forms begin of what it can turn into, in a number before the exponent."""
+
     def key(self, values: ValuesAsked) -> Hashable:
         """Equal for items of which the same follows, as far as values are concerned that are not among some."""
 
@@ -80,6 +85,10 @@ class Word(NamedTuple):
     def bytes_towards(self, values: ValuesAsked) -> Iterable[int]:
         """See `ItemInProgress`."""
         return values.following(self.text)
+
+    def beginning(self) -> bytes:
+        """See `ItemInProgress`."""
+        return self.text
 
     def key(self, values: ValuesAsked) -> Hashable:
         """See `ItemInProgress`."""
@@ -133,9 +142,13 @@ class String(NamedTuple):
         decoded = _decoded(escape)
         return String(self.text, escape) if decoded is None else String(self.text + decoded)
 
+    def longer(self, data: bytes) -> String:
+        """The string and more bytes, none of which is a quote or a backslash, where no escape is begun."""
+        return String(self.text + data)
+
     def apart(self) -> String:
         """The same where it is no longer within another value: a long text is not copied with each byte."""
-        return self if isinstance(self.text, Rope) else self._replace(text=Rope(None, self.text))
+        return self if isinstance(self.text, Rope) else String(Rope(None, self.text), self.escape, self.is_over)
 
     def ends(self) -> bool:
         """See `ItemInProgress`."""
@@ -157,6 +170,10 @@ class String(NamedTuple):
             return _ESCAPED + b"\\"
         ends = (QUOTE,) if self.text in values else ()
         return (*ends, BACKSLASH, *values.following(self.text))
+
+    def beginning(self) -> bytes:
+        """See `ItemInProgress`."""
+        return self.text if isinstance(self.text, bytes) else b'"'
 
     def key(self, values: ValuesAsked) -> Hashable:
         """See `ItemInProgress`."""
@@ -210,7 +227,7 @@ class Number(NamedTuple):
                 return self._replace(exponent=10 * self.exponent + byte - 0x30, is_whole=True)
             digits = self.digits + bytes((byte,)) if self.digits or byte != 0x30 else b""
             decimals = self.decimals + 1 if self.decimals >= 0 else -1
-            return self._replace(digits=digits, decimals=decimals, is_whole=True)
+            return Number(self.is_negative, digits, decimals, None, False, True)
         if byte == 0x2E:
             return self._replace(decimals=0, is_whole=False)
         if byte in b"eE":
@@ -232,7 +249,7 @@ class Number(NamedTuple):
         return sign + digits, exponent + zeros - max(0, self.decimals) if digits else 0
 
     def beginning(self) -> bytes:
-        """How the canonical forms begin of all that it can turn into, if it has digits and no exponent."""
+        """See `ItemInProgress`."""
         return self._significant()[0]
 
     def value(self) -> bytes | None:

@@ -28,6 +28,9 @@ class ValuesAsked(Protocol):
     def following(self, prefix: bytes) -> Iterator[int]:
         """The bytes that follow a prefix in members, ascending."""
 
+    def count(self, prefix: bytes) -> int:
+        """How many members begin with a prefix, which has no byte 0xFF at its end."""
+
 
 class ValueSet:
     """A set that is not empty. It never changes; `with_value` makes another one."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..stacks import Thread
     from .store import ConfigurationStore
 
 
-class StoredConfiguration:
+class StoredConfiguration(NamedTuple):
     """A configuration.
 
     Parameters
@@ -20,16 +20,8 @@ class StoredConfiguration:
         Its number there.
     """
 
-    __slots__ = ("number", "store")
-
-    def __init__(self, store: ConfigurationStore, number: int) -> None:
-        self.store, self.number = store, number
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StoredConfiguration) and other.number == self.number and other.store is self.store
-
-    def __hash__(self) -> int:
-        return hash((id(self.store), self.number))
+    store: ConfigurationStore
+    number: int
 
     def __repr__(self) -> str:
         return self.store.explain(self.number)

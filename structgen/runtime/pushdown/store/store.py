@@ -8,7 +8,7 @@ is full, its automaton gets another one, and guides move there when they next co
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +65,20 @@ _MOST_WIDTHS = 4
 #: Below the last of the stacks of a fork.
 _NIL = -2
 
-#: Configurations whose threads are remembered.
-_MOST_REMEMBERED = 1 << 12
+#: Configurations whose threads are remembered, and where single bytes lead from some.
+_MOST_REMEMBERED, _MOST_AFTER = 1 << 12, 1 << 14
+
+_EACH_BYTE = [bytes((byte,)) for byte in range(256)]
 
 #: What the reference stepper does, which remembers more of each frame.
 _BEYOND = BEYOND, TOO_MANY_WAYS
 
 #: Threads that a kernel follows over bytes in one step, all together.
 _MOST_WORK = 1 << 14
+
+
+#: State, count and cell of a thread.
+Row: TypeAlias = tuple[int, int, int]
 
 
 class _Scratch:
@@ -190,6 +196,9 @@ class ConfigurationStore:
         self._most_cells, self._most_configs = MOST_CELLS, MOST_CONFIGS
         # For the reference stepper: threads of configurations, stacks of cells and the inverse, large counts.
         self._threads: Memo[int, tuple[Thread, ...]] = Memo(_MOST_REMEMBERED)
+        # For what looks closer at single bytes: threads and where bytes lead.
+        self._rows_known: Memo[int, list[Row]] = Memo(_MOST_REMEMBERED)
+        self._after: Memo[int, int] = Memo(_MOST_AFTER)
         self._stacks: dict[int, Stack] = {-1: None}
         self._cells: dict[Stack, int] = {None: -1}
         self._counts: dict[int, int] = {}
@@ -237,6 +246,15 @@ class ConfigurationStore:
     def _is_beyond(self, status: int) -> bool:
         """Whether the reference stepper does it: kernels don't, or it takes more room than a step may."""
         return status in _BEYOND or (status == NO_SPACE and self._is_large())
+
+    def after_byte(self, config: int, byte: int) -> int:
+        """The configuration behind a byte, -1 where texts don't go on with it; remembered."""
+        key = config << 8 | byte
+        found = self._after.get(key)
+        if found is None:
+            consumed, target = self.follow(config, _EACH_BYTE[byte])
+            found = self._after[key] = target if consumed else -1
+        return found
 
     def follow(self, config: int, data: bytes) -> tuple[int, int]:
         """How many of some bytes texts go on with, and the configuration behind these."""
@@ -405,11 +423,45 @@ class ConfigurationStore:
 
     def add(self, threads: Sequence[Thread]) -> int:
         """The number of the configuration of some threads of the reference stepper."""
-        found = [(state, self._word(n), self._cell_of(stack)) for state, n, stack in threads if state != END]
-        laid, ended = np.array(found, np.int64).reshape(-1, 3), int(len(found) < len(threads))
-        while (number := kernels.add_config(self._words, laid, ended)) < 0:
-            self._provide(number)
+        number = self.keep([(state, self._word(n), self._cell_of(stack)) for state, n, stack in threads])
         self._threads[number] = tuple(threads)
+        return number
+
+    def rows_of(self, config: int) -> list[Row]:
+        """State, count and cell of each thread; the state is `END` where the text may have ended."""
+        found = self._rows_known.get(config)
+        if found is None:
+            with self.machine.lock:  # no table grows
+                first, count, ended, *_ = self._head.arrays[kernels.S_CONFIGS][config].tolist()
+                rows = self._head.arrays[kernels.S_THREADS][first : first + count].tolist()
+            found = self._rows_known[config] = [(state, n, cell) for state, n, cell in rows] + [(END, 0, -1)] * ended
+        return found
+
+    def left_to(self, config: int) -> list[Row]:
+        """The same, and all threads that the next byte may be left to."""
+        rows, returns = self.rows_of(config), self.machine.tables.returns
+        todo = [cell for state, _, cell in rows if state != END and returns[state]]
+        if not todo:
+            return rows
+        found = dict.fromkeys(rows)
+        with self.machine.lock:
+            cells = self._head.arrays[kernels.S_CELLS]
+            for cell in todo:  # which grows
+                row = (END, 0, -1) if cell < 0 else tuple(cells[cell, :3].tolist())
+                if row[0] == FORK:
+                    todo += [row[1]] if row[2] == _NIL else [row[1], row[2]]
+                elif row not in found:
+                    found[row] = None
+                    if row[0] != END and returns[row[0]]:
+                        todo.append(row[2])
+        return [*found]
+
+    def keep(self, threads: Collection[Row]) -> int:
+        """The number of the configuration of some threads, as `rows_of` and `left_to` have them."""
+        found = np.array([each for each in threads if each[0] != END], np.int64).reshape(-1, 3)
+        with self.machine.lock:
+            while (number := kernels.add_config(self._words, found, int(len(found) < len(threads)))) < 0:
+                self._provide(number)
         return int(number)
 
     def _cell_of(self, stack: Stack) -> int:

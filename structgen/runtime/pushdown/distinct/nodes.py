@@ -1,0 +1,100 @@
+"""The nodes of a vocabulary's trie from which a token can come to another item, and to the end of the one in progress.
+
+Few can: 861 tokens of Llama-3's have a comma, 169 one behind a quote.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....system.memo import Memo
+from ....vocabulary.vocabulary import Vocabulary
+from .containers import OPEN_BRACE, OPEN_BRACKET, SPACES
+from .items import COMMA, QUOTE
+
+#: What follows a string in JSON, with a comma; up to the beginning of another one; up to its quote.
+_COMMA, _LISTED = (re.compile(each, re.DOTALL) for each in (rb"\s*[]},:]", rb"(?![}:])\s*[]},:]"))
+_BEGINNING, _BEGUN = re.compile(rb'[^,]*|\s*,\s*(?:"[^"\\]*)?'), re.compile(rb'[^,]*|\s*,\s*"?')
+
+#: Vocabularies whose nodes are known here.
+_known: Memo[str, ItemNodes] = Memo(4)
+
+#: The children of a node, each under its byte.
+Children: TypeAlias = "dict[int, dict[int, int]]"
+
+
+class ItemNodes(NamedTuple):
+    """The children of nodes from whose byte on some token has this, and what else is told of all nodes.
+
+    Parameters
+    ----------
+    comma, quoted, opened, quote:
+        A comma; one behind a quote; one behind an opening bracket; a quote.
+    items, listed, begun:
+        A quote, and behind its comma more than the beginning of a string; the same without those where a brace or a
+        colon follows the quote; more than a quote.
+    no_digit, no_space:
+        Of each node, 1 if some token has more than digits from its byte on; more than spaces.
+    """
+
+    comma: Children
+    quoted: Children
+    opened: Children
+    quote: Children
+    items: Children
+    listed: Children
+    begun: Children
+    no_digit: bytes
+    no_space: bytes
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> ItemNodes:
+        """Those of a vocabulary; remembered."""
+        found = _known.get(vocabulary.fingerprint)
+        if found is None:
+            found = _known[vocabulary.fingerprint] = cls._found(vocabulary)
+        return found
+
+    @classmethod
+    def _found(cls, vocabulary: Vocabulary) -> ItemNodes:
+        trie = vocabulary.trie
+
+        def having(*bytes_: int) -> NDArray[np.bool_]:
+            found: NDArray[np.bool_] = np.isin(trie.byte, bytes_)
+            return found
+
+        def above(tops: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            before = np.concatenate(([0], np.cumsum(tops)))
+            is_above: NDArray[np.bool_] = before[trie.skip] > before[:-1]
+            return is_above
+
+        def children(some: NDArray[np.bool_]) -> Children:
+            found: Children = {}
+            path = [0]
+            for node in np.flatnonzero(some)[1:].tolist():
+                del path[trie.depth[node] :]
+                found.setdefault(path[-1], {})[int(trie.byte[node])] = node
+                path.append(node)
+            return found
+
+        def is_more(node: int, comma: re.Pattern[bytes], plain: re.Pattern[bytes]) -> bool:
+            tokens = trie.token_ids[trie.first_token[node] : trie.first_token[trie.skip[node]]].tolist()
+            rests = [(vocabulary.token(token) or b"")[trie.depth[node] :] for token in tokens]
+            return any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests)
+
+        def more(*patterns: re.Pattern[bytes]) -> Children:
+            found = np.zeros(len(ends), np.bool_)
+            found[[node for node in np.flatnonzero(ends).tolist() if is_more(node, *patterns)]] = True
+            return children(above(found))
+
+        comma = above(having(COMMA))
+        ends = having(QUOTE) & comma
+        behind = comma, above(ends), above(having(OPEN_BRACKET, OPEN_BRACE) & comma), above(having(QUOTE))
+        comma_, quoted, opened, quote = map(children, behind)
+        no_digit, no_space = (above(~having(*some)).tobytes() for some in (b"0123456789", SPACES))
+        items, listed, begun = more(_COMMA, _BEGINNING), more(_LISTED, _BEGINNING), more(_COMMA, _BEGUN)
+        return cls(comma_, quoted, opened, quote, items, listed, begun, no_digit, no_space)
