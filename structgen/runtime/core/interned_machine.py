@@ -49,7 +49,7 @@ class Configuration(Generic[T]):
         self._all = threads if len(threads) > 1 else ()
         self.targets, self.offset = targets, offset
         self.accepting: bool | None = None
-        self.row: tuple[int, ...] | None = None  # the key of its row, where the machine has such
+        self.row: NDArray[np.int32] | None = None  # the ids that its mask lacks, where a machine keeps these
         self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....budget import Meter, StepMeter
 from ....errors import UnsupportedError
 from ....progress import Progress, silent
@@ -167,26 +168,26 @@ class DistinctMachine(InternedMachine[Place]):
             row = self.inner.row(place[0])[: len(bitmask)]
             bitmask[: len(row)] |= row
         if config.row is None:
-            config.row = tuple(self.steps.measured(self._refused, config.threads, bitmask).tolist())
-        if config.row:
-            without(bitmask, np.array(config.row, np.int64))
+            config.row = self.steps.measured(self._refused, config.threads, bitmask)
+        if len(config.row):
+            kernels.flip_ids(bitmask.view(np.uint32), config.row)
 
-    def _refused(self, places: tuple[Place, ...], row: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _refused(self, places: tuple[Place, ...], row: NDArray[np.int32]) -> NDArray[np.int32]:
         """The tokens of a row that repeat a value, or can only lead to one, as ids, ascending."""
-        ids: NDArray[np.int64] = self.ids_below(self.refusals.nodes(places))
+        ids: NDArray[np.int32] = self.ids_below(self.refusals.nodes(places))
         is_wrong = row[ids >> 5] >> (ids & 31) & 1 == 1
         if self.names_tokens():
             for at in np.flatnonzero(is_wrong).tolist():
                 token = int(ids[at])
                 is_wrong[at] = not self._over_token(places, token, self.vocabulary.token(token) or b"")
-        found: NDArray[np.int64] = ids[is_wrong]
+        found: NDArray[np.int32] = ids[is_wrong]
         return found
 
-    def ids_below(self, nodes: Iterable[int]) -> NDArray[np.int64]:
+    def ids_below(self, nodes: Iterable[int]) -> NDArray[np.int32]:
         """The tokens at and below some nodes of the trie, ascending."""
         trie = self.vocabulary.trie
         found = [trie.token_ids[trie.first_token[node] : trie.first_token[trie.skip[node]]] for node in nodes]
-        return np.unique(np.concatenate(found).astype(np.int64)) if found else np.zeros(0, np.int64)
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int32)
 
     @cached_property
     def refusals(self) -> Refusals:
@@ -238,7 +239,7 @@ class DistinctMachine(InternedMachine[Place]):
         return self.inner.to_sections(self_contained=self_contained)
 
 
-def without(row: NDArray[np.int32], ids: NDArray[np.int64]) -> None:
+def without(row: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
     """Take tokens out of a row."""
     np.bitwise_and.at(row.view(np.uint32), ids >> 5, ~(np.uint32(1) << (ids & 31).astype(np.uint32)))
 
