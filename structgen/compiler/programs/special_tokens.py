@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from itertools import takewhile
 
+from ...system.properties import cached_property
 from .program import TokenSet
 
 
@@ -19,13 +20,27 @@ class SpecialTokens:
     """
 
     def __init__(self, named: Mapping[str, int]) -> None:
-        self._ids = {name: token for name, token in named.items() if name}
-        names = self._ids.keys()
+        self._named = named
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: token for name, token in self._named.items() if name}
+
+    @cached_property
+    def _begin(self) -> re.Pattern[str]:
         first = re.escape("".join({name[0] for name in self._ids}))
-        self._begin = re.compile(f"[{first}]" if first else "(?!)")
+        return re.compile(f"[{first}]" if first else "(?!)")
+
+    @cached_property
+    def _common(self) -> str:
+        """What all names begin with."""
+        names = self._ids.keys()
         alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False)) if names else ()
-        self._common = "".join([letter for letter, _ in alike])  # what all begin with
-        self._lengths = sorted({len(name) for name in self._ids}, reverse=True)
+        return "".join([letter for letter, _ in alike])
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        return sorted({len(name) for name in self._ids}, reverse=True)
 
     def has(self, text: str) -> bool:
         """Whether the name of a special token stands in a text."""
