@@ -23,7 +23,8 @@ from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
 from ...system.locks import Lock, Rank
-from ...system.memo import Memo, shorten
+from ...system.memo import Memo, memo, shorten
+from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
@@ -108,6 +109,7 @@ class PushdownMachine(CompiledMachine):
     """
 
     _token_moves: TokenMoves | None = None
+    _by_target: Memo[int, list[tuple[bytes, int]]] = memo(MEMO_GROUPED)  # see `grouped`
     #: Completes texts, once that was asked for.
     _complete_text: Callable[[tuple[Thread, ...]], bytes | None] | None = None
 
@@ -122,7 +124,6 @@ class PushdownMachine(CompiledMachine):
     ) -> None:
         self.tables: PushdownTables = tables
         self.vocabulary = vocabulary
-        self._bytes, self._bounds = vocabulary.bytes, vocabulary.offsets.data  # which yields ints
         self._filled = filled
         self._fills = 0  # how many are going on
         self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
@@ -137,9 +138,9 @@ class PushdownMachine(CompiledMachine):
             counted_from = MOST_MEMBERS if tables.open else max(LOOP_COUNT.bit_length(), tables.widest)
             self._token_moves, self._sees_tokens = TokenMoves(vocabulary, counted_from), True
         self._take_counters()
-        self._edges = _edges_of(tables)
+        if tables.open:  # they change
+            self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
-        self._by_target: Memo[int, list[tuple[bytes, int]]] = Memo(MEMO_GROUPED)  # see `grouped`
         self.stacks = Stacks(self._returns, tables.labels.temperatures)
         self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         #: Where a text begins, for the reference stepper.
@@ -149,6 +150,10 @@ class PushdownMachine(CompiledMachine):
         #: Held while a store's tables grow.
         self.growing = Lock(Rank.LEAF)
         self._store: ConfigurationStore | None = None
+
+    @cached_property
+    def _edges(self) -> _Edges:
+        return _edges_of(self.tables)
 
     @property
     def lock(self) -> Lock:
@@ -636,7 +641,7 @@ class PushdownMachine(CompiledMachine):
 
     def after_token_of(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         """The threads behind a token, measured as a step."""
-        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+        data = self.vocabulary.token(token_id) or b""
         if self._sees_tokens:
             return self.steps.measured(self._over_token, threads, token_id, data)
         return self.steps.measured(self.follow, threads, data) if data else ()

@@ -27,7 +27,7 @@ from ....kernels import (
     TOO_SHORT,
     WRITTEN,
 )
-from ....system.memo import Memo
+from ....system.memo import Memo, memo
 from ....system.sizes import COMMON
 from ...rows.head import Head, address_of
 from ...rows.row_store import pages
@@ -172,6 +172,12 @@ class ConfigurationStore:
         The automaton over its vocabulary.
     """
 
+    # For the reference stepper: the threads of configurations.
+    _threads: Memo[int, tuple[Thread, ...]] = memo(_MOST_REMEMBERED)
+    # For what looks closer at single bytes: threads and where bytes lead.
+    _rows_known: Memo[int, list[Row]] = memo(_MOST_REMEMBERED)
+    _after: Memo[int, int] = memo(_MOST_AFTER)
+
     def __init__(self, machine: Automaton) -> None:
         self.machine = machine
         self.vocabulary = machine.vocabulary
@@ -194,11 +200,7 @@ class ConfigurationStore:
         #: The configuration before the first byte.
         self.start: int = kernels.begin_configs(words, tables.start, int(tables.returns[tables.start]))
         self._most_cells, self._most_configs = MOST_CELLS, MOST_CONFIGS
-        # For the reference stepper: threads of configurations, stacks of cells and the inverse, large counts.
-        self._threads: Memo[int, tuple[Thread, ...]] = Memo(_MOST_REMEMBERED)
-        # For what looks closer at single bytes: threads and where bytes lead.
-        self._rows_known: Memo[int, list[Row]] = Memo(_MOST_REMEMBERED)
-        self._after: Memo[int, int] = Memo(_MOST_AFTER)
+        # For the reference stepper: stacks of cells and the inverse, large counts.
         self._stacks: dict[int, Stack] = {-1: None}
         self._cells: dict[Stack, int] = {None: -1}
         self._counts: dict[int, int] = {}
