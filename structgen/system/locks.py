@@ -55,6 +55,8 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         Its place in the order.
     """
 
+    __slots__ = ("_since", "passed_on", "rank", "serial")
+
     def __new__(cls, rank: Rank) -> Lock:
         """Without arguments for the base, which takes none."""
         made: Lock = super().__new__(cls)
@@ -67,7 +69,7 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         self._since = time.monotonic()  # when work began, or it was passed on last, seconds
         with _registry:
             self.serial = next(_serials)
-            _locks.add(ref(self, _locks.discard))
+            _locks.add(ref(self, _discard))
 
     def begin(self) -> None:
         """Count the next slice from now on: the owner has just taken the lock."""
@@ -94,6 +96,7 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
 
 
 _locks: set[ref[Lock]] = set()  # `WeakSet.add` is Python, and each machine has a lock
+_discard = _locks.discard  # the same object for all
 _serials = count()
 _registry = threading.RLock()  # guards `_locks`
 _held: list[Lock] = []  # from before a fork to after it

@@ -187,7 +187,7 @@ class StateMasks:
         self._walker: StackWalker | None = None
         #: How often all that a wide state allows was looked at.
         self.long_walks = 0
-        self._models: list[tuple[tuple[int, int], PartialRow]] = []  # see `_like_an_earlier_one`
+        self._models: tuple[tuple[tuple[int, int], PartialRow], ...] = ()  # see `_like_an_earlier_one`
         self.mark()
 
     def mark(self) -> None:
@@ -217,7 +217,7 @@ class StateMasks:
         self.pool.cut(rows)
         self.residuals.cut(residuals)
         self.shared.cut(used)
-        self._models = []
+        self._models = ()
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._looks_at = 0
         if self.tables.widest > PAIR:
@@ -331,7 +331,7 @@ class StateMasks:
         if self.tables.registers[state]:
             return None
         config = self._far(state, count)
-        for model, held in [*self._models]:  # while others have their turn it changes
+        for model, held in self._models:
             differs = self._walk().difference_of_alike(config, model)
             if differs is not None:
                 found = self.differing(held, *differs)
@@ -345,7 +345,7 @@ class StateMasks:
     ) -> None:
         if not self.tables.registers[state]:
             others = [each for each in self._models if each[0] != instead]
-            self._models = [(self._far(state, count), decided), *others][:_MOST_MODELS]
+            self._models = ((self._far(state, count), decided), *others)[:_MOST_MODELS]
 
     def _far(self, state: int, count: int) -> tuple[int, int]:
         """A state and its count for the walker, which need not be known where it is far from a bound."""

@@ -36,6 +36,9 @@ _FEW, _LOOKED, _DEEP = 32, 32, 4
 #: Comparisons of stacks that are remembered; past that the memory starts afresh.
 _MOST_COMPARED = 1 << 16
 
+#: Counts the work of steps of every automaton: a thread makes one at a time.
+_STEPS = StepMeter()
+
 
 class Frame:
     """A state to return to, with its count, and the frames below it.
@@ -93,7 +96,7 @@ class Stacks:
 
     def __init__(self, returns: bytes | bytearray, telling: Collection[int] = ()) -> None:
         #: Counts the work of a step.
-        self.steps = StepMeter()
+        self.steps = _STEPS
         self._returns = returns
         self._telling = telling
         self._frames: dict[Thread, Frame] = {}

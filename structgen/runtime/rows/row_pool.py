@@ -99,7 +99,7 @@ class RowPool:
         self._n_bases = len(self._bases)
         #: How to get each shared row, by its number among them; and those that kernels were lent.
         self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
-        self._lent: list[NDArray[np.uint32] | None] = []
+        self._lent: dict[int, NDArray[np.uint32]] = {}
         self._shared = np.zeros(2 * _FEW_SHARED, np.int64)
         self.head.put(kernels.R_SHARED, self._shared)
         self._hold_flat(flat or _NO_ROWS, shared)
@@ -235,7 +235,6 @@ class RowPool:
             wider[: len(self._shared)] = self._shared
             self._shared = wider
             self.head.put(kernels.R_SHARED, wider)
-        self._lent += [None] * (shared + 1 - len(self._lent))
         row = np.ascontiguousarray(row)
         self._shared[2 * shared + 1] = len(row)
         self._shared[2 * shared] = address_of(row)
@@ -300,7 +299,8 @@ class RowPool:
         self.head.words[kernels.R_COUNT], self._n_bases, shared = mark
         self._forget_slots()
         self._shared[2 * shared :] = 0
-        del self.shared[shared:], self._lent[shared:]
+        del self.shared[shared:]
+        self._lent = {number: row for number, row in self._lent.items() if number < shared}
         self._hold_whole(self._bases[: self._n_bases].copy())  # somebody may hold rows of the old array
         self._by_content = None
         self._before = self.nbytes
