@@ -131,8 +131,8 @@ class PushdownMachine(CompiledMachine):
         self.rows.mark()
         self._complete = complete
         self._returns = bytearray(tables.returns.tobytes())
-        #: By state which part of a count it keeps, as a mask: 0 for none, -1 for all.
-        self._keeps: list[int] = []
+        #: By state which part of a count it keeps: none, what is counted or a set, tokens, or all of it.
+        self._keeps = bytearray()
         self._sees_tokens = False
         if tables.tokens is not None:
             counted_from = MOST_MEMBERS if tables.open else max(LOOP_COUNT.bit_length(), tables.widest)
@@ -400,7 +400,7 @@ class PushdownMachine(CompiledMachine):
         Returns the threads, and the byte to go on from.
         """
         state, count, frame = thread
-        moves, returns, keeps = self._moves, self._returns, self._keeps
+        moves, returns, keeps, parts = self._moves, self._returns, self._keeps, self._parts
         popped: Stack = None  # the frame that the state comes from, where that is negative
         for i in range(begin, len(data)):
             while True:
@@ -419,7 +419,7 @@ class PushdownMachine(CompiledMachine):
                 if not returns[state]:
                     state = move
                     if count:
-                        count &= keeps[state]
+                        count &= parts[keeps[state]]
                     continue
                 move = ((None, (move,)),)
             if (returns[state] and frame is not None) or len(move) > 1 or move[0][0] is not None:
@@ -431,7 +431,7 @@ class PushdownMachine(CompiledMachine):
                 continue
             state = sequence[0]
             if count:
-                count &= keeps[state]
+                count &= parts[keeps[state]]
             for above in sequence[1:]:
                 frame = self.stacks.push(state, count, frame)
                 state, count = above, 0
@@ -439,7 +439,7 @@ class PushdownMachine(CompiledMachine):
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
-        moves, keeps = self._moves, self._keeps
+        moves, keeps, parts = self._moves, self._keeps, self._parts
         found: dict[Thread, None] = {}
         for state, count, frame in self._closed(threads):
             if state < 0:
@@ -451,7 +451,7 @@ class PushdownMachine(CompiledMachine):
                 for record, sequence in move:
                     self.make(record, sequence, count, frame, found)
             elif move >= 0:
-                found[move, count & keeps[move], frame] = None
+                found[move, count & parts[keeps[move]], frame] = None
         if len(found) < 2:
             return tuple(found)
         self.steps.spend(len(found))
@@ -502,7 +502,7 @@ class PushdownMachine(CompiledMachine):
             found.update(dict.fromkeys(self.stacks.opened(frame)))
             return
         state = sequence[0]
-        count &= self._keeps[state]
+        count &= self._parts[self._keeps[state]]
         for above in sequence[1:]:
             frame = self.stacks.push(state, count, frame)
             state, count = above, 0
@@ -553,7 +553,10 @@ class PushdownMachine(CompiledMachine):
         """What takes the place of a symbol with a count, by each move that can be made."""
         for record, sequence in moves:
             if record is None and sequence:  # nearly always, and then no stack has to be made
-                yield ((sequence[0], count & self._keeps[sequence[0]]), *[(each, 0) for each in sequence[1:]])
+                yield (
+                    (sequence[0], count & self._parts[self._keeps[sequence[0]]]),
+                    *[(each, 0) for each in sequence[1:]],
+                )
                 continue
             found: dict[Thread, None] = {}
             self.make(record, sequence, count, None, found)
@@ -690,9 +693,9 @@ class PushdownMachine(CompiledMachine):
         self._tests = tables.passes if len(tables.tests) else []
         new = len(self._keeps)
         if self._loops:
-            self._keeps += (-(tables.live[new:] >= 0).astype(np.int8)).tolist()
+            self._keeps += (tables.live[new:] >= 0).tobytes()
         else:
-            self._keeps += [0] * (self.states - new)
+            self._keeps += bytes(self.states - new)
         #: The part of a count that is of a loop, or a set; tokens are counted above it.
         self._counted = -1
         if tables.tokens is not None and self._token_moves is not None:
@@ -700,9 +703,10 @@ class PushdownMachine(CompiledMachine):
             self._counts_tokens = tables.tokens.counts
             if self._counts_tokens:
                 self._counted = (1 << self._token_moves.counted_from) - 1
-                self._keeps[new:] = [mask & self._counted for mask in self._keeps[new:]]
                 for state in self._token_moves.bounds:
-                    self._keeps[state] |= ~self._counted
+                    self._keeps[state] |= 2
+        #: The parts of a count that `_keeps` has numbers for, as masks.
+        self._parts = 0, self._counted, ~self._counted, -1
 
     def lower(self, states: Collection[int]) -> None:
         """Have the open ones among some states lowered. Raises `BudgetExceededError`."""
