@@ -77,8 +77,7 @@ def test_a_row_that_is_lent_again_stays_until_the_new_one_is_there(monkeypatch: 
     pool = RowPool(100)
     pool.add_shared(lambda _: np.full(pool.words, 7, np.uint32))
     pool.lend(0)
-    (lent,) = pool._lent
-    assert lent is not None
+    lent = pool._lent[0]
     before, looked = ref(lent), list[bool]()
     del lent
 
