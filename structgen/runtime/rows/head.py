@@ -51,8 +51,8 @@ class Head:
         """Have a table in an array that is twice as long."""
         old = self.arrays[place]
         new = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
-        self.arrays[place] = new
         kernels.move_table(self.words, place, _octets(old), _octets(new), address_of(new), len(new))
+        self.arrays[place] = new  # not sooner: it is read while nobody holds the lock
 
     def lengthen_tokens(self) -> None:
         """Have room for twice as many tokens of which it is known where they lead, in a store's head."""

@@ -339,3 +339,22 @@ def test_a_step_allocates_nothing_that_is_collected() -> None:
             guide.fill_bitmask(mask)
         after = len(gc.get_objects())
     assert after - before <= 1
+
+
+def test_who_reads_a_table_while_it_grows_finds_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`is_accepting` holds no lock: the longer table is in its place only when it has everything."""
+    store = ConfigurationStore(machine_of("values"))
+    after = store.advance(store.start, VOCABULARY.byte_ids[ord("1")])
+    assert after is not None
+    assert store.is_accepting(after)
+    found, move_table = list[bool](), kernels.move_table
+
+    def move(*arguments: Any) -> None:
+        found.append(store.is_accepting(after))
+        move_table(*arguments)
+        found.append(store.is_accepting(after))
+
+    monkeypatch.setattr(kernels, "move_table", move)
+    store._head.lengthen(kernels.S_CONFIGS)
+    assert found == [True, True]
+    assert store.is_accepting(after)
