@@ -9,8 +9,11 @@ from ..signatures import Out, int32, int64
 from .arena import A_CAME_TO, A_CLASSES, A_LIVE, A_RETURNS, NOT_SINGLE, UNBOUNDED, _row
 from .threads import _single_move, _stays_in
 
-#: There are too many pairs, or open states among them.
+#: There are too many pairs, open states are among them, or it takes too long.
 NOT_TOLD = -2
+
+#: How many moves are compared at most, and how often a number is looked at for two pairs: two milliseconds, about.
+_MOST_MOVES, _MOST_LOOKS = 1 << 17, 1 << 20
 
 
 @helper
@@ -30,6 +33,7 @@ def _agreeing_slot(pairs, slots, pair):
 
 @helper
 def _agreeing(state, zone, its, other):
+    """A pair of states, each with its zone, as one number."""
     return (4 * state + zone) << 32 | (4 * its + other)
 
 
@@ -86,7 +90,7 @@ def agreement(
     pairs[n] = pair
     distances[n] = longest + 1
     n += 1
-    is_told = True
+    is_told, moves, looks = True, np.int64(0), np.int64(0)
     while here < n and is_told:
         state, its = pairs[here] >> 34, (pairs[here] & 0xFFFFFFFF) >> 2
         zone, other = (pairs[here] >> 32) & 3, pairs[here] & 3
@@ -99,6 +103,10 @@ def agreement(
         for c in range(arena[A_CLASSES]):
             if arena[row + c] == arena[its_row + c] and zone == other:
                 continue
+            moves += 1
+            if moves > _MOST_MOVES:
+                is_told = False
+                break
             count = UNBOUNDED - (zone - 1) if zone else np.int64(0)
             counted = UNBOUNDED - (other - 1) if other else np.int64(0)
             now, count = _single_move(arena, state, count, np.int64(c))
@@ -137,15 +145,16 @@ def agreement(
                 slots[_agreeing_slot(pairs, slots, pairs[n])] = -1
         here += 1
     used[0] = n
-    if not is_told or arena[A_CAME_TO]:
-        for k in range(first, n):
-            distances[k] = -1  # which is always right
-        return NOT_TOLD
-    changes = True
-    while changes:
+    changes = is_told and not arena[A_CAME_TO]
+    while changes and looks <= _MOST_LOOKS:
         changes = False
+        looks += n_edges
         for e in range(n_edges - 1, -1, -1):
             if distances[edges[e, 1]] + 1 < distances[edges[e, 0]]:
                 distances[edges[e, 0]] = distances[edges[e, 1]] + 1
                 changes = True
+    if not is_told or arena[A_CAME_TO] or changes:
+        for k in range(first, n):
+            distances[k] = -1  # which is always right
+        return NOT_TOLD
     return np.int64(distances[first])

@@ -97,8 +97,8 @@ S_UNIONS, S_UNION_ROWS, S_UNION_SLOTS, S_PAGES = 16, 18, 20, 22
 S_ROOM, S_PLACES, S_PLACE_SLOTS, S_MISSING, S_FOUND, S_ROW = 24, 26, 28, 30, 32, 34
 
 #: How many there are: cells, threads, configurations, tokens, unions, their rows. Generations that unions are of: that
-#: of the pages, and the machine's. A stamp of steps; what is missing: partial masks, or the number of a shared row; how
-#: many threads one step may follow over bytes, all together.
+#: of the pages, and the machine's. A stamp of steps; how many partial masks are missing; how many threads one step may
+#: follow over bytes, all together.
 N_CELLS, N_THREADS, N_CONFIGS, N_TOKENS, N_UNIONS, N_UNION_ROWS, S_PAGED = range(36, 43)
 S_STAMP, S_GENERATION, N_MISSING, S_WORK = 43, 44, 45, 46
 

@@ -80,6 +80,9 @@ def no_agreement(room: int = 0) -> Agreement:
     return np.empty(room, np.int64), np.empty(room, np.int32), np.full(2 * room, -1, np.int32)
 
 
+_UNTOLD = no_agreement()
+
+
 def stack_scratch(room: int, deepest: int) -> _Stacks:
     """Scratch of a walk with so many threads and cells at most, over tokens of so many bytes."""
     stacks, slots = np.empty((3 * room, kernels.CELL), np.int64), np.empty(2 * room, np.int32)
@@ -284,7 +287,7 @@ class StackWalker:
         self._show(self)
         self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
-        self._agreement, self._agreeing = no_agreement(), np.zeros(1, np.int64)
+        self._agreement, self._agreeing = _UNTOLD, np.zeros(1, np.int64)
 
     def take_tables(self) -> None:
         """Lay the tables out as they are now: states were lowered that no walk came to."""
@@ -466,7 +469,7 @@ class StackWalker:
             lambda arena: kernels.walk_stack_difference(
                 *self._trie, self._vocabulary.trie.upper, heights(self._vocabulary), arena, *both,
                 most or _FAR_APART, *_scratch.stacks(self._deepest), notes,
-                *(agreement or no_agreement()), ids, below,
+                *(agreement or _UNTOLD), ids, below,
             )
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])

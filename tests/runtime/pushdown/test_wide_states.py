@@ -49,6 +49,18 @@ def test_states_that_do_the_same_for_many_bytes_are_walked_once(
     assert index.machine.rows.long_walks < 20
 
 
+@pytest.mark.parametrize(("most", "room"), [("_MOST_PAIRS", 8), ("_MOST_EDGES", 8)])
+def test_pairs_of_states_have_bounds(most: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past them states are walked: the masks are the same."""
+    monkeypatch.setattr(partial_masks, "_WIDE", 0)
+    monkeypatch.setattr(partial_masks, "_SHORT", 0)
+    monkeypatch.setattr(walker, "_WORTH_A_BASE", 2.0)
+    monkeypatch.setattr(walker, most, room)
+    monkeypatch.setattr(walker, "_scratch", walker._Scratch())
+    index = sg.compile(WORDS, small_vocabulary((b"ab ab ",)), eager=False, base_rows=False)
+    check_walk(index, Random(5), steps=9)
+
+
 def test_a_state_may_have_too_many_counts_for_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial_masks, "_WIDE", 0)
     monkeypatch.setattr(partial_masks, "_SHORT", 0)
