@@ -75,6 +75,9 @@ DEFINITIONS: dict[str, Definition] = {
     "counted regex": sg.Regex(r"x[a-z]{2,30}(,[0-9]{1,5}){0,9}"),
     "json": sg.JsonSchema(_OBJECT),
     "json in any order": sg.JsonSchema(_OBJECT | {"additionalProperties": False}, property_order="any"),
+    "json with unique items": sg.JsonSchema(
+        {"type": "array", "uniqueItems": True, "items": {"type": ["string", "integer", "array"], "maxLength": 3}}
+    ),
     "gbnf": sg.Gbnf('root ::= "[" (item ("," ws item)*)? "]"\nitem ::= root | [a-z]+ | [0-9]{1,4}\nws ::= " "?'),
     "lark": sg.Grammar(_STATEMENTS),
     "lark with definitions": sg.Grammar(

@@ -42,14 +42,14 @@ class Configuration(Generic[T]):
     configurations have their ``targets`` in one dictionary, where ``offset`` is added to the token.
     """
 
-    __slots__ = ("_all", "_one", "accepting", "dense", "offset", "row", "targets")
+    __slots__ = ("_all", "_one", "accepting", "dense", "offset", "refused", "targets")
 
     def __init__(self, threads: tuple[T, ...], targets: dict[int, Configuration[T] | None], offset: int) -> None:
         self._one = threads[0]
         self._all = threads if len(threads) > 1 else ()
         self.targets, self.offset = targets, offset
         self.accepting: bool | None = None
-        self.row: NDArray[np.int32] | None = None  # the ids that its mask lacks, where a machine keeps these
+        self.refused: NDArray[np.int32] | None = None  # ids, where a machine keeps what its mask lacks
         self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
 
     def __repr__(self) -> str:

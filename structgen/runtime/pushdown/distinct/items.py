@@ -22,8 +22,6 @@ from .value_set import ValuesAsked
 
 QUOTE, BACKSLASH, COMMA = b'"\\,'
 
-EACH_BYTE = [bytes((byte,)) for byte in range(256)]
-
 #: What may stand in a number, and what ends one.
 NUMERIC, DELIMITERS = frozenset(b"0123456789.eE+-"), b",]} \t\n\r"
 

@@ -167,10 +167,10 @@ class DistinctMachine(InternedMachine[Place]):
         for place in others:
             row = self.inner.row(place[0])[: len(bitmask)]
             bitmask[: len(row)] |= row
-        if config.row is None:
-            config.row = self.steps.measured(self._refused, config.threads, bitmask)
-        if len(config.row):
-            kernels.flip_ids(bitmask.view(np.uint32), config.row)
+        if config.refused is None:
+            config.refused = self.steps.measured(self._refused, config.threads, bitmask)
+        if len(config.refused):
+            kernels.flip_ids(bitmask.view(np.uint32), config.refused)
 
     def _refused(self, places: tuple[Place, ...], row: NDArray[np.int32]) -> NDArray[np.int32]:
         """The tokens of a row that repeat a value, or can only lead to one, as ids, ascending."""

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ....system.memo import Memo
 from ....vocabulary.vocabulary import Vocabulary
 from .containers import OPEN_BRACE, OPEN_BRACKET, SPACES
 from .items import COMMA, QUOTE
@@ -19,9 +18,6 @@ from .items import COMMA, QUOTE
 #: What follows a string in JSON, with a comma; up to the beginning of another one; up to its quote.
 _COMMA, _LISTED = (re.compile(each, re.DOTALL) for each in (rb"\s*[]},:]", rb"(?![}:])\s*[]},:]"))
 _BEGINNING, _BEGUN = re.compile(rb'[^,]*|\s*,\s*(?:"[^"\\]*)?'), re.compile(rb'[^,]*|\s*,\s*"?')
-
-#: Vocabularies whose nodes are known here.
-_known: Memo[str, ItemNodes] = Memo(4)
 
 #: The children of a node, each under its byte.
 Children: TypeAlias = "dict[int, dict[int, int]]"
@@ -54,9 +50,9 @@ class ItemNodes(NamedTuple):
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> ItemNodes:
         """Those of a vocabulary; remembered."""
-        found = _known.get(vocabulary.fingerprint)
+        found: ItemNodes | None = vocabulary.for_walks.get("items")
         if found is None:
-            found = _known[vocabulary.fingerprint] = cls._found(vocabulary)
+            found = vocabulary.for_walks["items"] = cls._found(vocabulary)
         return found
 
     @classmethod

@@ -20,7 +20,7 @@ from ....system.memo import Memo
 from ..machine import PushdownMachine
 from ..stacks import END
 from ..store.configuration import StoredConfiguration
-from ..store.store import Row
+from ..store.store import EACH_BYTE, Row
 from ..tables import ENDS_ITEM, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
 from .containers import (
     CLOSE_BRACE,
@@ -35,7 +35,7 @@ from .containers import (
     Seen,
     Value,
 )
-from .items import COMMA, EACH_BYTE, NUMERIC, Number, String, begun
+from .items import COMMA, NUMERIC, Number, String, begun
 from .varieties import Varieties
 
 #: Beginnings of values that are looked at for one that an array does not have yet.

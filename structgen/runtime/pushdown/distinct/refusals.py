@@ -15,8 +15,9 @@ from typing import TypeAlias
 from ....system.memo import Memo
 from ....vocabulary.vocabulary import Vocabulary
 from ..store.configuration import StoredConfiguration
+from ..store.store import EACH_BYTE
 from .containers import Place, Seen
-from .items import EACH_BYTE, ItemInProgress, Number, String
+from .items import ItemInProgress, Number, String
 from .nodes import Children, ItemNodes
 from .places import PlaceReader
 from .value_set import ValuesAsked

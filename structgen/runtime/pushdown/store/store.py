@@ -68,7 +68,7 @@ _NIL = -2
 #: Configurations whose threads are remembered, and where single bytes lead from some.
 _MOST_REMEMBERED, _MOST_AFTER = 1 << 12, 1 << 14
 
-_EACH_BYTE = [bytes((byte,)) for byte in range(256)]
+EACH_BYTE = [bytes((byte,)) for byte in range(256)]
 
 #: What the reference stepper does, which remembers more of each frame.
 _BEYOND = BEYOND, TOO_MANY_WAYS
@@ -254,7 +254,7 @@ class ConfigurationStore:
         key = config << 8 | byte
         found = self._after.get(key)
         if found is None:
-            consumed, target = self.follow(config, _EACH_BYTE[byte])
+            consumed, target = self.follow(config, EACH_BYTE[byte])
             found = self._after[key] = target if consumed else -1
         return found
 
