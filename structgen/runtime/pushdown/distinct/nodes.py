@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....vocabulary.vocabulary import Vocabulary
-from .containers import OPEN_BRACE, OPEN_BRACKET, SPACES
+from .containers import CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, SPACES
 from .items import COMMA, QUOTE
 
 #: What follows a string in JSON, with a comma; up to the beginning of another one; up to its quote.
 _COMMA, _LISTED = (re.compile(each, re.DOTALL) for each in (rb"\s*[]},:]", rb"(?![}:])\s*[]},:]"))
+_NAME, _NEVER = re.compile(rb'\s*"[^"]*"'), re.compile(rb"(?!)")
 _BEGINNING, _BEGUN = re.compile(rb'[^,]*|\s*,\s*(?:"[^"\\]*)?'), re.compile(rb'[^,]*|\s*,\s*"?')
 
 #: The children of a node, each under its byte.
@@ -30,6 +31,8 @@ class ItemNodes(NamedTuple):
     ----------
     comma, quoted, opened, quote:
         A comma; one behind a quote; one behind an opening bracket; a quote.
+    bracket, quoted_bracket:
+        A comma behind a bracket of any kind, or before a whole name; either behind a quote.
     items, listed, begun:
         A quote, and behind its comma more than the beginning of a string; the same without those where a brace or a
         colon follows the quote; more than a quote.
@@ -41,6 +44,8 @@ class ItemNodes(NamedTuple):
     quoted: Children
     opened: Children
     quote: Children
+    bracket: Children
+    quoted_bracket: Children
     items: Children
     listed: Children
     begun: Children
@@ -82,15 +87,22 @@ class ItemNodes(NamedTuple):
             rests = [(vocabulary.token(token) or b"")[trie.depth[node] :] for token in tokens]
             return any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests)
 
+        def having_more(some: NDArray[np.bool_], *patterns: re.Pattern[bytes]) -> NDArray[np.bool_]:
+            found = np.zeros(len(some), np.bool_)
+            found[[node for node in np.flatnonzero(some).tolist() if is_more(node, *patterns)]] = True
+            return found
+
         def more(*patterns: re.Pattern[bytes]) -> Children:
-            found = np.zeros(len(ends), np.bool_)
-            found[[node for node in np.flatnonzero(ends).tolist() if is_more(node, *patterns)]] = True
-            return children(above(found))
+            return children(above(having_more(ends, *patterns)))
 
         comma = above(having(COMMA))
         ends = having(QUOTE) & comma
-        behind = comma, above(ends), above(having(OPEN_BRACKET, OPEN_BRACE) & comma), above(having(QUOTE))
-        comma_, quoted, opened, quote = map(children, behind)
+        named = having_more(having(COMMA) & above(having(QUOTE)), _NAME, _NEVER)
+        bracket = above(having(OPEN_BRACKET, OPEN_BRACE, CLOSE_BRACKET, CLOSE_BRACE) & comma | named)
+        behind = (
+            comma, above(ends), above(having(OPEN_BRACKET, OPEN_BRACE) & comma), above(having(QUOTE)),
+            bracket, above(having(QUOTE) & bracket),
+        )  # fmt: skip
         no_digit, no_space = (above(~having(*some)).tobytes() for some in (b"0123456789", SPACES))
         items, listed, begun = more(_COMMA, _BEGINNING), more(_LISTED, _BEGINNING), more(_COMMA, _BEGUN)
-        return cls(comma_, quoted, opened, quote, items, listed, begun, no_digit, no_space)
+        return cls(*map(children, behind), items, listed, begun, no_digit, no_space)

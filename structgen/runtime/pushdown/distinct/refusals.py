@@ -77,7 +77,7 @@ class Refusals:
         if seen is None:
             return {byte: child for byte, child in nodes.opened.get(node, {}).items() if byte in may}
         towards, item = seen.bytes_towards() & may, seen.item
-        behind = (self._behind(config, seen, item) if isinstance(item, String) else nodes.comma).get(node, {})
+        behind = self._behind(config, seen).get(node, {})
         found = {byte: child for byte, child in behind.items() if byte in may}
         if not towards:
             return found
@@ -98,9 +98,17 @@ class Refusals:
         after = [longer.after(below) for below in self._nodes.quote[child]]
         return any(each.escape or _leads_to(each, values) for each in after for values in sets)
 
-    def _behind(self, config: StoredConfiguration, seen: Seen, item: String) -> Children:
-        """Where tokens may come to another item behind a string that has not been there."""
-        places, nodes = self._places, self._nodes
+    def _behind(self, config: StoredConfiguration, seen: Seen) -> Children:
+        """Where tokens may come to another item behind what is in progress, if that has not been there.
+
+        Where neither items nor names of the innermost container must differ, that is behind its end, or in another one,
+        or where a name comes again, which takes back what made it differ.
+        """
+        places, nodes, item = self._places, self._nodes, seen.item
+        if seen.known is None:
+            return nodes.quoted_bracket if isinstance(item, String) else nodes.bracket
+        if not isinstance(item, String):
+            return nodes.comma
         end = None if item.escape or seen.levels else places.moved(config, b'"')
         if end is None or not places.varieties.is_alike(config):
             return nodes.quoted
