@@ -414,7 +414,9 @@ class JsonSchema(Composable):
 
     def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
         """The special tokens of a vocabulary whose names stand in the tags: what its bytes don't tell."""
-        texts = TAG_STYLES[self.style].texts if self.style != "json" else ()
+        if self.style == "json":
+            return []
+        texts = TAG_STYLES[self.style].texts
         return [each for each in sorted(vocabulary.special_tokens.items()) if any(each[0] in text for text in texts)]
 
     def canonical(self) -> str:

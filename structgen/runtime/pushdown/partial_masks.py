@@ -178,9 +178,8 @@ class StateMasks:
         self._say_what_is_beyond()
         #: By residual list, state and count, or set: what is decided.
         self.parts = _Parts(self.head)
-        #: By counting state: counts, ascending, and what holds from each of them on.
-        self.segments: dict[int, tuple[list[int], list[PartialRow]]] = {}
-        self._counts_told = 0  # how many counts they begin at
+        #: By counting state, ``int32[*, 3]``: a count, ascending, and the row and the next list from there on.
+        self.segments: dict[int, NDArray[np.int32]] = {}
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._wide_sets: dict[int, int] = {}  # by set of more than `PAIR` members, what stands for it in keys
@@ -218,7 +217,6 @@ class StateMasks:
         self.residuals.cut(residuals)
         self.shared.cut(used)
         self._models = ()
-        self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._looks_at = 0
         if self.tables.widest > PAIR:
             self.let_go()  # of a walker that knows sets
@@ -231,8 +229,7 @@ class StateMasks:
     def decide(self, residual: int, state: int, count: int) -> PartialRow:
         """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
         if count and residual == ROOT and state in self.segments:
-            begins, decided = self.segments[state]
-            return decided[bisect_right(begins, count) - 1]
+            return self._segment(state, count)
         number = self._number(state, count)
         found = self.parts.get(residual, state, number)
         if found is None:
@@ -293,12 +290,15 @@ class StateMasks:
 
     def lay_out_stretches(self) -> None:
         """Have kernels find what states decide by stretches of counts."""
-        found = [
-            (state, begin, *part)
-            for state, (begins, parts) in sorted(self.segments.items())
-            for begin, part in zip(begins, parts, strict=True)
-        ]
-        self.head.put(kernels.M_STRETCHES, np.array(found, np.int32).reshape(-1, 4))
+        states = sorted(self.segments)
+        found = np.concatenate([np.zeros((0, 3), np.int32), *map(self.segments.__getitem__, states)])
+        of = np.repeat(np.array(states, np.int32), [len(self.segments[state]) for state in states])
+        self.head.put(kernels.M_STRETCHES, np.column_stack((of, found)))
+
+    def _segment(self, state: int, count: int) -> PartialRow:
+        begins, rows, following = self.segments[state].T
+        at = int(begins.searchsorted(count, "right")) - 1
+        return int(rows[at]), int(following[at])
 
     def _walked(self, residual: int, state: int, count: int, status: int) -> PartialRow:
         """`decide` for what a kernel does not, for a reason."""
@@ -367,7 +367,7 @@ class StateMasks:
 
     def __len__(self) -> int:
         """Number of partial masks."""
-        return len(self.parts.stored) + len(self.parts) + self._counts_told
+        return len(self.parts.stored) + len(self.parts) + sum(map(len, self.segments.values()))
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
@@ -376,8 +376,7 @@ class StateMasks:
     def known(self, residual: int, state: int, count: int) -> PartialRow | None:
         """What `decide` would give, if that was decided before."""
         if count and residual == ROOT and state in self.segments:
-            begins, decided = self.segments[state]
-            return decided[bisect_right(begins, count) - 1]
+            return self._segment(state, count)
         if count >= kernels.NUMBERED and count not in self._wide_sets and self.tables.registers[state]:
             return None
         return self.parts.get(residual, state, self._number(state, count))
@@ -508,24 +507,20 @@ class StateMasks:
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         return (BELOW, minimum - count) if count + 1 < minimum else (BETWEEN, maximum - count)
 
-    def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
+    def tell_counts(self, state: int) -> NDArray[np.int32] | None:
         """The segments of a state that counts without calling; None for any other, or if there are too many."""
         found = self.segments.get(state)
         if found is not None:
             return found
         if self.counts().possible[state] is not None or self._calls(state):
             return None
-        found = self.shared.segments(state) if self.is_wide(state) else None
-        found = found or self._own_segments(state)
-        if found is None:
+        told = self.shared.segments(state) if self.is_wide(state) else None
+        told = told or self._own_segments(state)
+        if told is None:
             return None
-        self.keep_segments(state, *found)
+        begins, decided = told
+        found = self.segments[state] = np.column_stack((begins, decided)).astype(np.int32)
         return found
-
-    def keep_segments(self, state: int, begins: list[int], decided: list[PartialRow]) -> None:
-        """Record what a state decides by count; kernels find it when it is laid out."""
-        self.segments[state] = begins, decided
-        self._counts_told += len(begins)
 
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         self.long_walks += self.is_wide(state)

@@ -77,13 +77,13 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
     if parts[:, 2].any():
         found["set_count"] = parts[:, 2]
     if rows.segments:
-        begins, masks = zip(*rows.segments.values(), strict=True)
+        begins, numbers, following = np.concatenate([*rows.segments.values()]).T
         found |= {
             "seg_state": np.array(list(rows.segments)),
-            "seg_start": np.cumsum([0] + [len(b) for b in begins]),
-            "seg_begin": np.concatenate(begins),
-            "seg_row": np.array([row for group in masks for row, _ in group]),
-            "seg_next": np.array([residual for group in masks for _, residual in group]),
+            "seg_start": np.cumsum([0, *map(len, rows.segments.values())]),
+            "seg_begin": begins,
+            "seg_row": numbers,
+            "seg_next": following,
         }
     sections: dict[str, Array] = {name: smallest(column) for name, column in found.items()}
     if sets:
@@ -196,12 +196,11 @@ def _set_rows(tables: PushdownTables) -> int:
 
 
 def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: str) -> None:
-    starts, states, begins, numbers, following = (
-        column.tolist() for column in columns.read(sections, SEGMENTS, sizes, where).values()
-    )
-    decided = list(zip(numbers, following, strict=True))
-    for state, (i, j) in zip(states, pairwise(starts), strict=True):
-        if rows.tables.live[state] < 0:
-            raise FormatError(f"section 'seg_state' has the state {state}, which does not count", where=where)
-        rows.keep_segments(state, begins[i:j], decided[i:j])
+    starts, states, *told = columns.read(sections, SEGMENTS, sizes, where).values()
+    if (rows.tables.live[states] < 0).any():
+        raise FormatError("section 'seg_state' has a state that does not count", where=where)
+    segments = np.column_stack(told).astype(np.int32)
+    rows.segments = {
+        state: segments[i:j] for state, (i, j) in zip(states.tolist(), pairwise(starts.tolist()), strict=True)
+    }
     rows.lay_out_stretches()

@@ -99,10 +99,9 @@ class ItemNodes(NamedTuple):
         ends = having(QUOTE) & comma
         named = having_more(having(COMMA) & above(having(QUOTE)), _NAME, _NEVER)
         bracket = above(having(OPEN_BRACKET, OPEN_BRACE, CLOSE_BRACKET, CLOSE_BRACE) & comma | named)
-        behind = (
-            comma, above(ends), above(having(OPEN_BRACKET, OPEN_BRACE) & comma), above(having(QUOTE)),
-            bracket, above(having(QUOTE) & bracket),
-        )  # fmt: skip
+        opened = above(having(OPEN_BRACKET, OPEN_BRACE) & comma)
+        behind = comma, above(ends), opened, above(having(QUOTE)), bracket, above(having(QUOTE) & bracket)
+        comma_, quoted, opened_, quote, bracket_, quoted_bracket = map(children, behind)
         no_digit, no_space = (above(~having(*some)).tobytes() for some in (b"0123456789", SPACES))
         items, listed, begun = more(_COMMA, _BEGINNING), more(_LISTED, _BEGINNING), more(_COMMA, _BEGUN)
-        return cls(*map(children, behind), items, listed, begun, no_digit, no_space)
+        return cls(comma_, quoted, opened_, quote, bracket_, quoted_bracket, items, listed, begun, no_digit, no_space)
