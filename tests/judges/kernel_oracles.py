@@ -965,6 +965,8 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
     "widest_entry": table_rows,
+    "number_byte_classes": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT)),
+    "lay_out_arena": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "approach_base": bases,
     "heights_of": heights,
     "kinds_below": kinds_of_bytes,

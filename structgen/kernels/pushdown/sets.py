@@ -6,7 +6,7 @@ import numpy as np
 
 from ..jit import helper, kernel
 from ..signatures import Out, int32, int64
-from .arena import A_CAME_TO, A_SETS, A_TESTS
+from .arena import A_CAME_TO, A_SETS, A_TESTS, SET_HEADER
 
 # A set of members below 62 is one word, a bit each. Any other has a number in the table at `A_SETS`. That begins with
 # the words of each set (31 members in each), the sets that there is room for, a power of two, and how many there are;
@@ -16,8 +16,8 @@ from .arena import A_CAME_TO, A_SETS, A_TESTS
 #: What is added to a set's number, and what is in `A_CAME_TO` where there was no room for one.
 NUMBERED, NO_SET = 1 << 62, -1
 
-#: Before the slots of the table of sets; and in place of the least number in what goes on with a test's mask.
-SET_HEADER, MORE_OF_TEST = 3, -1
+#: In place of the least number in what goes on with a test's mask.
+MORE_OF_TEST = -1
 
 
 @helper

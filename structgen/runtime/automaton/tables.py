@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Field, Sizes
@@ -22,11 +23,9 @@ SET, INC, MARK = 0, 1, 2
 
 def byte_classes(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """``uint8[256]``: bytes that no range tells apart have the same class, numbered in their order."""
-    cuts = np.zeros(257, np.bool_)
-    cuts[low] = True
-    cuts[high.astype(np.int64) + 1] = True
-    cuts[0] = False
-    return np.cumsum(cuts[:256]).astype(np.uint8)
+    class_of = np.zeros(256, np.uint8)
+    kernels.number_byte_classes(low, high, class_of)
+    return class_of
 
 
 def bytes_in(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.bool_]:

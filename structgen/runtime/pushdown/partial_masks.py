@@ -34,7 +34,7 @@ from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
-from ..rows.head import Head, address_of
+from ..rows.head import Head, address_of, longer
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool
 from .counts import Counts, counts_of
@@ -121,7 +121,7 @@ class _Parts:
     def make_room(self) -> None:
         """Have room for one more."""
         if 2 * len(self) + 2 > len(self._slots) or len(self) == len(self._table):
-            self._hold(2 * len(self._table))
+            self._hold(longer(len(self._table)))
 
     def cut(self, count: int) -> None:
         """Keep the first that were decided only."""

@@ -309,45 +309,24 @@ class PushdownTables:
         than `PAIR`.
         """
         classes = byte_classes(self.edge_low, self.edge_high)
-        moves = np.zeros((len(self.move_start), 2), np.int32)
-        moves[:-1, 0] = self.move_record.astype(np.int32) - 1
-        moves[:, 1] = self.move_start
-        parts: dict[int, Array] = {
-            kernels.A_CLASS_OF: classes,
-            kernels.A_ROWS: np.zeros(self.states, np.int32),
-            kernels.A_EDGE_START: self.edge_start,
-            kernels.A_EDGES: np.stack(
-                [self.edge_low + self.edge_high.astype(np.int32) * 256, self.edge_target.astype(np.int32) - 1], axis=1
-            ),
-            kernels.A_LIKE: self._like_or_open(),
-            kernels.A_GROUPS: self.group_start,
-            kernels.A_SINGLE: self._singles(),
-            kernels.A_MOVES: moves,
-            kernels.A_SEQUENCE: self.sequence,
-            kernels.A_RECORDS: self.records,
-            kernels.A_LOOPS: self.loops,
-            kernels.A_LIVE: self.live,
-            kernels.A_RETURNS: self.returns,
-            kernels.A_TESTS: self.tests,
-        }
+        columns = (
+            self.edge_start, self.edge_low, self.edge_high, self.edge_target, self.move_record, self.move_start,
+            self.like, self.group_start, self.sequence, self.records, self.loops, self.live, self.returns, self.tests,
+        )  # fmt: skip
+        sizes = np.array([column.size for column in columns])
         words, sets = self._room_for_sets(sets)
-        header = np.zeros(kernels.ARENA_HEADER, np.int32)
-        width = int(classes[-1]) + 1
-        begins = np.cumsum([len(header), *(part.size for part in parts.values())])
-        rows = self.states + 1  # the last of open states
-        free = int(begins[-1]) + kernels.SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
-        if free + rows * width >= MOST:
+        width, room = int(classes[-1]) + 1, kernels.SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
+        used = (
+            kernels.ARENA_HEADER + 256 + self.states + int(sizes.sum()) + len(self.move_start) + len(self.group_start)
+        )
+        size = used + room + (self.states + 1) * width  # the last row is that of open states
+        if size >= MOST:
             raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")
-        arena = np.zeros(free + rows * width, np.int32)  # the table of sets is an empty one
-        for word, begin, part in zip(parts, begins.tolist(), parts.values(), strict=False):
-            header[word] = begin
-            arena[begin : begin + part.size] = part.reshape(-1)
-        header[kernels.A_SETS] = begins[-1]
-        arena[begins[-1] : begins[-1] + 2] = words, sets
-        header[kernels.A_STATES], header[kernels.A_CLASSES], header[kernels.A_FREE] = self.states, width, free
-        header[kernels.A_DEAD_ROW] = len(arena) - width
-        arena[len(arena) - width :] = DEAD
-        arena[: len(header)] = header
+        arena = np.zeros(size, np.int32)
+        flat = np.concatenate(columns, axis=None, dtype=np.int32, casting="unsafe")
+        kernels.lay_out_arena(flat, sizes, classes, words, sets, arena)
+        if self.open:
+            arena[arena[kernels.A_LIKE] + np.fromiter(self.open, np.int64, len(self.open))] = kernels.OPEN
         return arena
 
     def _room_for_sets(self, sets: int) -> tuple[int, int]:
@@ -356,22 +335,6 @@ class PushdownTables:
             return 0, 0
         words = -(-self.widest // 31)
         return words, max(sets, 1 << max(0, (_SET_BYTES // (4 * words + 8)).bit_length() - 1))
-
-    def _like_or_open(self) -> NDArray[np.int32]:
-        """``like``, with `kernels.OPEN` for states that are open."""
-        like = self.like.astype(np.int32)
-        like[np.fromiter(self.open, np.int64, len(self.open))] = kernels.OPEN
-        return like
-
-    def _singles(self) -> NDArray[np.int32]:
-        """By group what its only move does, where that is no more than to count or to pop; see the kernels."""
-        first = self.group_start[:-1].astype(np.int64)
-        record = self.move_record.astype(np.int64)[first] - 1
-        lengths = np.diff(self.move_start.astype(np.int64))[first]
-        simple = (np.diff(self.group_start.astype(np.int64)) == 1) & (lengths == 0)
-        if len(self.records):
-            simple &= (record < 0) | (self.records[record, 0] != MARK)
-        return np.where(simple, np.where(record < 0, kernels.SINGLE_POP, record), kernels.NOT_SINGLE).astype(np.int32)
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -17,6 +17,15 @@ def address_of(array: Array) -> int:
     return found
 
 
+#: Up to so many items a table grows fourfold at once: most of those that grow at all come to hold some hundred.
+_FEW = 1 << 9
+
+
+def longer(length: int) -> int:
+    """The length of a table that is to replace one of so many items."""
+    return 4 * length if length <= _FEW else 2 * length
+
+
 class Head:
     """Tables by their places. It keeps each of them as long as it is there.
 
@@ -48,16 +57,16 @@ class Head:
         del before
 
     def lengthen(self, place: int) -> None:
-        """Have a table in an array that is twice as long."""
+        """Have a table in a longer array."""
         old = self.arrays[place]
-        new = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
+        new = np.zeros((longer(len(old)), *old.shape[1:]), old.dtype)
         kernels.move_table(self.words, place, _octets(old), _octets(new), address_of(new), len(new))
         self.arrays[place] = new  # not sooner: it is read while nobody holds the lock
 
     def lengthen_tokens(self) -> None:
-        """Have room for twice as many tokens of which it is known where they lead, in a store's head."""
+        """Have room for more tokens of which it is known where they lead, in a store's head."""
         before = self.arrays[kernels.S_TOKENS], self.arrays[kernels.S_TARGETS]
-        size = 2 * len(before[0])
+        size = longer(len(before[0]))
         keys, targets = np.full(size, -1, np.int64), np.zeros(size, np.int32)
         self.arrays[kernels.S_TOKENS], self.arrays[kernels.S_TARGETS] = keys, targets
         kernels.move_tokens(self.words, keys, targets, address_of(keys), address_of(targets))

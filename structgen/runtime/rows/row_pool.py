@@ -26,7 +26,7 @@ from ...storage.columns import Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
-from .head import Head, address_of
+from .head import Head, address_of, longer
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -51,7 +51,7 @@ _NO_GAPS = np.zeros(0, np.uint16)
 _NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), _NO_GAPS
 
 #: Rows, gaps, and shared rows that a pool has room for to begin with, once some are added.
-_FEW_ROWS, _FEW_GAPS, _FEW_SHARED = 1 << 6, 1 << 11, 1 << 3
+_FEW_ROWS, _FEW_GAPS, _FEW_SHARED = 1 << 6, 1 << 12, 1 << 3
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class RowPool:
         n, used = len(self), self._n_gaps
         gaps = used + int(self.head.words[kernels.R_WANTED])
         if n == len(self._base) or gaps > len(self._gaps):
-            rows = max(2 * n, _FEW_ROWS) if n == len(self._base) else len(self._base)
+            rows = max(longer(n), _FEW_ROWS) if n == len(self._base) else len(self._base)
             base, start = np.zeros(rows, np.int32), np.zeros(rows + 1, np.int64)
             base[:n], start[: n + 1] = self._base[:n], self._start[: n + 1]
             wider = self._gaps

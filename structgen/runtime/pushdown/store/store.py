@@ -29,7 +29,7 @@ from ....kernels import (
 )
 from ....system.memo import Memo, memo
 from ....system.sizes import COMMON
-from ...rows.head import Head, address_of
+from ...rows.head import Head, address_of, longer
 from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
 
@@ -378,7 +378,7 @@ class ConfigurationStore:
             tokens = 4 * words[kernels.N_TOKENS] > len(self._head.arrays[kernels.S_TOKENS])
             if is_short or not (full or tokens):  # or one step needs more than there is in use
                 self._head.lengthen(kernels.S_CELLS)
-                slots, kept = _slots(2 * cells), self._head.arrays[kernels.S_CELL_SLOTS]
+                slots, kept = _slots(longer(cells)), self._head.arrays[kernels.S_CELL_SLOTS]
                 self._head.arrays[kernels.S_CELL_SLOTS] = slots
                 kernels.move_cell_slots(words, slots, address_of(slots))
                 del kept
