@@ -157,7 +157,7 @@ def _residuals(rows: StateMasks, residual: int, state: int, counts_of: Counts) -
     if possible is None:
         segments = rows.tell_counts(state) if residual == ROOT else None
         if segments is not None:  # all counts at once
-            return found.union(segments[:, 2].tolist()), True
+            return found.union(segments[:, 3].tolist()), True
         found.add(rows.decide(residual, state, 1)[1])
     counts = sorted(_all_counts(rows, state) if possible is None else possible)
     taken = counts[:_WIDE_COUNTS] if residual == ROOT and rows.is_wide(state) else counts

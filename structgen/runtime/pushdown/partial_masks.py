@@ -178,8 +178,9 @@ class StateMasks:
         self._say_what_is_beyond()
         #: By residual list, state and count, or set: what is decided.
         self.parts = _Parts(self.head)
-        #: By counting state, ``int32[*, 3]``: a count, ascending, and the row and the next list from there on.
-        self.segments: dict[int, NDArray[np.int32]] = {}
+        #: Segments of counting states that are not laid out yet, ``int32[*, 4]`` each as they are then.
+        self._told: dict[int, NDArray[np.int32]] = {}
+        self.lay_out_stretches(np.zeros((0, 4), np.int32))
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._wide_sets: dict[int, int] = {}  # by set of more than `PAIR` members, what stands for it in keys
@@ -193,7 +194,8 @@ class StateMasks:
         """Keep all that is known now, whatever `forget` forgets later."""
         self._kept = self.pool.mark(), self.residuals.mark()
         self._looks_at = 0  # when so many are there it is looked whether it is time to `forget`
-        self._entries = len(self.parts), len(self.segments), len(self._wide_sets), len(self.shared.uses)
+        self._entries = len(self.parts), len(self._wide_sets), len(self.shared.uses)
+        self._kept_stretches = self.stretches
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`. What is decided between two looks takes less than what was left."""
@@ -208,10 +210,11 @@ class StateMasks:
     def forget(self) -> None:
         """Forget what came since the last mark: other rows and residual lists will have those numbers."""
         rows, residuals = self._kept
-        decided, segments, sets, used = self._entries
+        decided, sets, used = self._entries
         self.parts.cut(decided)
-        self.segments, self._wide_sets = first(self.segments, segments), first(self._wide_sets, sets)
-        self.lay_out_stretches()
+        self._wide_sets = first(self._wide_sets, sets)
+        self._told = {}
+        self.lay_out_stretches(self._kept_stretches)
         self.head.words[kernels.M_GENERATION] += 1  # kernels forget what they know of these rows, before they go
         self.pool.cut(rows)
         self.residuals.cut(residuals)
@@ -228,8 +231,9 @@ class StateMasks:
 
     def decide(self, residual: int, state: int, count: int) -> PartialRow:
         """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
-        if count and residual == ROOT and state in self.segments:
-            return self._segment(state, count)
+        found = self._at_count(state, count) if count and residual == ROOT else None
+        if found is not None:
+            return found
         number = self._number(state, count)
         found = self.parts.get(residual, state, number)
         if found is None:
@@ -288,17 +292,32 @@ class StateMasks:
             self.parts.add(residual, state, number, (row, after))
         self.mark()
 
-    def lay_out_stretches(self) -> None:
-        """Have kernels find what states decide by stretches of counts."""
-        states = sorted(self.segments)
-        found = np.concatenate([np.zeros((0, 3), np.int32), *map(self.segments.__getitem__, states)])
-        of = np.repeat(np.array(states, np.int32), [len(self.segments[state]) for state in states])
-        self.head.put(kernels.M_STRETCHES, np.column_stack((of, found)))
+    @property
+    def stretches(self) -> NDArray[np.int32]:
+        """What counting states decide by stretches of counts, ``int32[*, 4]``: state, count, row, next list."""
+        return self.head.arrays[kernels.M_STRETCHES]
 
-    def _segment(self, state: int, count: int) -> PartialRow:
-        begins, rows, following = self.segments[state].T
+    def lay_out_stretches(self, stretches: NDArray[np.int32] | None = None) -> None:
+        """Have kernels find these, or all so far."""
+        if stretches is None:
+            stretches = np.concatenate([self.stretches, *self._told.values()])
+            stretches = stretches[np.argsort(stretches[:, 0], kind="stable")]
+            self._told = {}
+        self.head.put(kernels.M_STRETCHES, stretches)
+
+    def _segments(self, state: int) -> NDArray[np.int32]:
+        """The stretches of a state; none where they are not known."""
+        found = self._told.get(state)
+        if found is None:
+            begin, end = np.searchsorted(self.stretches[:, 0], (state, state + 1))
+            found = self.stretches[begin:end]
+        return found
+
+    def _at_count(self, state: int, count: int) -> PartialRow | None:
+        """What a state decides at a count, if that is told by stretches."""
+        _, begins, rows, following = self._segments(state).T
         at = int(begins.searchsorted(count, "right")) - 1
-        return int(rows[at]), int(following[at])
+        return (int(rows[at]), int(following[at])) if at >= 0 else None
 
     def _walked(self, residual: int, state: int, count: int, status: int) -> PartialRow:
         """`decide` for what a kernel does not, for a reason."""
@@ -367,7 +386,7 @@ class StateMasks:
 
     def __len__(self) -> int:
         """Number of partial masks."""
-        return len(self.parts.stored) + len(self.parts) + sum(map(len, self.segments.values()))
+        return len(self.parts.stored) + len(self.parts) + len(self.stretches) + sum(map(len, self._told.values()))
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
@@ -375,8 +394,9 @@ class StateMasks:
 
     def known(self, residual: int, state: int, count: int) -> PartialRow | None:
         """What `decide` would give, if that was decided before."""
-        if count and residual == ROOT and state in self.segments:
-            return self._segment(state, count)
+        found = self._at_count(state, count) if count and residual == ROOT else None
+        if found is not None:
+            return found
         if count >= kernels.NUMBERED and count not in self._wide_sets and self.tables.registers[state]:
             return None
         return self.parts.get(residual, state, self._number(state, count))
@@ -508,9 +528,10 @@ class StateMasks:
         return (BELOW, minimum - count) if count + 1 < minimum else (BETWEEN, maximum - count)
 
     def tell_counts(self, state: int) -> NDArray[np.int32] | None:
-        """The segments of a state that counts without calling; None for any other, or if there are too many."""
-        found = self.segments.get(state)
-        if found is not None:
+        """The stretches of a state that counts without calling, ``int32[*, 4]`` as in `stretches`; None for any other,
+        or if there are too many."""
+        found = self._segments(state)
+        if len(found):
             return found
         if self.counts().possible[state] is not None or self._calls(state):
             return None
@@ -519,7 +540,7 @@ class StateMasks:
         if told is None:
             return None
         begins, decided = told
-        found = self.segments[state] = np.column_stack((begins, decided)).astype(np.int32)
+        found = self._told[state] = np.column_stack(([state] * len(begins), begins, decided)).astype(np.int32)
         return found
 
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:

@@ -76,11 +76,12 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
     found = {"set_resume": parts[:, 0], "set_state": parts[:, 1], "set_row": parts[:, 3], "set_next": parts[:, 4]}
     if parts[:, 2].any():
         found["set_count"] = parts[:, 2]
-    if rows.segments:
-        begins, numbers, following = np.concatenate([*rows.segments.values()]).T
+    if len(rows.stretches):
+        of, begins, numbers, following = rows.stretches.T
+        states, first = np.unique(of, return_index=True)
         found |= {
-            "seg_state": np.array(list(rows.segments)),
-            "seg_start": np.cumsum([0, *map(len, rows.segments.values())]),
+            "seg_state": states,
+            "seg_start": np.append(first, len(of)),
             "seg_begin": begins,
             "seg_row": numbers,
             "seg_next": following,
@@ -199,8 +200,6 @@ def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: st
     starts, states, *told = columns.read(sections, SEGMENTS, sizes, where).values()
     if (rows.tables.live[states] < 0).any():
         raise FormatError("section 'seg_state' has a state that does not count", where=where)
-    segments = np.column_stack(told).astype(np.int32)
-    rows.segments = {
-        state: segments[i:j] for state, (i, j) in zip(states.tolist(), pairwise(starts.tolist()), strict=True)
-    }
-    rows.lay_out_stretches()
+    of = np.repeat(states, np.diff(starts))
+    found = np.column_stack((of, *told)).astype(np.int32)
+    rows.lay_out_stretches(found if (of[1:] >= of[:-1]).all() else found[np.argsort(of, kind="stable")])
