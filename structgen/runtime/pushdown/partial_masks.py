@@ -34,7 +34,7 @@ from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
-from ..rows.head import Head, address_of, longer
+from ..rows.head import FirstTables, Head, address_of, longer
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool
 from .counts import Counts, counts_of
@@ -70,6 +70,18 @@ _MOST_MODELS = 4
 _ALIKE = 1_600
 
 
+#: The tables to begin with.
+_FIRST = FirstTables(
+    {
+        kernels.M_ARENA: np.zeros(0, np.int32),
+        kernels.M_PARTS: np.zeros((_FEW_PARTS, 5), np.int64),
+        kernels.M_PART_SLOTS: np.full(2 * _FEW_PARTS, -1, np.int32),
+        kernels.M_STORED: np.zeros((0, 5), np.int32),
+        kernels.M_STRETCHES: np.zeros((0, 4), np.int32),
+    }
+)
+
+
 class _Parts:
     """Partial masks in arrays, where kernels find them: those of a file in order, and what was decided since.
 
@@ -81,9 +93,7 @@ class _Parts:
 
     def __init__(self, head: Head) -> None:
         self._head = head
-        head.put(kernels.M_STORED, np.zeros((0, 5), np.int32), np.zeros((0, 4), np.int32))
-        self._table, self._slots = np.zeros((0, 5), np.int64), np.zeros(0, np.int32)
-        self._hold(_FEW_PARTS)
+        self._table, self._slots = head.arrays[kernels.M_PARTS], head.arrays[kernels.M_PART_SLOTS]
 
     def _hold(self, room: int) -> None:
         """Have room for so many."""
@@ -97,6 +107,7 @@ class _Parts:
     def _number(self, slots: int) -> None:
         before, self._slots = self._slots, np.full(slots, -1, np.int32)
         kernels.move_part_slots(self._head.words, self._slots, address_of(self._slots))
+        self._head.arrays[kernels.M_PART_SLOTS] = self._slots
         del before  # which kernels read until now
 
     def __len__(self) -> int:
@@ -131,9 +142,10 @@ class _Parts:
     def store(self, stored: Array) -> None:
         """Have these as those of a file, ``int[*, 5]``, in order, and none that were decided since."""
         self._head.put(kernels.M_STORED, stored.astype(np.int32))
-        self._head.words[kernels.M_USED] = 0
-        self._number(2 * _FEW_PARTS)  # before the table gets shorter
-        self._hold(_FEW_PARTS)
+        if len(self):
+            self._head.words[kernels.M_USED] = 0
+            self._number(2 * _FEW_PARTS)  # before the table gets shorter
+            self._hold(_FEW_PARTS)
 
     def all(self) -> NDArray[np.int64]:
         """All of them in order, ``int64[*, 5]``, without those of a state above another one."""
@@ -169,9 +181,8 @@ class StateMasks:
         self.residuals = residuals if residuals is not None else Residuals()
         self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
         #: Where kernels find all this; see `structgen.kernels.store.layout`.
-        self.head = Head(kernels.MACHINE_HEAD)
+        self.head = Head(kernels.MACHINE_HEAD, _FIRST)
         self.head.put(kernels.M_POOL, self.pool.head.words)
-        self.head.put(kernels.M_ARENA, _NO_ARENA)
         self.head.put(kernels.M_LISTS, self.residuals.head.words)
         self.head.lend(kernels.M_OFFSETS, vocabulary.offsets, vocabulary.blob, vocabulary.eos_row)
         self.head.words[kernels.M_LONGEST] = vocabulary.longest
@@ -180,7 +191,6 @@ class StateMasks:
         self.parts = _Parts(self.head)
         #: Segments of counting states that are not laid out yet, ``int32[*, 4]`` each as they are then.
         self._told: dict[int, NDArray[np.int32]] = {}
-        self.lay_out_stretches(np.zeros((0, 4), np.int32))
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._wide_sets: dict[int, int] = {}  # by set of more than `PAIR` members, what stands for it in keys

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,38 @@ def longer(length: int) -> int:
     return 4 * length if length <= _FEW else 2 * length
 
 
+class FirstTables:
+    """The tables that heads of a kind begin with, one behind the other, of which each head has a copy.
+
+    Parameters
+    ----------
+    tables:
+        By place what is copied.
+    """
+
+    def __init__(self, tables: Mapping[int, Array]) -> None:
+        begins = np.cumsum([0, *[-(-table.nbytes // 8) for table in tables.values()]])
+        self._block = np.zeros(begins[-1], np.int64)
+        self._places, self._lengths = np.array([*tables]), np.array([*map(len, tables.values())])
+        self._begins = 8 * begins[:-1]
+        self._views = [
+            (place, table.shape, table.dtype, begin)
+            for (place, table), begin in zip(tables.items(), self._begins.tolist(), strict=True)
+        ]
+        for view, table in zip(self._in(self._block).values(), tables.values(), strict=True):
+            view[...] = table
+
+    def copied(self, words: NDArray[np.int64]) -> dict[int, Array]:
+        """Tables of a head by their places, which are put into its words."""
+        block = self._block.copy()
+        words[self._places] = self._begins + kernels.address(block.view(np.uint8))
+        words[self._places + 1] = self._lengths
+        return self._in(block)
+
+    def _in(self, block: NDArray[np.int64]) -> dict[int, Array]:
+        return {place: np.ndarray(shape, dtype, block, begin) for place, shape, dtype, begin in self._views}
+
+
 class Head:
     """Tables by their places. It keeps each of them as long as it is there.
 
@@ -33,15 +67,17 @@ class Head:
     ----------
     size:
         How many words there are.
+    first:
+        The tables that are there to begin with.
     """
 
     __slots__ = ("arrays", "words")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, first: FirstTables | None = None) -> None:
         #: ``int64[size]``, for kernels.
         self.words: NDArray[np.int64] = np.zeros(size, np.int64)
         #: The arrays by their places.
-        self.arrays: dict[int, Array] = {}
+        self.arrays: dict[int, Array] = {} if first is None else first.copied(self.words)
 
     def lend(self, place: int, *arrays: Array) -> None:
         """`put` for arrays that somebody else keeps."""

@@ -18,7 +18,7 @@ from ...storage.columns import Column, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from .head import Head, address_of
+from .head import FirstTables, Head, address_of
 from .row_pool import decode_gaps, decode_lists, encode_gaps
 
 #: Lists that are always there: the whole trie, and nothing.
@@ -44,23 +44,31 @@ _FEW, _FEW_NODES, _MOST_NODES = 1 << 5, 1 << 8, 1 << 16
 _BYTES_OF_LIST = 40
 
 
+#: The tables to begin with.
+_FIRST = FirstTables(
+    {
+        kernels.L_LISTS: np.zeros((_FEW, 3), np.int64),
+        kernels.L_NODES: np.zeros(_FEW_NODES, np.int32),
+        kernels.L_SLOTS: np.full(2 * _FEW, -1, np.int32),
+    }
+)
+
+
 class Residuals:
     """Interned residual lists: ascending trie nodes, ``int32[*]``, in arrays that kernels read and add to."""
 
     def __init__(self) -> None:
         #: Where kernels find the lists; see `structgen.kernels.store.layout`.
-        self.head = Head(kernels.LISTS_HEAD)
+        self.head = Head(kernels.LISTS_HEAD, _FIRST)
         # How to get a list that is not there yet: a shared one by its number there, all others from a file.
         self._shared: dict[int, int] = {}
         self._source: Callable[[int], NDArray[np.int32]] | None = None
         self._stored: Callable[[], Lists] | None = None
         self._lent: dict[int, NDArray[np.int32]] = {}  # shared ones that were fetched
-        self._chunks: list[NDArray[np.int32]] = []  # the nodes of all others; the last has room
+        # The nodes of all others; the last has room.
+        self._chunks: list[NDArray[np.int32]] = [self.head.arrays[kernels.L_NODES]]
         self._full = 0  # nodes in all chunks but the last
         self._in_file: NDArray[np.int32] | None = None  # the nodes of those of a file
-        self.head.put(kernels.L_LISTS, np.zeros((_FEW, 3), np.int64))
-        self._forget_slots()
-        self._begin_chunk(_FEW_NODES)
         self.add(np.zeros(1, np.int32))
         self._table[NOTHING, 0] = address_of(self._chunks[0])
         self.head.words[kernels.L_COUNT] = NOTHING + 1

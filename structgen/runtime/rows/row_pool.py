@@ -26,7 +26,7 @@ from ...storage.columns import Column, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
-from .head import Head, address_of, longer
+from .head import FirstTables, Head, address_of, longer
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -48,7 +48,6 @@ MOST_GROWN = 256 << 20
 
 
 _NO_GAPS = np.zeros(0, np.uint16)
-_NO_ROWS = np.zeros(0, np.uint8), np.zeros(1, np.uint8), _NO_GAPS
 
 #: Rows, gaps, and shared rows that a pool has room for to begin with, once some are added.
 _FEW_ROWS, _FEW_GAPS, _FEW_SHARED = 1 << 6, 1 << 12, 1 << 3
@@ -63,6 +62,22 @@ class Segments:
 
     begins: tuple[int, ...]
     rows: tuple[int, ...]
+
+
+#: The tables to begin with: where there are no rows yet, and where a file has them.
+_FIRST_OF_FILE, _FIRST = (
+    FirstTables(
+        {
+            kernels.R_WHOLE: np.zeros(0, np.uint32),
+            kernels.R_SHARED: np.zeros(2 * _FEW_SHARED, np.int64),
+            kernels.R_BASE: np.zeros(rows, np.int32),
+            kernels.R_START: np.zeros(rows + 1, np.int64),
+            kernels.R_GAPS: np.zeros(_FEW_GAPS if rows else 0, np.uint16),
+            kernels.R_SLOTS: np.full(4 * rows, -1, np.int32),
+        }
+    )
+    for rows in (0, _FEW_ROWS)
+)
 
 
 class RowPool:
@@ -92,17 +107,24 @@ class RowPool:
         self.size = size
         self.words = -(-size // 32)
         #: Where kernels find the rows; see `structgen.kernels.store.layout`.
-        self.head = Head(kernels.POOL_HEAD)
+        self.head = Head(kernels.POOL_HEAD, _FIRST if flat is None else _FIRST_OF_FILE)
         self.head.words[kernels.R_WORDS] = self.words
         # The first `_n_bases` rows are in use.
-        self._hold_whole(bases if bases is not None else np.zeros((0, self.words), np.uint32))
+        self._bases = np.zeros((0, self.words), np.uint32)
+        if bases is not None:
+            self._hold_whole(bases)
         self._n_bases = len(self._bases)
         #: How to get each shared row, by its number among them; and those that kernels were lent.
         self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
         self._lent: dict[int, NDArray[np.uint32]] = {}
-        self._shared = np.zeros(2 * _FEW_SHARED, np.int64)
-        self.head.put(kernels.R_SHARED, self._shared)
-        self._hold_flat(flat or _NO_ROWS, shared)
+        self._shared = self.head.arrays[kernels.R_SHARED]
+        self._laid_out = 0  # rows that were there when they were laid out; those behind them were added
+        if flat is None:
+            arrays = self.head.arrays
+            self._base, self._start = arrays[kernels.R_BASE], arrays[kernels.R_START]
+            self._gaps: NDArray[np.uint16] = arrays[kernels.R_GAPS]
+        else:
+            self._hold_flat(flat, shared)
         self._by_content: dict[bytes, int] | None = None  # whole rows, and what differs from these, by content
         self._before = self.nbytes  # when it was last compacted or cut
 

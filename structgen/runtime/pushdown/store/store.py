@@ -29,7 +29,7 @@ from ....kernels import (
 )
 from ....system.memo import Memo, memo
 from ....system.sizes import COMMON
-from ...rows.head import Head, address_of, longer
+from ...rows.head import FirstTables, Head, address_of, longer
 from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
 
@@ -182,16 +182,10 @@ class ConfigurationStore:
         self.machine = machine
         self.vocabulary = machine.vocabulary
         self._rows = machine.rows
-        self._head = head = Head(kernels.STORE_HEAD)
+        self._head = head = Head(kernels.STORE_HEAD, _FIRST)
         self.head = self._words = words = head.words
         row_words = machine.pool.words
         head.put(kernels.S_MACHINE, self._rows.head.words)
-        head.put(kernels.S_CELLS, np.empty((_FEW, kernels.CELL), np.int64), _slots(_FEW))
-        configs = np.empty((_FEW, kernels.CONFIG), np.int64)
-        head.put(kernels.S_THREADS, np.empty((_FEW, 3), np.int64), configs, _slots(_FEW))
-        head.put(kernels.S_TOKENS, np.full(2 * _FEW, -1, np.int64), np.zeros(2 * _FEW, np.int32))
-        unions = np.empty((_FEW, kernels.UNION), np.int32)
-        head.put(kernels.S_UNIONS, unions, np.empty(4 * _FEW, np.int32), _slots(_FEW))
         self._pages = _scratch.pages(row_words)
         head.put(kernels.S_PAGES, self._pages.words)
         head.lend(kernels.S_ROOM, *_scratch.tables, _scratch.row(row_words))
@@ -534,3 +528,20 @@ _TABLES = (
 
 def _slots(items: int) -> NDArray[np.int32]:
     return np.full(2 * items, -1, np.int32)
+
+
+#: The tables of a store that is new.
+_FIRST = FirstTables(
+    {
+        kernels.S_CELLS: np.zeros((_FEW, kernels.CELL), np.int64),
+        kernels.S_CELL_SLOTS: _slots(_FEW),
+        kernels.S_THREADS: np.zeros((_FEW, 3), np.int64),
+        kernels.S_CONFIGS: np.zeros((_FEW, kernels.CONFIG), np.int64),
+        kernels.S_CONFIG_SLOTS: _slots(_FEW),
+        kernels.S_TOKENS: np.full(2 * _FEW, -1, np.int64),
+        kernels.S_TARGETS: np.zeros(2 * _FEW, np.int32),
+        kernels.S_UNIONS: np.zeros((_FEW, kernels.UNION), np.int32),
+        kernels.S_UNION_ROWS: np.zeros(4 * _FEW, np.int32),
+        kernels.S_UNION_SLOTS: _slots(_FEW),
+    }
+)
