@@ -71,15 +71,11 @@ _ALIKE = 1_600
 
 
 #: The tables to begin with.
-_FIRST = FirstTables(
-    {
-        kernels.M_ARENA: np.zeros(0, np.int32),
-        kernels.M_PARTS: np.zeros((_FEW_PARTS, 5), np.int64),
-        kernels.M_PART_SLOTS: np.full(2 * _FEW_PARTS, -1, np.int32),
-        kernels.M_STORED: np.zeros((0, 5), np.int32),
-        kernels.M_STRETCHES: np.zeros((0, 4), np.int32),
-    }
-)
+_FIRST = FirstTables({
+    kernels.M_ARENA: np.zeros(0, np.int32), kernels.M_PARTS: np.zeros((_FEW_PARTS, 5), np.int64),
+    kernels.M_PART_SLOTS: np.full(2 * _FEW_PARTS, -1, np.int32), kernels.M_STORED: np.zeros((0, 5), np.int32),
+    kernels.M_STRETCHES: np.zeros((0, 4), np.int32),
+})  # fmt: skip
 
 
 class _Parts:

@@ -45,13 +45,10 @@ _BYTES_OF_LIST = 40
 
 
 #: The tables to begin with.
-_FIRST = FirstTables(
-    {
-        kernels.L_LISTS: np.zeros((_FEW, 3), np.int64),
-        kernels.L_NODES: np.zeros(_FEW_NODES, np.int32),
-        kernels.L_SLOTS: np.full(2 * _FEW, -1, np.int32),
-    }
-)
+_FIRST = FirstTables({
+    kernels.L_LISTS: np.zeros((_FEW, 3), np.int64), kernels.L_NODES: np.zeros(_FEW_NODES, np.int32),
+    kernels.L_SLOTS: np.full(2 * _FEW, -1, np.int32),
+})  # fmt: skip
 
 
 class Residuals:

@@ -531,17 +531,10 @@ def _slots(items: int) -> NDArray[np.int32]:
 
 
 #: The tables of a store that is new.
-_FIRST = FirstTables(
-    {
-        kernels.S_CELLS: np.zeros((_FEW, kernels.CELL), np.int64),
-        kernels.S_CELL_SLOTS: _slots(_FEW),
-        kernels.S_THREADS: np.zeros((_FEW, 3), np.int64),
-        kernels.S_CONFIGS: np.zeros((_FEW, kernels.CONFIG), np.int64),
-        kernels.S_CONFIG_SLOTS: _slots(_FEW),
-        kernels.S_TOKENS: np.full(2 * _FEW, -1, np.int64),
-        kernels.S_TARGETS: np.zeros(2 * _FEW, np.int32),
-        kernels.S_UNIONS: np.zeros((_FEW, kernels.UNION), np.int32),
-        kernels.S_UNION_ROWS: np.zeros(4 * _FEW, np.int32),
-        kernels.S_UNION_SLOTS: _slots(_FEW),
-    }
-)
+_FIRST = FirstTables({
+    kernels.S_CELLS: np.zeros((_FEW, kernels.CELL), np.int64), kernels.S_CELL_SLOTS: _slots(_FEW),
+    kernels.S_THREADS: np.zeros((_FEW, 3), np.int64), kernels.S_CONFIGS: np.zeros((_FEW, kernels.CONFIG), np.int64),
+    kernels.S_CONFIG_SLOTS: _slots(_FEW), kernels.S_TOKENS: np.full(2 * _FEW, -1, np.int64),
+    kernels.S_TARGETS: np.zeros(2 * _FEW, np.int32), kernels.S_UNIONS: np.zeros((_FEW, kernels.UNION), np.int32),
+    kernels.S_UNION_ROWS: np.zeros(4 * _FEW, np.int32), kernels.S_UNION_SLOTS: _slots(_FEW),
+})  # fmt: skip
