@@ -274,10 +274,10 @@ class PlaceReader:
         if seen is None or seen.is_other():
             return True
         if seen.item is not None:
-            most = self.varieties.most(config, seen.item)
-            return most > 0 and most > sum(each.count(seen.item.beginning()) for each in seen.sets())
+            known = sum(each.count(seen.item.beginning()) for each in seen.sets())
+            return self.varieties.are_more(known, config, seen.item)
         if seen.levels:
             return False
         known = sum(map(len, seen.finite()))
         led = ((self.moved(config, data), item) for data, item in _BEGINNINGS)
-        return any(self.varieties.most(after, item) > known for after, item in led if after)
+        return any(self.varieties.are_more(known, after, item) for after, item in led if after)
