@@ -335,6 +335,35 @@ def pushdown_tables() -> Iterator[PushdownTables]:
         yield machine.tables
 
 
+def arenas(random: Random) -> None:
+    """An arena has an automaton's columns; what goes on behind the last test is the header of sets."""
+    vocabulary = sg.Vocabulary.bytewise()
+    wide = sg.compile(sg.JsonSchema(WIDE, property_order="any"), vocabulary, eager=False).machine
+    assert isinstance(wide, PushdownMachine)
+    for tables in (wide.tables, *pushdown_tables()):
+        arena = tables.arena()
+        moves = [*tables.all_moves()]
+        for group, single in enumerate(arena[arena[kernels.A_SINGLE] :][: len(moves)].tolist()):
+            ((record, above), *others) = moves[group]
+            if others or above or (record is not None and record[0] == MARK):
+                assert single == kernels.NOT_SINGLE
+            else:
+                assert (tables.records[single].tolist() == [*record]) if record else single == kernels.SINGLE_POP
+        edges = np.stack([tables.edge_low + tables.edge_high.astype(np.int32) * 256, tables.edge_target - np.int64(1)])
+        steps = np.stack([np.append(tables.move_record - np.int64(1), 0), tables.move_start])
+        columns = {
+            kernels.A_EDGE_START: tables.edge_start, kernels.A_EDGES: edges.T, kernels.A_MOVES: steps.T,
+            kernels.A_LIKE: tables.like, kernels.A_GROUPS: tables.group_start, kernels.A_SEQUENCE: tables.sequence,
+            kernels.A_RECORDS: tables.records, kernels.A_LOOPS: tables.loops, kernels.A_LIVE: tables.live,
+            kernels.A_RETURNS: tables.returns, kernels.A_TESTS: tables.tests,
+        }  # fmt: skip
+        for word, column in columns.items():
+            assert arena[arena[word] :][: column.size].tolist() == column.reshape(-1).tolist()
+        assert arena[kernels.A_SETS] == arena[kernels.A_TESTS] + tables.tests.size
+        assert not arena[arena[kernels.A_ROWS] :][: tables.states].any()
+        assert not arena[arena[kernels.A_FREE] : arena[kernels.A_DEAD_ROW]].any()
+
+
 def table_rows(random: Random) -> None:
     """A row says of each byte what the edges of its state do; it is laid out once."""
     for tables in pushdown_tables():
@@ -966,7 +995,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
     "widest_entry": table_rows,
     "number_byte_classes": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT)),
-    "lay_out_arena": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
+    "lay_out_arena": arenas,
     "approach_base": bases,
     "heights_of": heights,
     "kinds_below": kinds_of_bytes,

@@ -166,13 +166,14 @@ def lay_out_arena(
         arena[at] = tables[record + move] - 1 if move < moves else 0
         arena[at + 1] = tables[record + moves + move]
         at += 2
+    arena[A_SINGLE] = at
+    at += groups
     for column in range(_COLUMNS - _LIKE):
         arena[A_LIKE + column] = at
         for i in range(sizes[_LIKE + column]):
             arena[at + i] = tables[copied + i]
         at += sizes[_LIKE + column]
         copied += sizes[_LIKE + column]
-    arena[A_SINGLE] = at
     for group in range(groups):
         first = arena[arena[A_GROUPS] + group]
         move = arena[A_MOVES] + 2 * first
@@ -183,9 +184,8 @@ def lay_out_arena(
             or (does >= 0 and arena[arena[A_RECORDS] + 5 * does] == MARK)
         ):
             does = np.int32(NOT_SINGLE)
-        arena[at + group] = does
-    at += groups
-    arena[A_SETS] = at
+        arena[arena[A_SINGLE] + group] = does
+    arena[A_SETS] = at  # right behind the tests, whose last row ends where no other goes on with it
     arena[at] = words
     arena[at + 1] = sets
     at += SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
