@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, PlainEdges, Program, TokenSet
-from structgen.runtime.automaton.tables import SET
+from structgen.compiler.programs.program import CountedEdge, MarkedEdge, Program, TokenSet
+from structgen.runtime.automaton.tables import MARK, SET
 from structgen.vocabulary.vocabulary import Vocabulary
 
 #: The bit from which on a count has the tokens that ended in a state, beside its count in a loop, or set.
@@ -20,16 +19,51 @@ Frame: TypeAlias = tuple[int, int]
 Stack: TypeAlias = "tuple[Stack, Frame] | None"
 
 
-def readable(program: Program) -> Program:
-    """The same program with every edge in its state's list, as this interpreter takes it."""
-    edges = [list(own) for own in program.edges]
-    plain = program.plain
-    for state, low, high, target in zip(plain.states, plain.lows, plain.highs, plain.targets, strict=True):
-        edges[state].append(Edge(low, high, (target,)))
-    return replace(program, edges=edges, plain=PlainEdges())
+class Edge(NamedTuple):
+    """Reads one byte from ``low`` to ``high``; `Program` says what the others mean."""
+
+    low: int
+    high: int
+    sequence: tuple[int, ...]
+    counted: CountedEdge | MarkedEdge | None
+    is_refused: bool = False
 
 
-def step(program: Program, stacks: set[Stack], byte: int) -> set[Stack]:
+class Readable:
+    """A program with every edge in its state's list, as this interpreter takes it."""
+
+    def __init__(self, program: Program) -> None:
+        self.start, self.loops, self.like, self.live = program.start, program.loops, program.like, program.live
+        self.returns, self.names, self.token_bounds = program.returns, program.names, program.token_bounds
+        self._moves, self._records = program.moves, list(program.records)
+        self._conditions = {row: condition for condition, row in program.tests.items()}
+        self.edges = [[self._edge(e & 255, e >> 8 & 255, e >> 16) for e in edges] for edges in program.edges]
+        for block in program.blocks:
+            for state, low, high, target in block.T.tolist():
+                self.edges[state].append(self._edge(low, high, target))
+        self.token_edges = {
+            state: [(tokens, self._edge(0, 0, target)) for tokens, target in edges]
+            for state, edges in program.token_edges.items()
+        }
+
+    def _edge(self, low: int, high: int, target: int) -> Edge:
+        if target >= 0:
+            return Edge(low, high, (target - 1,) if target else (), None, not target)
+        record, *sequence = self._moves[-1 - target]
+        return Edge(low, high, tuple(sequence), self._counted(*self._records[record - 1]) if record else None)
+
+    def _counted(self, operation: int, which: int, *states: int) -> CountedEdge | MarkedEdge:
+        if operation == MARK:
+            return MarkedEdge(-1, states[0], states[1], self._conditions[which])
+        return CountedEdge(operation, which, *states)
+
+
+def readable(program: Program) -> Readable:
+    """The same program in the form that this interpreter takes."""
+    return Readable(program)
+
+
+def step(program: Readable, stacks: set[Stack], byte: int) -> set[Stack]:
     """All configurations after a byte."""
     after: set[Stack] = set()
     for stack in stacks:
@@ -50,7 +84,7 @@ def takes(tokens: TokenSet, token_id: int, eos_ids: tuple[int, ...]) -> bool:
     return token_id in tokens.ids
 
 
-def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: Vocabulary) -> set[Stack]:
+def token_step(program: Readable, stacks: set[Stack], token_id: int, vocabulary: Vocabulary) -> set[Stack]:
     """All configurations after a whole token: by its bytes, and by token edges; each counts where it ends."""
     after: set[Stack] = set()
     data = vocabulary.token(token_id)
@@ -62,22 +96,22 @@ def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: 
     return {_counted(program, stack) for stack in after}
 
 
-def token_edge_step(program: Program, stacks: set[Stack], token_id: int, eos_ids: tuple[int, ...] = ()) -> set[Stack]:
+def token_edge_step(program: Readable, stacks: set[Stack], token_id: int, eos_ids: tuple[int, ...] = ()) -> set[Stack]:
     """All configurations after a token that is taken by token edges."""
     after: set[Stack] = set()
     for stack in stacks:
         while stack is not None:
             below, (state, count) = stack
-            for tokens, sequence, counted in program.token_edges.get(state, ()):
+            for tokens, edge in program.token_edges.get(state, ()):
                 if takes(tokens, token_id, eos_ids):
-                    after |= _follow(program, Edge(0, 0, sequence, counted), below, count)
+                    after |= _follow(program, edge, below, count)
             if not program.returns[state]:
                 break
             stack = below
     return after
 
 
-def _counted(program: Program, stack: Stack) -> Stack:
+def _counted(program: Readable, stack: Stack) -> Stack:
     if stack is None or stack[1][0] not in program.token_bounds:
         return stack
     below, (state, count) = stack
@@ -86,17 +120,17 @@ def _counted(program: Program, stack: Stack) -> Stack:
     return below, (state, count) if count >> TOKENS < most else (exhausted, 0)
 
 
-def edges_at(program: Program, state: int, byte: int) -> list[Edge]:
+def edges_at(program: Readable, state: int, byte: int) -> list[Edge]:
     """The edges that a state takes a byte by: its own, or else those of the state that it is like."""
     own = [edge for edge in program.edges[state] if edge.low <= byte <= edge.high]
     if not own and program.like[state] >= 0:
         own = [edge for edge in program.edges[program.like[state]] if edge.low <= byte <= edge.high]
-    return [edge for edge in own if edge.sequence != REFUSED]
+    return [edge for edge in own if not edge.is_refused]
 
 
-def all_edges(program: Program, state: int) -> list[Edge]:
+def all_edges(program: Readable, state: int) -> list[Edge]:
     """All edges of a state, with those of the state that it is like cut where its own have precedence."""
-    edges = [edge for edge in program.edges[state] if edge.sequence != REFUSED]
+    edges = [edge for edge in program.edges[state] if not edge.is_refused]
     if program.like[state] < 0:
         return edges
     own = {byte for edge in program.edges[state] for byte in range(edge.low, edge.high + 1)}
@@ -107,10 +141,10 @@ def all_edges(program: Program, state: int) -> list[Edge]:
                 if begin < byte:
                     edges.append(edge._replace(low=begin, high=byte - 1))
                 begin = byte + 1
-    return [edge for edge in edges if edge.sequence != REFUSED]
+    return [edge for edge in edges if not edge.is_refused]
 
 
-def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack]:
+def _follow(program: Readable, edge: Edge, below: Stack, count: int) -> set[Stack]:
     sequence = list(edge.sequence)
     counted = edge.counted
     tokens, count = divmod(count, 1 << TOKENS)
@@ -141,12 +175,12 @@ def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack
     return {below}
 
 
-def start(program: Program) -> set[Stack]:
+def start(program: Readable) -> set[Stack]:
     """The configurations before the first byte."""
     return {(None, (program.start, 0))}
 
 
-def run(program: Program, text: bytes) -> set[Stack]:
+def run(program: Readable, text: bytes) -> set[Stack]:
     """The configurations after a text."""
     stacks = start(program)
     for byte in text:
@@ -156,7 +190,7 @@ def run(program: Program, text: bytes) -> set[Stack]:
     return stacks
 
 
-def is_complete(program: Program, stacks: set[Stack]) -> bool:
+def is_complete(program: Readable, stacks: set[Stack]) -> bool:
     """Whether a text may end here."""
     for stack in stacks:
         while stack is not None and program.returns[stack[1][0]]:
@@ -166,30 +200,31 @@ def is_complete(program: Program, stacks: set[Stack]) -> bool:
     return False
 
 
-def follow(program: Program, known: dict[bytes, set[Stack]], data: bytes) -> set[Stack]:
+def follow(program: Readable, known: dict[bytes, set[Stack]], data: bytes) -> set[Stack]:
     """The stacks after some bytes; those after each beginning are noted. Nothing is read in ``known[b""]``."""
     if data not in known:
         known[data] = step(program, follow(program, known, data[:-1]), data[-1])
     return known[data]
 
 
-def accepts(program: Program, text: bytes) -> bool:
+def accepts(program: Readable, text: bytes) -> bool:
     """Whether a whole text is accepted."""
     return is_complete(program, run(program, text))
 
 
-def prefix_ok(program: Program, text: bytes) -> bool:
+def prefix_ok(program: Readable, text: bytes) -> bool:
     """Whether an accepted text begins so."""
     return bool(run(program, text))
 
 
-def dead_states(program: Program) -> list[int]:
+def dead_states(program: Readable) -> list[int]:
     """The states that cannot finish: from which no bytes or tokens lead to a pop, or a return, of all pushed."""
     waiting: dict[int, list[tuple[int, int]]] = {}  # what each state's finishing contributes to: (edge owner, edge)
     missing: list[list[int]] = []
     todo = [s for s, returns in enumerate(program.returns) if returns]
     for owner in range(len(program.edges)):
-        for edge in [*all_edges(program, owner), *_as_edges(program, owner)]:
+        tokens = [edge for _, edge in program.token_edges.get(owner, ())]  # a bounded state finishes as exhausted
+        for edge in [*all_edges(program, owner), *tokens]:
             options: list[tuple[int, ...]] = [()]
             if isinstance(edge.counted, MarkedEdge):
                 options = [(edge.counted.state,)]
@@ -214,12 +249,7 @@ def dead_states(program: Program) -> list[int]:
     return [s for s in range(len(program.edges)) if s not in finishing]
 
 
-def _as_edges(program: Program, state: int) -> list[Edge]:
-    """Token edges, without their tokens. (A bounded state must be able to finish as the exhausted one.)"""
-    return [Edge(0, 0, sequence, counted) for _, sequence, counted in program.token_edges.get(state, ())]
-
-
-def sample(program: Program, random: random.Random, soft_limit: int = 200) -> bytes | None:
+def sample(program: Readable, random: random.Random, soft_limit: int = 200) -> bytes | None:
     """A random accepted text; None where the walk grew too long.
 
     From ``soft_limit`` bytes on it prefers to pop.
@@ -244,11 +274,11 @@ def sample(program: Program, random: random.Random, soft_limit: int = 200) -> by
     return None
 
 
-def _reachable_edges(program: Program, stack: Stack, own: bool) -> list[Edge]:
+def _reachable_edges(program: Readable, stack: Stack, own: bool) -> list[Edge]:
     edges: list[Edge] = []
     while stack is not None:
         below, (state, _) = stack
-        kept = [edge for edge in program.edges[state] if edge.sequence != REFUSED]
+        kept = [edge for edge in program.edges[state] if not edge.is_refused]
         edges += kept if own and kept else all_edges(program, state)
         if not program.returns[state]:
             break

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
 from ..automata.edge_lists import EdgeLists
-from ..programs.program import CountedEdge, Edge, Program, State
+from ..programs.program import CountedEdge, Edge, Program, State, edge_of
 
 #: A state that takes more bytes is worth sharing: more than end a character.
 _WIDE = 64
@@ -114,13 +114,12 @@ class Interiors:
         loops = [program.loop(*each) for each in bounds] + [-1]
         states = [program.state("inside", live=loops[loop]) for loop in live] + [-1]
         for state, edges in zip(states, moves, strict=False):
+            own: list[Edge] = []
             for low, high, targets, how in edges:
-                there = [states[target] for target in targets]
-                if how:
-                    counted = CountedEdge(how[0], loops[how[1]], *there)
-                    program.edges[state].append(Edge(low, high, (), counted))
-                else:
-                    program.edge(state, low, high, *there)
+                there = tuple(states[target] for target in targets)
+                counted = CountedEdge(how[0], loops[how[1]], *there) if how else None
+                own.append(edge_of(low, high, program.target(() if how else there, counted)))
+            program.edges[state] = own
         return states[0]
 
 

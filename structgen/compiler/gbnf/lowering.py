@@ -11,7 +11,7 @@ lowered yet is *open* until it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from ...budget import Meter
 from ...runtime.pushdown.captures.labels import RuleLabel
 from ...system.depth_first import post_order
 from ..automata.edge_lists import EdgeLists
-from ..programs.program import CountedEdge, Edge, First, Program, State, TokenBound, TokenEdge, TokenSet
+from ..programs.program import POP, CountedEdge, Edge, First, Program, State, TokenBound, TokenEdge, TokenSet, edge_of
 from .interiors import Interiors
 
 _DOING = "putting the rules together"
@@ -107,7 +107,6 @@ class Lowering:
         found = copy(self)
         found.interiors = self.interiors.continued()
         found.program = found.interiors.program
-        found.program.edges[:] = [edges or [] for edges in found.program.edges]  # those of open states
         found.open, found._states, found._sequences = self.open.copy(), self._states.copy(), self._sequences.copy()
         found._first, found._todo = self._first.copy(), []
         found._meter, found._externals = meter, externals
@@ -216,13 +215,13 @@ class Lowering:
 
     def _edges_of(self, rule: int, q: int) -> First:
         there = self._rules[rule]
-        edges = [self._edge(rule, low, high, (), target) for low, high, target in there.edges[q]]
+        edges = [edge_of(low, high, self._target(rule, target, POP)) for low, high, target in there.edges[q]]
         tokens: list[TokenEdge] = []
         for callee, target in there.calls[q]:
             self._check(len(edges))
             first = self._callee(callee)
             edges += self._call(rule, first.edges, target)
-            tokens += (edge._replace(sequence=self._sequence(rule, target) + edge.sequence) for edge in first.tokens)
+            tokens += (TokenEdge(each, self._target(rule, target, plain)) for each, plain in first.tokens)
         self._edges += len(edges)
         return First(edges, tokens)
 
@@ -234,7 +233,7 @@ class Lowering:
             return self._first_of(callee)
         assert self._externals is not None
         tokens = self._externals.tokens(-1 - callee)
-        return First([], [TokenEdge(tokens, ())]) if tokens is not None else self._externals.first(-1 - callee)
+        return First((), [TokenEdge(tokens, POP)]) if tokens is not None else self._externals.first(-1 - callee)
 
     def _first_labelled(self, rule: int) -> First:
         """What the first state of a rule does, above a state with the rule's label."""
@@ -242,21 +241,22 @@ class Lowering:
             first, below = self._first_of(rule), self.program.state(self._names[rule], returns=True)
             self.program.labels[below] = self._labels[rule]
             self._labelled[rule] = First(
-                [edge._replace(sequence=(below, *edge.sequence)) for edge in first.edges],
-                [edge._replace(sequence=(below, *edge.sequence)) for edge in first.tokens],
+                self.program.all_above(below, first.edges),
+                [TokenEdge(tokens, self.program.above(below, target)) for tokens, target in first.tokens],
             )
         return self._labelled[rule]
 
-    def _call(self, rule: int, first: list[Edge], target: int) -> Iterable[Edge]:
+    def _call(self, rule: int, first: Sequence[Edge], target: int) -> Iterable[Edge]:
         if target >= 0 and not self._sequence(rule, target):
             return first
         each = self._meter.each(first, _DOING)
-        return (self._edge(rule, edge.low, edge.high, edge.sequence, target) for edge in each)
+        return (self._target(rule, target, edge >> 16) << 16 | edge & 0xFFFF for edge in each)
 
-    def _edge(self, rule: int, low: int, high: int, above: tuple[State, ...], target: int) -> Edge:
-        """An edge to a state of a rule's automaton, or by a record, with a callee's states above it."""
+    def _target(self, rule: int, target: int, above: int) -> int:
+        """That of an edge to a state of a rule's automaton, or by a record, with a callee's states above it."""
+        callee = self.program.sequence(above)
         if target >= 0:
-            return Edge(low, high, self._sequence(rule, target) + above)
+            return self.program.target(self._sequence(rule, target) + callee)
         operation, loop, *zones = self._rules[rule].records[-2 - target]
         states = [self._state(rule, zone) if zone >= 0 else -1 for zone in zones]
-        return Edge(low, high, above, CountedEdge(operation, self._loops[rule][loop], *states))
+        return self.program.target(callee, CountedEdge(operation, self._loops[rule][loop], *states))

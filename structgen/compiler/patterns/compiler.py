@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...budget import Meter
 from ...definitions import Regex
 from ...errors import EmptyLanguageError
 from ...runtime.automaton.tables import Tables
 from ..automata.dfa import to_tables
+from ..automata.edge_lists import of_dfa
 from .dialects import read
 from .lower import language, regex_to_dfa
 
@@ -32,15 +35,8 @@ def regex_program(regex: Regex, meter: Meter) -> Program:
     dfa = language(read(regex, meter), meter, count=False)
     if not dfa.states:
         raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
-    program = Program()
-    for accepts in dfa.accepting.tolist():
-        program.state(returns=bool(accepts))
-    program.start = dfa.start
-    for state, row in enumerate(dfa.table[:, dfa.classes[:256]].tolist()):
-        low = 0
-        for high in range(256):
-            if high == 255 or row[high + 1] != row[low]:
-                if row[low] >= 0:
-                    program.edge(state, low, high, row[low])
-                low = high + 1
+    program = Program(dfa.start)
+    program.states("", dfa.states)
+    program.returns = [bool(accepts) for accepts in dfa.accepting.tolist()]
+    program.blocks.append(of_dfa(dfa, meter).columns + np.array([[0], [0], [0], [1]], np.int32))
     return program

@@ -35,22 +35,20 @@ states with the same counts, or to states that are exhausted to those. Texts tha
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...runtime.automaton.tables import DEAD, MARK
 from ...runtime.pushdown.captures.labels import RuleLabel
-from ...runtime.pushdown.tables import MOST_MEMBERS
+from ...runtime.pushdown.tables import MOST_MEMBERS, PAIR
 
 State: TypeAlias = int
-
-#: In place of a sequence: these bytes are dead, although the state is like another one that takes them.
-REFUSED: tuple[State, ...] = (-1,)
 
 
 class CountedEdge(NamedTuple):
@@ -103,13 +101,27 @@ class MarkedEdge(NamedTuple):
     condition: Condition = Condition()
 
 
-class Edge(NamedTuple):
-    """Reads one byte from ``low`` to ``high``; see the module for ``sequence``."""
+#: An edge, which reads one byte: its lowest, its highest in the bits from 8 on, and its target in those from 16 on.
+Edge: TypeAlias = int
 
-    low: int
-    high: int
-    sequence: tuple[State, ...]
-    counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
+#: In place of a target: these bytes are dead, although the state is like another one that takes them.
+REFUSED = 0
+
+#: The target of edges that pop, in every program.
+POP = -1
+
+#: The edges of a state that has none, or has them in blocks.
+NO_EDGES: tuple[Edge, ...] = ()
+
+
+def edge_of(low: int, high: int, target: int) -> Edge:
+    """An edge that reads a byte from ``low`` to ``high``; see `Program.target`."""
+    return target << 16 | high << 8 | low
+
+
+def bytes_of(edges: Iterable[Edge]) -> set[int]:
+    """The bytes that edges read, or refuse."""
+    return {byte for edge in edges for byte in range(edge & 0xFF, (edge >> 8 & 0xFF) + 1)}
 
 
 class TokenSet(NamedTuple):
@@ -127,14 +139,13 @@ class TokenEdge(NamedTuple):
     """Takes one token; see the module."""
 
     tokens: TokenSet
-    sequence: tuple[State, ...]
-    counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
+    target: int
 
 
 class First(NamedTuple):
     """What a state does, for use in other places."""
 
-    edges: list[Edge]
+    edges: Sequence[Edge]
     tokens: Sequence[TokenEdge] = ()
 
 
@@ -145,50 +156,16 @@ class TokenBound(NamedTuple):
     exhausted: State
 
 
-def _column() -> array[int]:
-    return array("i")
-
-
-@dataclass
-class PlainEdges:
-    """Edges that move to one state and do not count, in columns: nearly all of a large program.
-
-    They are states, the lowest and the highest byte that each takes, and the state that it leads to, or -1 where
-    these bytes are refused.
-    """
-
-    states: array[int] = field(default_factory=_column)
-    lows: array[int] = field(default_factory=_column)
-    highs: array[int] = field(default_factory=_column)
-    targets: array[int] = field(default_factory=_column)
-
-    def add(self, edges: NDArray[np.integer]) -> None:
-        """More edges, ``int[4, edges]``: state, lowest and highest byte, target."""
-        for column, found in zip((self.states, self.lows, self.highs, self.targets), edges, strict=True):
-            column.frombytes(found.astype(np.int32).tobytes())
-
-    def columns(self, begin: int = 0) -> NDArray[np.int64]:
-        """``int64[4, edges]`` from edge ``begin`` on; the last is 1 plus the target."""
-        columns = self.states, self.lows, self.highs, self.targets
-        found = np.array([column[begin:] for column in columns], np.int64)
-        found[3] += 1
-        return found
-
-    def append(self, other: PlainEdges, by: int) -> None:
-        """The edges of other states, whose numbers are so many higher here."""
-        states, low, high, targets = other.columns()
-        self.add(np.stack([states + by, low, high, np.where(targets > 0, targets + by, targets) - 1]))
-
-    def copy(self) -> PlainEdges:
-        """The same, to go on with."""
-        return PlainEdges(self.states[:], self.lows[:], self.highs[:], self.targets[:])
-
-
 @dataclass
 class Program:
     """A pushdown program under construction; state numbers are handed out by `state`.
 
-    Edges of a state are in ``edges``, or in ``plain``, or some here and some there.
+    Edges of a state are in ``edges``, or in ``blocks``, or some here and some there. A block has many of them, also of
+    several states, in ``int32[4, edges]``: state, lowest and highest byte, target.
+
+    The target of an edge is 0 where it is dead, 1 plus a state to which it moves, or -1 minus the number of a move of
+    another kind. A *move* is a record, 0 for none and else 1 plus its number, and then the sequence behind the state
+    that the record has.
 
     Every state must be able to finish: some bytes or tokens lead from it to a pop or a return. Whoever builds one
     sees to that; the tests' `pushdown_oracle` checks it.
@@ -202,14 +179,18 @@ class Program:
     """
 
     start: State = 0
-    edges: list[list[Edge]] = field(default_factory=list)
+    edges: list[Sequence[Edge]] = field(default_factory=list)
     returns: list[bool] = field(default_factory=list)
     live: list[int] = field(default_factory=list)  # the loop whose count the state has, or the register, or -1
     loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum); of a register (-1, its size)
     names: list[str] = field(default_factory=list)
     like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
-    plain: PlainEdges = field(default_factory=PlainEdges)
-    token_edges: dict[State, list[TokenEdge]] = field(default_factory=dict)
+    blocks: list[NDArray[np.int32]] = field(default_factory=list)
+    moves: list[tuple[int, ...]] = field(default_factory=lambda: [(0,)])  # the first one pops
+    records: dict[tuple[int, ...], int] = field(default_factory=dict)  # as of `PushdownTables`
+    tests: dict[Condition, int] = field(default_factory=dict)  # the first of the rows that each has
+    test_rows: list[tuple[int, int, int, int]] = field(default_factory=list)
+    token_edges: dict[State, Sequence[TokenEdge]] = field(default_factory=dict)
     token_bounds: dict[State, TokenBound] = field(default_factory=dict)
     interiors: dict[State, tuple[State, State]] = field(default_factory=dict)
     reads_tokens: bool = False
@@ -221,10 +202,19 @@ class Program:
     labels: dict[State, RuleLabel] = field(default_factory=dict)
     #: What the author of the definition may not expect.
     notes: list[str] = field(default_factory=list)
+    _targets: dict[tuple[int, ...], int] = field(default_factory=lambda: {(0,): POP})  # by move
 
-    def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
-        """A new state without edges; ``name`` is for whoever reads the program."""
-        self.edges.append([])
+    def state(
+        self,
+        name: str = "",
+        edges: Sequence[Edge] = NO_EDGES,
+        *,
+        returns: bool = False,
+        live: int = -1,
+        like: State = -1,
+    ) -> State:
+        """A new state; ``name`` is for whoever reads the program."""
+        self.edges.append(edges)
         self.returns.append(returns)
         self.live.append(live)
         self.names.append(name)
@@ -234,26 +224,94 @@ class Program:
     def states(self, name: str, number: int) -> State:
         """So many new states without edges; returns the first."""
         first = len(self.edges)
-        self.edges.extend([] for _ in range(number))
+        self.edges.extend(repeat(NO_EDGES, number))
         self.returns.extend(repeat(False, number))
         self.live.extend(repeat(-1, number))
         self.names.extend(repeat(name, number))
         self.like.extend(repeat(-1, number))
         return first
 
+    # -- targets ---------------------------------------------------------------------------------------------
+
+    def target(self, sequence: tuple[State, ...], counted: CountedEdge | MarkedEdge | None = None) -> int:
+        """The target of an edge with a sequence; ``counted`` has the state before it."""
+        if counted is not None:
+            return self._target((1 + self._record(counted), *sequence))
+        return 1 + sequence[0] if len(sequence) == 1 else self._target((0, *sequence))
+
+    def _target(self, move: tuple[int, ...]) -> int:
+        found = self._targets.get(move)
+        if found is None:
+            found = self._targets[move] = -1 - len(self.moves)
+            self.moves.append(move)
+        return found
+
+    def _record(self, counted: CountedEdge | MarkedEdge) -> int:
+        if isinstance(counted, CountedEdge):
+            return self.records.setdefault(counted, len(self.records))
+        record = (MARK, self._test(counted.condition), counted.state, counted.member, DEAD)
+        return self.records.setdefault(record, len(self.records))
+
+    def _test(self, condition: Condition) -> int:
+        test = self.tests.get(condition)
+        if test is None:
+            test = self.tests[condition] = len(self.test_rows)
+            self.test_rows += _words(condition)
+        return test
+
+    def sequence(self, target: int) -> tuple[State, ...]:
+        """The sequence of a target; of one that counts, without its first state."""
+        return (target - 1,) if target > 0 else self.moves[-1 - target][1:]
+
+    def above(self, state: State, target: int) -> int:
+        """A target that does not count, above a state more."""
+        if target == POP:
+            return 1 + state
+        return self._target((0, state, target - 1) if target > 0 else (0, state, *self.moves[-1 - target][1:]))
+
+    def all_above(self, state: State, edges: Iterable[Edge]) -> list[Edge]:
+        """Edges that do not count, with a state more below what they lead to."""
+        return [self.above(state, edge >> 16) << 16 | edge & 0xFFFF for edge in edges]
+
+    # -- edges -----------------------------------------------------------------------------------------------
+
     def edge(self, state: State, low: int, high: int, *sequence: State) -> None:
         """An edge that does not count."""
-        self.edges[state].append(Edge(low, high, sequence))
+        self.edges[state] = *self.edges[state], edge_of(low, high, self.target(sequence))
 
     def token_edge(self, state: State, tokens: TokenSet, *sequence: State) -> None:
         """An edge that takes a token."""
-        self.token_edges.setdefault(state, []).append(TokenEdge(tokens, sequence))
+        self.give(state, First((), (TokenEdge(tokens, self.target(sequence)),)))
 
     def give(self, state: State, first: First) -> None:
         """More edges of a state."""
-        self.edges[state] += first.edges
+        own = self.edges[state]
+        self.edges[state] = (*own, *first.edges) if own else first.edges
         if first.tokens:
-            self.token_edges[state] = [*self.token_edges.get(state, ()), *first.tokens]
+            self.token_edges[state] = *self.token_edges.get(state, ()), *first.tokens
+
+    def columns(self, states: Sequence[State], block: int = 0) -> NDArray[np.int64]:
+        """``int64[4, edges]``: the edges of some states, and those in blocks from a number on, as in these."""
+        listed = [self.edges[state] for state in states]
+        lengths = np.fromiter(map(len, listed), np.int64, len(listed))
+        edges = np.fromiter(chain.from_iterable(listed), np.int64, int(lengths.sum()))
+        found = np.stack([np.repeat(np.array(states, np.int64), lengths), edges & 0xFF, edges >> 8 & 0xFF, edges >> 16])
+        return np.concatenate([found, *self.blocks[block:]], axis=1)
+
+    def edges_at(self, state: State) -> list[Edge]:
+        """All edges of a state, with those that it has by being like another one, but for refused bytes."""
+        edges = self._own_edges(state)
+        if self.like[state] >= 0:
+            known = bytes_of(edges)
+            for edge in self._own_edges(self.like[state]):
+                edges += (edge_of(byte, byte, edge >> 16) for byte in sorted(bytes_of([edge]) - known))
+        return [edge for edge in edges if edge >> 16 != REFUSED]
+
+    def _own_edges(self, state: State) -> list[Edge]:
+        found = [block[1:, block[0] == state].T.tolist() for block in self.blocks]
+        return [*self.edges[state], *(edge_of(*edge) for edge in chain.from_iterable(found))]
+
+    # -- whole programs --------------------------------------------------------------------------------------
 
     def loop(self, minimum: int, maximum: int) -> int:
         """Bounds to count against; ``1 <= maximum`` and ``minimum <= maximum``."""
@@ -262,93 +320,56 @@ class Program:
 
     def register(self, size: int) -> int:
         """A register for sets of the members 0 to ``size - 1``; ``1 <= size <= MOST_MEMBERS``."""
-        self.loops.append((-1, size))
-        return len(self.loops) - 1
-
-    def edges_at(self, state: State) -> list[Edge]:
-        """All edges of a state, with those that it has by being like another one, but for refused bytes."""
-        edges = self._own_edges(state)
-        if self.like[state] >= 0:
-            known = {byte for edge in edges for byte in range(edge.low, edge.high + 1)}
-            for edge in self._own_edges(self.like[state]):
-                others = [byte for byte in range(edge.low, edge.high + 1) if byte not in known]
-                edges += (edge._replace(low=byte, high=byte) for byte in others)
-        return [edge for edge in edges if edge.sequence != REFUSED]
-
-    def _own_edges(self, state: State) -> list[Edge]:
-        plain = self.plain
-        if state not in plain.states:
-            return self.edges[state][:]
-        columns = zip(plain.states, plain.lows, plain.highs, plain.targets, strict=True)
-        return self.edges[state] + [Edge(low, high, (there,)) for here, low, high, there in columns if here == state]
+        return self.loop(-1, size)
 
     def leave_out_empty(self) -> bool:
         """Begin with what reads something, so that the empty text is none any more. False where there is no other."""
         edges = self.edges_at(self.start)
-        self.start = self.state(self.names[self.start])
-        self.edges[self.start] = edges
+        self.start = self.state(self.names[self.start], edges)
         return bool(edges)
 
     def append(self, other: Program) -> State:
         """Take over another program, its states and loops renumbered; returns what is its start here."""
         by, loops = len(self.edges), len(self.loops)
-        sequences, counts = _Sequences(by), _Counts(by, loops)
-        self.edges += [
-            [Edge(low, high, sequences[sequence], counts[counted]) for low, high, sequence, counted in edges]
-            for edges in other.edges
-        ]
-        self.returns += other.returns
-        self.live += [loop + loops if loop >= 0 else -1 for loop in other.live]
+        tests = {row: self._test(condition) for condition, row in other.tests.items()}
+        records = [0]
+        for operation, which, *states in other.records:
+            moved = [state + by if state >= 0 else -1 for state in states]
+            is_mark = operation == MARK
+            record = (MARK, tests[which], moved[0], *states[1:]) if is_mark else (operation, which + loops, *moved)
+            records.append(1 + self.records.setdefault(record, len(self.records)))
+        targets = [self._target((records[record], *(s + by for s in sequence))) for record, *sequence in other.moves]
+        columns = other.columns(range(len(other.edges)))
+        columns[0] += by
+        columns[3] = _moved(columns[3], by, targets)
+        self.states("", len(other.edges))
+        self.blocks.append(columns.astype(np.int32))
+        self.returns[by:], self.names[by:] = other.returns, other.names
+        self.live[by:] = [loop + loops if loop >= 0 else -1 for loop in other.live]
+        self.like[by:] = [state + by if state >= 0 else -1 for state in other.like]
         self.loops += other.loops
-        self.names += other.names
-        self.like += [state + by if state >= 0 else -1 for state in other.like]
-        self.plain.append(other.plain, by)
         for state, tokens in other.token_edges.items():
+            found = _moved(np.array([edge.target for edge in tokens]), by, targets).tolist()
             self.token_edges[state + by] = [
-                TokenEdge(edge.tokens, sequences[edge.sequence], counts[edge.counted]) for edge in tokens
+                TokenEdge(edge.tokens, target) for edge, target in zip(tokens, found, strict=True)
             ]
         self.distinct |= {state + by: mark for state, mark in other.distinct.items()}
         return other.start + by
 
     def continued(self) -> Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
-        return Program(
-            self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
-            self.plain.copy(), {state: edges[:] for state, edges in self.token_edges.items()},
-            self.token_bounds.copy(), self.interiors.copy(), self.reads_tokens, self.counts_tokens,
-            self.distinct.copy(), self.labels.copy(),
-        )  # fmt: skip
-
-
-class _Sequences(dict[tuple[State, ...], tuple[State, ...]]):
-    """The sequences of a program that becomes part of another one, by what they were."""
-
-    def __init__(self, by: int) -> None:
-        super().__init__({REFUSED: REFUSED})
-        self._by = by
-
-    def __missing__(self, sequence: tuple[State, ...]) -> tuple[State, ...]:
-        found = self[sequence] = tuple([state + self._by for state in sequence])
+        found = copy(self)
+        vars(found).update({name: each.copy() for name, each in vars(self).items() if isinstance(each, list | dict)})
         return found
 
 
-_Counted: TypeAlias = "CountedEdge | MarkedEdge | None"
+def _moved(found: NDArray[np.int64], by: int, targets: list[int]) -> NDArray[np.int64]:
+    """Targets in a program whose states are so many higher; ``targets`` are those of the moves."""
+    return np.where(found > 0, found + by, np.array([*targets, 0])[np.maximum(-1 - found, -1)])
 
 
-class _Counts(dict[_Counted, _Counted]):
-    """How the edges of a program that becomes part of another one count, by how they did."""
-
-    def __init__(self, by: int, loops: int) -> None:
-        super().__init__({None: None})
-        self._by, self._loops = by, loops
-
-    def __missing__(self, counted: CountedEdge | MarkedEdge) -> CountedEdge | MarkedEdge:
-        by, loops = self._by, self._loops
-        found: CountedEdge | MarkedEdge
-        if isinstance(counted, CountedEdge):
-            states = (state + by if state >= 0 else -1 for state in counted[2:])
-            found = CountedEdge(counted.operation, counted.loop + loops, *states)
-        else:
-            found = counted._replace(register=counted.register + loops, state=counted.state + by)
-        self[counted] = found
-        return found
+def _words(test: Condition) -> list[tuple[int, int, int, int]]:
+    """The bounds of a test, and its mask in words of 31 bits; see `PushdownTables.tests`."""
+    masks = [test.mask >> begin for begin in range(0, max(1, test.mask.bit_length()), PAIR)]
+    words = [(mask & 0x7FFFFFFF, mask >> 31 & 0x7FFFFFFF) for mask in masks]
+    return [(test.low, test.high, *words[0]), *[(-1, 0, *each) for each in words[1:]]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from ...budget import Budget, Meter
 from ...errors import InternalError
 from ...runtime.automaton.reaching import reaching
-from ...runtime.automaton.tables import DEAD, MARK
+from ...runtime.automaton.tables import MARK
 from ...runtime.pushdown.captures.labels import LabelledState, StateLabels
-from ...runtime.pushdown.tables import PAIR, PushdownTables
+from ...runtime.pushdown.tables import PushdownTables
 from ...runtime.pushdown.token_edges import TokenTables
 from ...storage.container import smallest
-from .program import Condition, CountedEdge, MarkedEdge, Program, State, TokenSet
+from .program import Program, State, TokenSet
 
 _Numbers: TypeAlias = NDArray[np.int64]
 
-#: A range of bytes and its target: 0 for nothing, 1 plus a state, or -1 minus a group.
+#: A range of bytes and its target.
 _Range: TypeAlias = tuple[int, int, int]
 
 _DOING = "putting the program into tables"
@@ -30,8 +30,8 @@ _DOING = "putting the program into tables"
 #: What an edge takes in all columns at once, and what a state in a move does.
 _BYTES_OF_EDGE, _BYTES_OF_MOVE = 160, 40
 
-#: Edges between two looks at the meter.
-_EDGES = 4096
+#: The target of the first several moves that are made together; those of single ones are above it.
+_TOGETHER = -1 << 40
 
 
 def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
@@ -54,44 +54,29 @@ class Flattener:
 
     A program may grow: `grow` adds to the columns, `all_tables` has all states, under their own numbers.
 
-    ``_columns`` are ``int64[4, edges]``: state, lowest and highest byte, target (see `_Range`). Ranges of a state
-    ascend and are disjoint.
+    ``_columns`` are ``int64[4, edges]``: state, lowest and highest byte, target. Ranges of a state ascend and are
+    disjoint. Where several moves are made the target is `_TOGETHER` minus their number.
     """
 
     def __init__(self, program: Program, meter: Meter) -> None:
         self._program = program
         self._meter = meter
         self._like = np.zeros(0, np.int64)
-        self._group_start = [0]
-        self._move_record: list[int] = []
-        self._move_start = [0]
-        self._sequence: list[State] = []
-        self._records: dict[tuple[int, ...], int] = {}
-        self._tests: dict[Condition, int] = {}
-        self._test_rows: list[tuple[int, int, int, int]] = []
-        #: By the move, where there is one; by the targets of those that are made together.
-        self._groups: dict[tuple[tuple[State, ...], CountedEdge | MarkedEdge | None] | tuple[int, ...], int] = {}
         self._columns = np.zeros((4, 0), np.int64)
-        self._arrays: dict[int, _Numbers] = {}  # of lists, by their `id`, as far as they had grown
-        self._plain = 0  # how many plain edges are in the columns
+        self._blocks = 0  # how many of the program's blocks are in the columns
+        #: The targets that moves are made together at, by theirs.
+        self._together: dict[tuple[int, ...], int] = {}
         self._token_sets: dict[TokenSet, int] = {}
-        self._token_edges: list[tuple[State, int, int]] = []  # state, set, target as in ``_columns``
+        self._token_edges: list[tuple[State, int, int]] = []  # state, set, target
         self._with_tokens = 0  # how many states these are of
         self.grow([])
 
     def continued(self, program: Program, meter: Meter) -> Flattener:
         """One to go on with from here, for a program that goes on from this one."""
         found = copy(self)
-        found._program, found._meter, found._arrays = program, meter, {}
-        found._group_start, found._token_edges = self._group_start[:], self._token_edges[:]
-        found._move_record, found._move_start, found._sequence = (
-            self._move_record[:],
-            self._move_start[:],
-            self._sequence[:],
-        )
-        found._records, found._tests = self._records.copy(), self._tests.copy()
-        found._test_rows = self._test_rows[:]
-        found._groups, found._token_sets = self._groups.copy(), self._token_sets.copy()
+        found._program, found._meter = program, meter
+        found._together, found._token_sets = self._together.copy(), self._token_sets.copy()
+        found._token_edges = self._token_edges[:]
         return found
 
     def grow(self, states: list[State]) -> None:
@@ -99,24 +84,21 @@ class Flattener:
         program, before = self._program, len(self._like)
         self._like = np.concatenate([self._like, np.array(program.like[before:], np.int64)])
         self._like[states] = [program.like[state] for state in states]
-        states = [*states, *range(before, len(program.edges))]
-        columns = [self._listed(states), program.plain.columns(self._plain)]
-        self._plain = len(program.plain.states)
-        found = self._in_order(np.concatenate(columns, axis=1))
+        found = self._in_order(program.columns([*states, *range(before, len(program.edges))], self._blocks))
+        self._blocks = len(program.blocks)
         if before:
             found = np.concatenate([self._columns, found], axis=1)
             found = found[:, np.argsort(found[0], kind="stable")]
         self._columns = found
         if program.token_edges or program.token_bounds:
             self._add_token_edges()
-        self._check(self._columns.shape[1] + len(self._token_edges))
+        self._check()
 
     def _add_token_edges(self) -> None:
         """Those of states that had none. Raises `InternalError` where they or bounds are not as they must be."""
         program = self._program
         for state, edges in islice(program.token_edges.items(), self._with_tokens, None):
-            for tokens, sequence, counted in edges:
-                target = self._target(sequence, counted)
+            for tokens, target in edges:
                 number = self._token_sets.setdefault(tokens, len(self._token_sets))
                 self._token_edges.append((state, number, target))
         self._with_tokens = len(program.token_edges)
@@ -124,55 +106,11 @@ class Flattener:
         if any(state in program.token_bounds or program.live[state] >= 0 for state in exhausted):
             raise InternalError("an exhausted state counts in a loop, or has a token bound")
 
-    def _check(self, edges: int) -> None:
-        held = _BYTES_OF_MOVE * len(self._sequence) + _BYTES_OF_EDGE * edges
-        self._meter.check_memory(held, _DOING)
+    def _check(self) -> None:
+        held = _BYTES_OF_MOVE * len(self._program.moves) + _BYTES_OF_EDGE * self._columns.shape[1]
+        self._meter.check_memory(held + _BYTES_OF_EDGE * len(self._token_edges), _DOING)
 
     # -- edges ---------------------------------------------------------------------------------------------
-
-    def _listed(self, states: list[State]) -> _Numbers:
-        """The columns of the edges of some states that are listed one by one."""
-        edges = [self._program.edges[state] for state in states]
-        listed = list(chain.from_iterable(edges))
-        columns = np.empty((4, len(listed)), np.int64)
-        columns[0] = np.repeat(np.array(states, np.int64), np.fromiter(map(len, edges), np.int64, len(edges)))
-        for begin in range(0, len(listed), _EDGES):
-            self._check(begin)
-            some = listed[begin : begin + _EDGES]
-            columns[1, begin : begin + _EDGES] = [edge.low for edge in some]
-            columns[2, begin : begin + _EDGES] = [edge.high for edge in some]
-            columns[3, begin : begin + _EDGES] = [self._target(sequence, counted) for _, _, sequence, counted in some]
-        return columns
-
-    def _target(self, sequence: tuple[State, ...], counted: CountedEdge | MarkedEdge | None) -> int:
-        """The target of an edge; see `_Range`."""
-        return 1 + sequence[0] if counted is None and len(sequence) == 1 else self._group(sequence, counted)
-
-    def _group(self, sequence: tuple[State, ...], counted: CountedEdge | MarkedEdge | None) -> int:
-        """The target of an edge that makes one move."""
-        key = sequence, counted
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = len(self._groups)
-            self._add_move(0 if counted is None else 1 + self._record(counted), sequence)
-            self._group_start.append(len(self._move_record))
-        return -1 - group
-
-    def _add_move(self, record: int, sequence: list[State] | tuple[State, ...]) -> None:
-        self._move_record.append(record)
-        self._sequence.extend(sequence)
-        self._move_start.append(len(self._sequence))
-
-    def _record(self, counted: CountedEdge | MarkedEdge) -> int:
-        if isinstance(counted, MarkedEdge):
-            test = self._tests.get(counted.condition)
-            if test is None:
-                test = self._tests[counted.condition] = len(self._test_rows)
-                self._test_rows += _words(counted.condition)
-            key = (MARK, test, counted.state, counted.member, DEAD)
-        else:
-            key = counted.operation, counted.loop, counted.low, counted.mid, counted.high
-        return self._records.setdefault(key, len(self._records))
 
     def _in_order(self, columns: _Numbers) -> _Numbers:
         """Edges by state and byte, those that overlap cut; refused bytes only where a state is like another one."""
@@ -202,73 +140,71 @@ class Flattener:
         cuts = np.unique(np.concatenate([low, high + 1])).tolist()
         found: list[_Range] = []
         for first, after in pairwise(cuts):
-            self._check(0)
+            self._check()
             here = dict.fromkeys(target[(low <= first) & (first <= high)].tolist())
             if not here:
                 continue
-            together = self._together(tuple(here))
+            together = self._at_once(tuple(here))
             if found and found[-1][1] + 1 == first and found[-1][2] == together:
                 first = found.pop()[0]
             found.append((first, after - 1, together))
         return found
 
-    def _together(self, targets: tuple[int, ...]) -> int:
+    def _at_once(self, targets: tuple[int, ...]) -> int:
         """The target at which the moves of several are made."""
         if len(targets) == 1:
             return targets[0]
-        group = self._groups.get(targets)
-        if group is None:
-            group = self._groups[targets] = len(self._groups)
-            for target in targets:
-                if target >= 0:
-                    self._add_move(0, (target - 1,))
-                else:
-                    move = self._group_start[-1 - target]
-                    begin, end = self._move_start[move : move + 2]
-                    self._add_move(self._move_record[move], self._sequence[begin:end])
-            self._group_start.append(len(self._move_record))
-        return -1 - group
+        return self._together.setdefault(targets, _TOGETHER - len(self._together))
+
+    def _groups(self) -> tuple[_Numbers, ...]:
+        """Of all groups of moves: the size of each; of all moves: record, length, and all sequences."""
+        moves = self._program.moves
+        several = [moves[-1 - target] if target < 0 else (0, target - 1) for each in self._together for target in each]
+        sizes = np.fromiter(chain(repeat(1, len(moves)), map(len, self._together)), np.int64)
+        lengths = np.fromiter(map(len, chain(moves, several)), np.int64, len(moves) + len(several))
+        found = np.fromiter(chain.from_iterable(chain(moves, several)), np.int64, int(lengths.sum()))
+        is_record = np.zeros(len(found), np.bool_)
+        is_record[np.cumsum(lengths) - lengths] = True
+        return sizes, found[is_record], lengths - 1, found[~is_record]
+
+    def _group_of(self, target: _Numbers) -> _Numbers:
+        """The groups that targets below 0 stand for."""
+        return np.where(target > _TOGETHER, -1 - target, len(self._program.moves) + _TOGETHER - target)
 
     # -- what the start leads to ---------------------------------------------------------------------------
 
     def order(self) -> list[State]:
         """The states that the start leads to."""
-        found: list[State] = np.flatnonzero(self._reached(self._all_records())[0]).tolist()
+        found: list[State] = np.flatnonzero(self._reached(self._all_records(), *self._groups())[0]).tolist()
         return found
 
     def tables(self) -> PushdownTables:
         """The tables of what the start leads to."""
         program, records = self._program, self._all_records()
-        states, groups, kept_records = self._reached(records)
+        group_sizes, record, lengths, sequence = groups = self._groups()
+        states, reached, kept_records = self._reached(records, *groups)
         number = np.cumsum(states) - 1
         state, low, high, target = self._columns[:, states[self._columns[0]]]
-        of_group = np.int64(states.sum()) + np.cumsum(groups)
-        group_sizes = np.diff(self._array(self._group_start))
-        moves = np.repeat(groups, group_sizes)
-        lengths = np.diff(self._array(self._move_start))
-        record = self._array(self._move_record)[moves]
+        of_group = np.int64(states.sum()) + np.cumsum(reached)
+        moves = np.repeat(reached, group_sizes)
+        record, sequence = record[moves], sequence[np.repeat(moves, lengths)]
         record[record > 0] = np.cumsum(kept_records)[record[record > 0] - 1]
-        is_state, is_group = target > 0, target < 0
-        edge_target = np.zeros(len(target), np.int64)
-        edge_target[is_state] = 1 + number[target[is_state] - 1]
-        edge_target[is_group] = of_group[-1 - target[is_group]]
         like = self._like[states]
-        sequence = self._array(self._sequence)[np.repeat(moves, lengths)]
         return PushdownTables(
             edge_start=smallest(_starts(np.bincount(number[state], minlength=len(like)))),
             edge_low=low.astype(np.uint8),
             edge_high=high.astype(np.uint8),
-            edge_target=smallest(edge_target),
+            edge_target=smallest(self._numbered(target, number, of_group)),
             like=smallest(np.where(like < 0, 0, 1 + number[like])),
-            group_start=smallest(_starts(group_sizes[groups])),
+            group_start=smallest(_starts(group_sizes[reached])),
             move_record=smallest(record),
             move_start=smallest(_starts(lengths[moves])),
             sequence=smallest(number[sequence]),
-            returns=self._array(program.returns)[states].astype(np.uint8),
+            returns=np.array(program.returns, np.uint8)[states],
             records=self._renumbered(records[kept_records], number),
             loops=np.array(program.loops, np.int32).reshape(-1, 2),
             tests=self._all_tests(),
-            live=self._array(program.live)[states].astype(np.int32),
+            live=np.array(program.live, np.int32)[states],
             start=int(number[program.start]),
             distinct=self._marks()[states] if program.distinct else np.zeros(0, np.uint8),
             tokens=self._token_tables(states, number, of_group),
@@ -290,28 +226,35 @@ class Flattener:
         """The tables of all states so far."""
         program, states = self._program, len(self._like)
         state, low, high, target = self._columns
+        group_sizes, record, lengths, sequence = self._groups()
+        number, of_group = np.arange(states), states + 1 + np.arange(len(group_sizes))
         return PushdownTables(
             edge_start=smallest(_starts(np.bincount(state, minlength=states))),
             edge_low=low.astype(np.uint8),
             edge_high=high.astype(np.uint8),
-            edge_target=smallest(np.where(target < 0, states - target, target)),
+            edge_target=smallest(self._numbered(target, number, of_group)),
             like=smallest(self._like + 1),
-            group_start=smallest(self._array(self._group_start)),
-            move_record=smallest(self._array(self._move_record)),
-            move_start=smallest(self._array(self._move_start)),
-            sequence=smallest(self._array(self._sequence)),
-            returns=self._array(program.returns).astype(np.uint8),
+            group_start=smallest(_starts(group_sizes)),
+            move_record=smallest(record),
+            move_start=smallest(_starts(lengths)),
+            sequence=smallest(sequence),
+            returns=np.array(program.returns, np.uint8),
             records=self._all_records(),
             loops=np.array(program.loops, np.int32).reshape(-1, 2),
             tests=self._all_tests(),
-            live=self._array(program.live).astype(np.int32),
+            live=np.array(program.live, np.int32),
             start=program.start,
             distinct=self._marks() if program.distinct else np.zeros(0, np.uint8),
-            tokens=self._token_tables(
-                np.ones(states, np.bool_), np.arange(states), states + 1 + np.arange(len(self._groups))
-            ),
+            tokens=self._token_tables(np.ones(states, np.bool_), number, of_group),
             interiors=program.interiors,
         )
+
+    def _numbered(self, target: _Numbers, number: _Numbers, of_group: _Numbers) -> _Numbers:
+        """Targets as tables have them, by the numbers of states and groups there."""
+        found = np.zeros(len(target), np.int64)
+        found[target > 0] = 1 + number[target[target > 0] - 1]
+        found[target < 0] = of_group[self._group_of(target[target < 0])]
+        return found
 
     def _token_tables(self, states: NDArray[np.bool_], number: _Numbers, of_group: _Numbers) -> TokenTables | None:
         """Token edges and bounds of some states; ``number`` and ``of_group`` have their numbers as targets."""
@@ -325,9 +268,7 @@ class Flattener:
         bounded, most, exhausted = np.array(bounds, np.int64).reshape(-1, 3).T
         members = [(k, i) for k, tokens in enumerate(self._token_sets) for i in tokens.ids]
         within, ids = np.array(members, np.int64).reshape(-1, 2).T
-        targets = np.empty(len(target), np.int64)
-        targets[target > 0] = 1 + number[target[target > 0] - 1]
-        targets[target < 0] = of_group[-1 - target[target < 0]]
+        targets = self._numbered(target, number, of_group)
         return TokenTables(
             np.array([1 if each.complement else 2 * each.without_eos for each in self._token_sets], np.uint8),
             within, ids, number[owner], sets, targets, number[bounded], most, number[exhausted], counts=bool(counts),
@@ -340,36 +281,30 @@ class Flattener:
         return marks
 
     def _all_tests(self) -> NDArray[np.int32]:
-        return np.array(self._test_rows, np.int32).reshape(-1, 4)
-
-    def _array(self, numbers: list[int] | list[bool]) -> _Numbers:
-        """A list that grows, as an array."""
-        known = self._arrays.get(id(numbers), np.zeros(0, np.int64))
-        if len(known) < len(numbers):
-            known = self._arrays[id(numbers)] = np.concatenate([known, np.array(numbers[len(known) :], np.int64)])
-        return known
+        return np.array(self._program.test_rows, np.int32).reshape(-1, 4)
 
     def _all_records(self) -> NDArray[np.int32]:
-        return np.array(list(self._records), np.int32).reshape(-1, 5)
+        return np.array(list(self._program.records), np.int32).reshape(-1, 5)
 
     def _renumbered(self, records: NDArray[np.int32], number: _Numbers) -> NDArray[np.int32]:
         is_state = _states_in(records)
         records[is_state] = number[records[is_state]]
         return records
 
-    def _reached(self, records: NDArray[np.int32]) -> list[NDArray[np.bool_]]:
+    def _reached(
+        self, records: NDArray[np.int32], sizes: _Numbers, record: _Numbers, lengths: _Numbers, sequence: _Numbers
+    ) -> list[NDArray[np.bool_]]:
         """Which states, groups and records the start leads to, as nodes of one graph."""
         first_group = len(self._like)
-        first_record = first_group + len(self._groups)
+        first_record = first_group + len(sizes)
         state, _, _, target = self._columns
-        owner = first_group + np.repeat(np.arange(len(self._groups)), np.diff(self._array(self._group_start)))
-        record = self._array(self._move_record)
+        owner = first_group + np.repeat(np.arange(len(sizes)), sizes)
         counting, zone = np.nonzero(_states_in(records))
         pairs = [
             (state[target > 0], target[target > 0] - 1),
-            (state[target < 0], first_group - 1 - target[target < 0]),
+            (state[target < 0], first_group + self._group_of(target[target < 0])),
             (np.flatnonzero(self._like >= 0), self._like[self._like >= 0]),
-            (np.repeat(owner, np.diff(self._array(self._move_start))), self._array(self._sequence)),
+            (np.repeat(owner, lengths), sequence),
             (owner[record > 0], first_record - 1 + record[record > 0]),
             (first_record + counting, records[counting, zone]),
             *self._token_pairs(first_group),
@@ -405,10 +340,3 @@ def _states_in(records: NDArray[np.int32]) -> NDArray[np.bool_]:
     found[:, 2:] = records[:, 2:] >= 0
     found[records[:, 0] == MARK, 3:] = False
     return found
-
-
-def _words(test: Condition) -> list[tuple[int, int, int, int]]:
-    """The bounds of a test, and its mask in words of 31 bits; see `PushdownTables.tests`."""
-    masks = [test.mask >> begin for begin in range(0, max(1, test.mask.bit_length()), PAIR)]
-    words = [(mask & 0x7FFFFFFF, mask >> 31 & 0x7FFFFFFF) for mask in masks]
-    return [(test.low, test.high, *words[0]), *[(-1, 0, *each) for each in words[1:]]]

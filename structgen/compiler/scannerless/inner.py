@@ -8,7 +8,7 @@ from typing import TypeAlias
 from ...budget import Meter
 from ...definitions import Gbnf, Grammar, JsonSchema, Regex
 from ...errors import DefinitionError
-from ..programs.program import First, Program
+from ..programs.program import First, Program, bytes_of
 
 #: What a grammar may hold.
 Inner: TypeAlias = JsonSchema | Gbnf | Regex | Grammar
@@ -61,7 +61,7 @@ class InnerPrograms:
     def first_bytes(self, number: int) -> set[int]:
         """The bytes that a definition's texts begin with."""
         program = self.programs[number]
-        return {byte for edge in program.edges_at(program.start) for byte in range(edge.low, edge.high + 1)}
+        return bytes_of(program.edges_at(program.start))
 
 
 class AppendedPrograms:

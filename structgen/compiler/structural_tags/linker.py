@@ -387,7 +387,7 @@ class _SchemaInner:
         """Lower it into a linker's program."""
         program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
         start = linker.program.append(program)
-        return First(linker.program.edges_at(start), linker.program.token_edges.get(start, []))
+        return First(linker.program.edges_at(start), linker.program.token_edges.get(start, ()))
 
 
 def _is_usual(layout: JsonSchema, tagged: bool) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from judges.pushdown_oracle import (
+    Readable,
     Stack,
     accepts,
     dead_states,
@@ -44,7 +45,6 @@ from structgen.compiler.json_schema.normalise import normalise
 from structgen.compiler.json_schema.numbers.numbers import NumberSet
 from structgen.compiler.json_schema.read.reader import read
 from structgen.compiler.json_schema.strings.strings import StringSet
-from structgen.compiler.programs.program import Program
 from structgen.definitions import JsonSchema
 from structgen.errors import BudgetExceededError, DefinitionError, InternalError, UnsupportedError
 
@@ -53,12 +53,12 @@ def meter(**budget: Any) -> Meter:
     return Meter(Budget(**budget))
 
 
-def program_of(schema: Any, *, lenient: list[str] | None = None, keeps_sets: bool = True, **layout: Any) -> Program:
+def program_of(schema: Any, *, lenient: list[str] | None = None, keeps_sets: bool = True, **layout: Any) -> Readable:
     values = normalise(read(JsonSchema(schema).text, meter()), meter())
     return readable(lower(values, TextOptions(**layout), meter(), lenient=lenient, keeps_sets=keeps_sets))
 
 
-def lowered(*values: Value, budget: dict[str, Any] | None = None, **layout: Any) -> Program:
+def lowered(*values: Value, budget: dict[str, Any] | None = None, **layout: Any) -> Readable:
     """The program of a system whose root is the first value."""
     return readable(lower(Values(values, 0), TextOptions(**layout), meter(**(budget or {})), keeps_sets=True))
 
@@ -70,18 +70,18 @@ def dumps(value: Any, **options: Any) -> bytes:
 # -- writing values into programs, members in any order that works ---------------------------------------------
 
 
-def takes(program: Program, value: Any) -> bool:
+def takes(program: Readable, value: Any) -> bool:
     """Whether a value is accepted in some order of its members."""
     return any(is_complete(program, stacks) for stacks in _after(program, start(program), value))
 
 
-def _fed(program: Program, stacks: set[Stack], text: bytes) -> set[Stack]:
+def _fed(program: Readable, stacks: set[Stack], text: bytes) -> set[Stack]:
     for byte in text:
         stacks = step(program, stacks, byte)
     return stacks
 
 
-def _after(program: Program, stacks: set[Stack], value: Any) -> Iterator[set[Stack]]:
+def _after(program: Readable, stacks: set[Stack], value: Any) -> Iterator[set[Stack]]:
     """The configurations after a value, for each order of members that gets through."""
     if isinstance(value, dict):
         yield from _members(program, _fed(program, stacks, b"{"), tuple(value.items()), b"")
@@ -92,7 +92,7 @@ def _after(program: Program, stacks: set[Stack], value: Any) -> Iterator[set[Sta
 
 
 def _members(
-    program: Program, stacks: set[Stack], members: tuple[tuple[str, Any], ...], before: bytes
+    program: Readable, stacks: set[Stack], members: tuple[tuple[str, Any], ...], before: bytes
 ) -> Iterator[set[Stack]]:
     if not members and (after := _fed(program, stacks, b"}")):
         yield after
@@ -102,7 +102,7 @@ def _members(
             yield from _members(program, after, members[:i] + members[i + 1 :], b", ")
 
 
-def _items(program: Program, stacks: set[Stack], items: list[Any], before: bytes) -> Iterator[set[Stack]]:
+def _items(program: Readable, stacks: set[Stack], items: list[Any], before: bytes) -> Iterator[set[Stack]]:
     if not items:
         if after := _fed(program, stacks, b"]"):
             yield after
@@ -192,7 +192,7 @@ def altered(random: random.Random, value: Any) -> Any:
     return some_value(random, 1)
 
 
-def values_for(schema: Any, program: Program, random: random.Random, count: int) -> Iterator[Any]:
+def values_for(schema: Any, program: Readable, random: random.Random, count: int) -> Iterator[Any]:
     """Random values, and such that are valid or nearly so."""
     texts = [text for _ in range(30) if (text := sample(program, random, 40)) is not None]
     # Floats don't come back as they were written, and may be infinite.
@@ -450,7 +450,7 @@ def test_budgets() -> None:
 # -- what is refused --------------------------------------------------------------------------------------------
 
 
-def refused(build: Callable[[], Program], where: str) -> None:
+def refused(build: Callable[[], Readable], where: str) -> None:
     with pytest.raises(UnsupportedError) as error:
         build()
     assert error.value.where == where
@@ -588,6 +588,6 @@ def test_automata_are_taken_in_columns() -> None:
     kinds = [{"type": "string", "pattern": "^[a-f]{3}-([a-z]|é){40}$"}, {"type": "number", "multipleOf": 0.07}]
     document = read(json.dumps({"type": "array", "items": {"anyOf": kinds}}), meter(), additional_properties=True)
     program = lower(normalise(document, meter()), TextOptions(), meter())
-    listed = sum(map(len, program.edges))
-    assert len(program.plain.states) > 200
-    assert listed < len(program.plain.states)
+    in_blocks = sum(block.shape[1] for block in program.blocks)
+    assert in_blocks > 200
+    assert sum(map(len, program.edges)) < in_blocks

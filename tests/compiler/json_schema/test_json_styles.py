@@ -21,7 +21,6 @@ from judges.tag_judge import SPECIAL, STYLES, marked, readings, render, symbols,
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
-from structgen.compiler.programs.program import Program
 from structgen.compiler.programs.special_tokens import SpecialTokens
 from structgen.definitions import values
 from structgen.definitions.styles import STYLES as TABLE
@@ -110,7 +109,7 @@ def _value(schema: dict[str, Any], name: str, random: Random) -> Any:
     return random.choice(good or VALUES) if random.random() < 0.85 else random.choice(VALUES)
 
 
-def program_of(schema: Any, style: str, special: dict[str, int] | None = None, **options: Any) -> Program:
+def program_of(schema: Any, style: str, special: dict[str, int] | None = None, **options: Any) -> oracle.Readable:
     definition = sg.JsonSchema(schema, style=style, **options)
     meter, tokens = Meter(Budget()), SpecialTokens(special or {})
     return oracle.readable(compile_json_schema(definition, meter, tokens, keeps_sets=True)[0])
@@ -190,7 +189,7 @@ def test_special_tokens_stand_for_their_names_in_tags_alone(style: str, order: s
     assert min(seen.values()) > 100
 
 
-def accepts_symbols(program: Program, text: list[bytes | int]) -> bool:
+def accepts_symbols(program: oracle.Readable, text: list[bytes | int]) -> bool:
     """Whether bytes and whole tokens are a text of a program."""
     stacks = oracle.start(program)
     for each in text:

@@ -10,7 +10,7 @@ from judges import pushdown_oracle as oracle
 from judges.token_distances import allowed
 from tiers import draws
 
-from structgen.compiler.programs.program import Condition, CountedEdge, Edge, MarkedEdge, Program
+from structgen.compiler.programs.program import Condition, CountedEdge, First, MarkedEdge, Program, bytes_of, edge_of
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
 from structgen.runtime.automaton.tables import INC, SET
@@ -65,7 +65,7 @@ def random_program(rng: random.Random) -> Program:
                 operation = rng.choice((SET, INC))
                 targets[0] = max(targets[0], 0) if operation == SET else targets[0]
                 counted = CountedEdge(operation, loop, *targets)
-            program.edges[s].append(Edge(low, high, tuple(sequence), counted))
+            program.give(s, First((edge_of(low, high, program.target(tuple(sequence), counted)),)))
     program.start = rng.randrange(n)
     return program
 
@@ -74,11 +74,11 @@ def in_columns(program: Program, rng: random.Random) -> Program:
     """The same program with some of its edges in columns."""
     found = program.continued()
     for state, edges in enumerate(program.edges):
-        plain = [edge for edge in edges if len(edge.sequence) == 1 and edge.counted is None and rng.random() < 0.5]
-        found.edges[state] = [edge for edge in edges if edge not in plain]
-        for edge in plain:
-            letters = range(edge.low, edge.high + 1)
-            found.plain.add(np.array([(state, letter, letter, edge.sequence[0]) for letter in letters], np.int32).T)
+        blocked = [edge for edge in edges if rng.random() < 0.5]
+        found.edges[state] = [edge for edge in edges if edge not in blocked]
+        for edge in blocked:
+            rows = [(state, letter, letter, edge >> 16) for letter in sorted(bytes_of([edge]))]
+            found.blocks.append(np.array(rows, np.int32).T)
     return found
 
 
@@ -96,24 +96,25 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
     """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
     vocabulary = machine.vocabulary
     config: Config = machine.start
-    stacks = oracle.start(program)
+    readable = oracle.readable(program)
+    stacks = oracle.start(readable)
     for _ in range(steps):
         found = allowed(machine.row(config))
         expected, known = set(), {b"": stacks}
         for token in range(vocabulary.size):
             data = vocabulary.token(token)
-            after = oracle.follow(program, known, data) if data else set()
+            after = oracle.follow(readable, known, data) if data else set()
             if after:
                 expected.add(token)
             assert (machine.advance(config, token) is not None) == bool(after)
-        complete = oracle.is_complete(program, stacks)
+        complete = oracle.is_complete(readable, stacks)
         assert machine.is_accepting(config) == complete
         assert found == (expected | set(vocabulary.eos_ids) if complete else expected)
         if not expected:
             return
         token = rng.choice(sorted(expected))
         config = machine.advance(config, token)
-        stacks = oracle.follow(program, known, vocabulary.token(token) or b"")
+        stacks = oracle.follow(readable, known, vocabulary.token(token) or b"")
         if len(stacks) > 16:  # more are too many for the interpreter
             return
 

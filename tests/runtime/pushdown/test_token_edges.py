@@ -16,7 +16,7 @@ from tiers import draws
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.programs.growing import GrowingProgram
-from structgen.compiler.programs.program import CountedEdge, Edge, First, Program, TokenBound, TokenEdge, TokenSet
+from structgen.compiler.programs.program import CountedEdge, First, Program, TokenBound, TokenEdge, TokenSet, edge_of
 from structgen.compiler.programs.tables import Flattener, to_tables
 from structgen.compiler.stuck_stacks import check_stack_never_stuck
 from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
@@ -47,10 +47,12 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
     states = len(program.edges)
     for state in rng.choices(range(states), k=rng.randint(0, 4)):
         places = [rng.randrange(states) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
-        counting = [edge.counted for edges in program.edges for edge in edges if edge.counted]
+        counting = [edge.counted for edges in oracle.readable(program).edges for edge in edges if edge.counted]
         counted = rng.choice(counting) if counting and rng.random() < 0.5 else None
-        program.give(state, First([], [TokenEdge(random_tokens(vocabulary, rng), tuple(places), counted)]))
-    bounded = [s for s in range(states) if rng.random() < 0.4 and hands_nothing_on(program, s, program.edges[s][0])]
+        target = program.target(tuple(places), counted)
+        program.give(state, First((), [TokenEdge(random_tokens(vocabulary, rng), target)]))
+    readable = oracle.readable(program)
+    bounded = [s for s in range(states) if rng.random() < 0.4 and hands_nothing_on(program, s, readable.edges[s][0])]
     for state in bounded:
         exhausted = program.state(f"{program.names[state]} exhausted", returns=program.returns[state])
         program.token_bounds[state] = TokenBound(rng.randint(1, 3), exhausted)
@@ -62,18 +64,18 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
             found = [program.token_bounds.get(s, (0, s))[1] for s in sequence]
             return tuple([weak if not i or rng.random() < 0.5 else sequence[i] for i, weak in enumerate(found)])
 
-        first, *edges = program.edges[state]  # by the first a state can finish
+        first, *edges = readable.edges[state]  # by the first a state can finish
         kept = [first, *(edge for edge in edges if hands_nothing_on(program, state, edge) and rng.random() < 0.5)]
-        program.edges[exhausted] = [edge._replace(sequence=weakened(edge.sequence)) for edge in kept]
-        for tokens, sequence, counted in program.token_edges.get(state, ()):
-            edge = Edge(0, 0, sequence, counted)
+        for edge in kept:
+            program.edge(exhausted, edge.low, edge.high, *weakened(edge.sequence))
+        for tokens, edge in readable.token_edges.get(state, ()):
             if hands_nothing_on(program, state, edge) and rng.random() < 0.5:
-                program.token_edge(exhausted, tokens, *weakened(sequence))
-    assert not oracle.dead_states(program)
+                program.token_edge(exhausted, tokens, *weakened(edge.sequence))
+    assert not oracle.dead_states(oracle.readable(program))
     return program
 
 
-def hands_nothing_on(program: Program, state: int, edge: Edge) -> bool:
+def hands_nothing_on(program: Program, state: int, edge: oracle.Edge) -> bool:
     """Whether an edge leads to the same place whatever the state has counted."""
     first = edge.sequence[0] if edge.sequence else -1
     return not edge.counted and (first < 0 or program.live[state] < 0 or program.live[first] < 0)
@@ -105,7 +107,7 @@ class InParts:
         states = sorted(set(range(len(whole.edges))) - whole.token_bounds.keys())
         self.open = [state for state in states if random.Random(seed + state).random() < 0.7]
         for state in self.open:
-            self.program.edges[state] = []
+            self.program.edges[state] = ()
             self.program.token_edges.pop(state, None)
 
     def flattener(self, meter: Meter) -> Flattener:
@@ -128,12 +130,13 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
     """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
     vocabulary = machine.vocabulary
     config: Any = machine.start
-    stacks = oracle.start(program)
+    readable = oracle.readable(program)
+    stacks = oracle.start(readable)
     for _ in range(steps):
-        after = {token: oracle.token_step(program, stacks, token, vocabulary) for token in range(vocabulary.size)}
+        after = {token: oracle.token_step(readable, stacks, token, vocabulary) for token in range(vocabulary.size)}
         expected = {token for token, found in after.items() if found}
         assert {token for token in after if machine.advance(config, token) is not None} == expected
-        complete = oracle.is_complete(program, stacks)
+        complete = oracle.is_complete(readable, stacks)
         assert machine.is_accepting(config) == complete
         assert allowed(machine.row(config)) == (expected | set(vocabulary.eos_ids) if complete else expected)
         if not expected:
@@ -385,8 +388,8 @@ def test_characters_and_tokens_are_counted_beside_each_other() -> None:
     loop = program.loop(0, 6)
     entry, only = program.state("entry"), program.state("exhausted")
     text = program.state("text", live=loop)
-    program.edges[entry] = [Edge(97, 98, (), CountedEdge(SET, loop, text, -1, -1))]
-    program.edges[text] = [Edge(97, 98, (), CountedEdge(INC, loop, text, text, only))]
+    program.edges[entry] = [edge_of(97, 98, program.target((), CountedEdge(SET, loop, text, -1, -1)))]
+    program.edges[text] = [edge_of(97, 98, program.target((), CountedEdge(INC, loop, text, text, only)))]
     for state in (entry, text, only):
         program.edge(state, 99, 99)
     program.token_bounds[text] = TokenBound(3, only)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from ....budget import Meter
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import Edge, First, State, TokenSet
+from ...programs.program import POP, Edge, First, State, TokenSet, edge_of
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
 from ..read.blame import placed
@@ -202,27 +203,27 @@ class Builder(MemberText):
             body = self.embedding.body(value.strings) if value.strings is not None and strings else None
             digits = self.embedding.number(value.numbers) if value.numbers is not None else []
         if body is not None:
-            yield Edge(QUOTE, QUOTE, (body.start,))
+            yield edge_of(QUOTE, QUOTE, 1 + body.start)
         yield from digits
         for array in value.arrays:
-            yield Edge(OPEN_BRACKET, OPEN_BRACKET, (self.start(array, value, level),))
+            yield edge_of(OPEN_BRACKET, OPEN_BRACKET, 1 + self.start(array, value, level))
         for object_ in value.objects:
-            yield Edge(OPEN_BRACE, OPEN_BRACE, (self.start(object_, value, level),))
+            yield edge_of(OPEN_BRACE, OPEN_BRACE, 1 + self.start(object_, value, level))
         for flag in sorted(value.booleans):
             yield self._word(b"true" if flag else b"false")
         if value.null:
             yield self._word(b"null")
 
     def _word(self, word: bytes) -> Edge:
-        return Edge(word[0], word[0], self._end_of_word(word[1:]))
+        return edge_of(word[0], word[0], self._end_of_word(word[1:]))
 
     @remembered
-    def _end_of_word(self, rest: bytes) -> tuple[State, ...]:
+    def _end_of_word(self, rest: bytes) -> int:
         if not rest:
-            return ()
+            return POP
         state = self.program.state("word")
-        self.program.edge(state, rest[0], rest[0], *self._end_of_word(rest[1:]))
-        return (state,)
+        self.program.edges[state] = (edge_of(rest[0], rest[0], self._end_of_word(rest[1:])),)
+        return 1 + state
 
     def start(self, shape: ArrayShape | ObjectShape, value: Value, level: int) -> State:
         """The state after a shape's opening bracket, to be given its edges later."""
@@ -245,7 +246,7 @@ class Builder(MemberText):
 
     def begin_name(self, sequence: tuple[State, ...]) -> First:
         """See `MemberText`."""
-        return First([Edge(QUOTE, QUOTE, sequence)])
+        return self._quoted(sequence)
 
     def key(self, sequence: tuple[State, ...]) -> State | None:
         """See `MemberText`."""
@@ -264,7 +265,7 @@ class Builder(MemberText):
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
         bodies = tuple(self.embedding.body(keys) for keys, _ in classes)
-        return _others(bodies, tuple((self.after_key(tails, level),) for _, tails in classes)) if bodies else None
+        return self._others(bodies, tuple((self.after_key(tails, level),) for _, tails in classes)) if bodies else None
 
     def after_key(self, tails: dict[State, Refs], level: int) -> State:
         """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
@@ -285,12 +286,8 @@ class Builder(MemberText):
         """
         strings = {tail: found for tail, refs in tails.items() if (found := self.strings(refs)) is not None}
         way = self._way_to_tails(strings) if len(strings) > 1 else ()
-        edges = [
-            Edge(e.low, e.high, (tail, *e.sequence))
-            for tail, refs in tails.items()
-            for e in self.value_edges(refs, level, not way)
-        ]
-        return First([Edge(QUOTE, QUOTE, way), *edges] if way else edges)
+        above = [self.program.all_above(tail, self.value_edges(refs, level, not way)) for tail, refs in tails.items()]
+        return First((*(self._quoted(way).edges if way else ()), *chain.from_iterable(above)))
 
     def strings(self, refs: Refs) -> StringSet | None:
         """The strings among some values."""
@@ -313,30 +310,28 @@ class Builder(MemberText):
             for text in texts or ():
                 spelled = spelling(text, self.layout.escapes, self.meter)
                 if spelled is not None:
-                    names = self.tries.insert(names, spelled, self.keys.action(_quoted((tail,))))
+                    names = self.tries.insert(names, spelled, self.keys.action(self._quoted((tail,))))
         if sum(body.is_counted for body in bodies) > 1:
             return ()
-        return self.keys.after_quote(names, _others(tuple(bodies), tuple(afters)) if bodies else None)
+        return self.keys.after_quote(names, self._others(tuple(bodies), tuple(afters)) if bodies else None)
 
     def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
         if len(tails) == 1:
             ((tail, refs),) = tails.items()
-            return _quoted(over(tail, (self.whitespace.colon(self.value(refs, level)),)))
-        return _quoted((self.after_key(tails, level),))
+            return self._quoted(over(tail, (self.whitespace.colon(self.value(refs, level)),)))
+        return self._quoted((self.after_key(tails, level),))
 
+    def _quoted(self, after: tuple[State, ...]) -> First:
+        """The edge of a quote, and a sequence behind it."""
+        return First((edge_of(QUOTE, QUOTE, self.program.target(after)),))
 
-def _quoted(after: tuple[State, ...]) -> First:
-    """The edge at the end of a string."""
-    return First([Edge(QUOTE, QUOTE, after)])
-
-
-def _others(bodies: tuple[Body, ...], afters: tuple[tuple[State, ...], ...]) -> Others:
-    return Others(bodies, tuple(map(_quoted, afters)), afters)
+    def _others(self, bodies: tuple[Body, ...], afters: tuple[tuple[State, ...], ...]) -> Others:
+        return Others(bodies, tuple(map(self._quoted, afters)), afters)
 
 
 def _low(edge: Edge) -> int:
-    return edge.low
+    return edge & 0xFF
 
 
 def grouped(choice: Choice, tail: Callable[[int], State | None]) -> dict[State, Refs]:

@@ -15,17 +15,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ....budget import Budget, Meter
-from ....system.properties import cached_property
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
-from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
+from ...programs.program import POP, CountedEdge, Edge, First, Program, State, TokenEdge, edge_of
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 
 QUOTE = 0x22
 
 #: The end of a string.
-END = First([Edge(QUOTE, QUOTE, ())])
+END = First((edge_of(QUOTE, QUOTE, POP),))
 
 #: Automata of earlier programs: schemas have much in common. By what they accept, and how that is written.
 _RECENT: dict[tuple[Hashable, str], EdgeLists] = {}
@@ -68,17 +67,9 @@ class Body:
 
     automaton: EdgeLists
     states: list[State]
-    loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
+    loops: list[int]  # the program's numbers of the automaton's loops
+    counts: list[int]  # the targets that the automaton's records are
     moves: dict[Classes, list[Move]] = field(default_factory=dict)
-
-    @cached_property
-    def counts(self) -> list[CountedEdge]:
-        """The automaton's records, as the program has them."""
-        states = [*self.states, -1]
-        return [
-            CountedEdge(operation, self.loops[loop], *(states[q] for q in targets))
-            for operation, loop, *targets in self.automaton.records
-        ]
 
     @property
     def start(self) -> State:
@@ -137,28 +128,30 @@ class Embedding:
         own = number < 0
         number[own] = program.states("string", int(own.sum())) + np.arange(own.sum())
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        body = Body(inside, number.tolist(), loops)
+        body = Body(inside, number.tolist(), loops, [])
+        states = [*body.states, -1]
+        for operation, loop, *targets in inside.records:
+            counted = CountedEdge(operation, loops[loop], *(states[q] for q in targets))
+            body.counts.append(program.target((), counted))
         for q, live in enumerate(inside.live if loops else ()):
             if own[q] and live >= 0:
-                program.live[body.states[q]] = loops[live]
-        edges = inside.columns[:, own[inside.columns[0]]]
-        is_plain = edges[3] >= 0
-        state, low, high, target = edges[:, is_plain]
-        program.plain.add(np.stack([number[state], low, high, number[target]]))
-        for q, first, last, record in edges[:, ~is_plain].T.tolist():
-            program.edges[body.states[q]].append(Edge(first, last, (), body.counts[-2 - record]))
+                program.live[states[q]] = loops[live]
+        state, low, high, target = inside.columns[:, own[inside.columns[0]]]
+        # The target -2 - r is record r: from the end, where that of a state -1 would be the last.
+        to = np.array([*(number + 1), *body.counts[::-1], 0], np.int32)
+        program.blocks.append(np.stack([number[state], low, high, to[target]]).astype(np.int32))
         for q in self._meter.each(np.flatnonzero(own & np.array(inside.accepting)).tolist(), "lowering strings"):
-            program.give(body.states[q], self._ends)
+            program.give(states[q], self._ends)
         return body
 
     def first(self, body: Body) -> First:
         """The first edges of the inside of a string."""
         q, states = body.automaton.start, body.states
         edges = [
-            Edge(low, high, (states[target],)) if target >= 0 else Edge(low, high, (), body.counts[-2 - target])
+            edge_of(low, high, 1 + states[target] if target >= 0 else body.counts[-2 - target])
             for low, high, target in body.automaton.row(q)
         ]
-        return First(edges + self._ends.edges, self._ends.tokens) if body.automaton.accepting[q] else First(edges)
+        return First((*edges, *self._ends.edges), self._ends.tokens) if body.automaton.accepting[q] else First(edges)
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
         """Whether all of these are there already."""
@@ -200,17 +193,11 @@ def embedded(
     number[own] = program.states(name, int(own.sum())) + np.arange(own.sum())
     for q in np.flatnonzero(own & np.array(automaton.accepting)).tolist():
         program.returns[number[q]] = True
-    goes_on = own[target]
-    plain = own[state] & goes_on
-    program.plain.add(np.stack([number[state[plain]], low[plain], high[plain], number[target[plain]]]))
-    for q, first, last, _ in automaton.columns[:, own[state] & ~goes_on].T.tolist():
-        program.edge(int(number[q]), first, last)
+    to = np.where(own, number + 1, POP)
+    program.blocks.append(np.stack([number[state], low, high, to[target]])[:, own[state]].astype(np.int32))
     for q in np.flatnonzero(own).tolist() if tokens else ():
-        program.give(int(number[q]), First([], tokens[q]))
-    return [
-        Edge(first, last, (int(number[q]),) if number[q] >= 0 else ())
-        for first, last, q in automaton.row(automaton.start)
-    ]
+        program.give(int(number[q]), First((), tokens[q]))
+    return [edge_of(first, last, int(to[q])) for first, last, q in automaton.row(automaton.start)]
 
 
 def _common(inside: EdgeLists, other: Body) -> dict[int, State]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ....runtime.automaton.tables import INC, SET
 from ....runtime.pushdown.tables import ENDS_ITEM, OPENS_ARRAY
-from ...programs.program import CountedEdge, First, State
+from ...programs.program import CountedEdge, First, State, TokenEdge
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
 from .tallies import MAX_COUNT, Tally, Tallying, states
@@ -119,8 +119,8 @@ class ArrayStates:
         begin = self.text.item(refs, self.inner)
         first = CountedEdge(SET, loop, low if least > 1 else mid, mid, high)
         again = CountedEdge(INC, loop, low, mid, high)
-        program.give(item, _counted(begin, again))
-        return _counted(begin, first)
+        program.give(item, self._counted(begin, again))
+        return self._counted(begin, first)
 
     def _plain_loop(self) -> State:
         """The tail of any number of further items."""
@@ -130,10 +130,14 @@ class ArrayStates:
         builder.program.give(item, self.text.above(grouped(self.shape.rest, lambda marks: tail), self.inner))
         return tail
 
+    def _counted(self, begin: First, counted: CountedEdge) -> First:
+        """The same edges, which count."""
+        program = self.builder.program
 
-def _counted(begin: First, counted: CountedEdge) -> First:
-    """The same edges, which count."""
-    return First(
-        [edge._replace(counted=counted) for edge in begin.edges],
-        [edge._replace(counted=counted) for edge in begin.tokens],
-    )
+        def target(plain: int) -> int:
+            return program.target(program.sequence(plain), counted)
+
+        return First(
+            [target(edge >> 16) << 16 | edge & 0xFFFF for edge in begin.edges],
+            [TokenEdge(tokens, target(plain)) for tokens, plain in begin.tokens],
+        )

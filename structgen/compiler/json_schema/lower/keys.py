@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....errors import InternalError
-from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
+from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge, edge_of
 from .embed import Body, Classes, Move
 from .trie import NONE, Node, Tries
 
@@ -68,11 +68,11 @@ class Others:
         (k,) = alive
         return *self.afters[k], self.bodies[k].states[after[k]]
 
-    def closing(self, classes: Classes) -> First:
+    def closing(self, classes: Classes) -> tuple[list[Edge], list[TokenEdge]]:
         """The edges at the end of a name that is not the trie's."""
         named = zip(classes, self.bodies, self.ends, strict=False)
         ends = [end for q, body, end in named if q >= 0 and body.automaton.accepting[q]]
-        return First([edge for end in ends for edge in end.edges], [edge for end in ends for edge in end.tokens])
+        return [edge for end in ends for edge in end.edges], [edge for end in ends for edge in end.tokens]
 
     def live(self, classes: Classes) -> int:
         """The loop whose count matters, or -1."""
@@ -178,13 +178,15 @@ class KeyStates:
         if code != kernels.OK:
             raise InternalError("an object without names reached the lowering")
         self._add_states(made[:n_made], families, classes[:n_classes])
-        self._program.plain.add(edges[:n_edges, [0, 1, 1, 2]].T)
-        own = self._program.edges
+        program = self._program
+        edges = edges[:n_edges, [0, 1, 1, 2]].T + np.array([[0], [0], [0], [1]], np.int32)
+        program.blocks.append(edges)
         for state, end in ends[:n_ends].tolist():
-            self._program.give(state, self.actions[end])
+            program.give(state, self.actions[end])
         for state, byte, record, *targets in counted[:n_counted].tolist():
             operation, loop = families.records[record, :2].tolist()
-            own[state].append(Edge(byte, byte, (), CountedEdge(operation, loop, *targets)))
+            target = program.target((), CountedEdge(operation, loop, *targets))
+            program.give(state, First((edge_of(byte, byte, target),)))
 
     def _add_states(self, made: NDArray[np.int32], families: _Families, classes: NDArray[np.int32]) -> None:
         """The states that were made, and those that they are like: off the trie, with the same classes."""
@@ -209,17 +211,17 @@ class KeyStates:
         return state
 
     def _finish_base(self, classes: Classes, others: Others) -> None:
-        edges, tokens = others.closing(classes)
+        program, (edges, tokens) = self._program, others.closing(classes)
         for low, high, after, counted in others.moves(classes):
             if counted is None:
                 way = others.ways.get(after[0])
                 if way is None:
                     way = others.ways[after[0]] = others.call(after[0]) or (self._base(after[0], others),)
-                edges.append(Edge(low, high, way))
+                edges.append(edge_of(low, high, program.target(way)))
             else:
                 reached = [self._base(classes, others) if classes else -1 for classes in after]
-                edges.append(Edge(low, high, (), CountedEdge(*counted, *reached)))
-        self._program.give(others.bases[classes], First(edges, tokens))
+                edges.append(edge_of(low, high, program.target((), CountedEdge(*counted, *reached))))
+        program.give(others.bases[classes], First(edges, tokens))
         self._meter.check_states(len(self._program.edges), _DOING, _REMEDY)
 
 

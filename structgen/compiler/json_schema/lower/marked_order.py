@@ -17,7 +17,7 @@ from functools import partial
 from ....errors import InternalError
 from ....runtime.pushdown.tables import MOST_MEMBERS
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import Condition, Edge, First, MarkedEdge, State, TokenEdge
+from ...programs.program import Condition, First, MarkedEdge, State, TokenEdge, edge_of
 from ..normal_form.shapes import Choice, ObjectShape
 from .builder import BELOW, CLOSE_BRACE, Builder, Refs, grouped
 from .members import Members
@@ -152,14 +152,15 @@ class MarkedOrder(Members):
             begun = state
             for byte in text[:-1]:
                 program.edge(state, byte, byte, state := program.state("tag", live=self.register))
-            behind: list[tuple[tuple[State, ...], MarkedEdge | None]] = [*ways]
+            targets = [program.target(*way) for way in ways]
+            behind = state
             if number < len(self.text.opening):
-                behind = [((program.state("tag", live=self.register),), None)]
-            program.give(state, First([Edge(text[-1], text[-1], *each) for each in behind]))
+                behind = program.state("tag", live=self.register)
+                targets = [1 + behind]
+            program.give(state, First([edge_of(text[-1], text[-1], target) for target in targets]))
             if token is not None:
-                program.give(begun, First([], [TokenEdge(token, *each) for each in behind]))
-            if number < len(self.text.opening):
-                ((state,), _) = behind[0]
+                program.give(begun, First((), [TokenEdge(token, target) for target in targets]))
+            state = behind
 
     def _members(self, tally: Tally) -> Iterator[tuple[tuple[State, ...], MarkedEdge]]:
         """The names of a member behind others, and what each marks."""

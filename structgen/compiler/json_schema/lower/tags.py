@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TypeAlias
+
+import numpy as np
 
 from ....budget import Unremembered
 from ....definitions.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
-from ...programs.program import CountedEdge, Edge, First, State, TokenEdge, TokenSet
+from ...programs.program import POP, CountedEdge, Edge, First, State, TokenEdge, TokenSet, bytes_of, edge_of
 from ..normal_form.shapes import ArrayShape, ObjectShape, Value
 from ..strings.closed import closed_string
 from ..strings.lengths import COUNT_FROM
@@ -51,7 +54,7 @@ class Tags(MemberText):
         self.opening = self._text(style.opening)
         self._program = program = builder.program
         self.whitespace: TagGaps = TagGaps(program, gap)
-        name_end = First([Edge(style.name_end, style.name_end, ())])
+        name_end = First((edge_of(style.name_end, style.name_end, POP),))
         self._names = Embedding(program, "raw", builder.meter, name_end)
         closing = self._text(style.closing)
         self._closing = {
@@ -87,21 +90,21 @@ class Tags(MemberText):
 
     def _take_over_tokens(self) -> None:
         """Give states that are like others the token edges of these, by the first bytes of their names."""
-        program, plain = self._program, self._program.plain
+        program = self._program
         alike = [state for state, like in enumerate(program.like) if like >= 0 and like in program.token_edges]
-        own = {state: {byte for e in program.edges[state] for byte in range(e.low, e.high + 1)} for state in alike}
-        for state, low, high in zip(plain.states, plain.lows, plain.highs, strict=True):
-            if state in own:
+        own = {state: bytes_of(program.edges[state]) for state in alike}
+        for block in program.blocks:
+            for state, low, high, _ in block[:, np.isin(block[0], alike)].T.tolist():
                 own[state].update(range(low, high + 1))
         for state in self._builder.meter.each(alike, "lowering tags"):
             edges = program.token_edges[program.like[state]]
             found = [edge for edge in edges if self._first_bytes[edge.tokens] not in own[state]]
-            program.give(state, First([], found))
+            program.give(state, First((), found))
 
     def _edges(self, state: State) -> list[Edge]:
         """The edges of a state, with those of the state that it is like."""
         like = self._program.like[state]
-        return self._program.edges[state] + ([] if like < 0 else self._program.edges[like])
+        return [*self._program.edges[state], *(() if like < 0 else self._program.edges[like])]
 
     def _tokens(self, state: State) -> Sequence[TokenEdge]:
         """The token edges of a state, or of the state that it is like."""
@@ -147,13 +150,14 @@ class Tags(MemberText):
             by_byte.setdefault(piece[0], []).append((rest, way))
             if token is not None:
                 by_token.setdefault(token, []).append((tuple(others), way))
-        edges = [Edge(byte, byte, way) for byte, rests in by_byte.items() for way in self._behind(rests)]
-        return First(edges, [TokenEdge(token, way) for token, rests in by_token.items() for way in self._behind(rests)])
+        edges = [edge_of(byte, byte, to) for byte, rests in by_byte.items() for to in self._behind(rests)]
+        return First(edges, [TokenEdge(token, to) for token, rests in by_token.items() for to in self._behind(rests)])
 
-    def _behind(self, rests: list[tuple[Text, tuple[State, ...]]]) -> list[tuple[State, ...]]:
-        """The sequences that read what is left of texts."""
+    def _behind(self, rests: list[tuple[Text, tuple[State, ...]]]) -> list[int]:
+        """The targets that read what is left of texts."""
         longer = tuple((rest, way) for rest, way in rests if rest)
-        return [way for rest, way in rests if not rest] + ([(self._reading(longer),)] if longer else [])
+        found = [self._program.target(way) for rest, way in rests if not rest]
+        return [*found, 1 + self._reading(longer)] if longer else found
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -182,7 +186,8 @@ class Tags(MemberText):
         bodies = tuple(self._names.body(keys) for keys, _ in classes)
         ends = [self._first(self._ways(tails)) for _, tails in classes]
         if all(len(end.edges) == 1 and not end.tokens for end in ends):
-            return Others(bodies, tuple(ends), tuple(end.edges[0].sequence for end in ends))
+            afters = tuple(self._program.sequence(end.edges[0] >> 16) for end in ends)
+            return Others(bodies, tuple(ends), afters)
         return Others(bodies, tuple(ends), ())
 
     def _ways(self, tails: dict[State, Refs], name: bytes = b"", item: bytes = b"") -> _Ways:
@@ -235,11 +240,8 @@ class Tags(MemberText):
         if strings == self._any:
             return self._any_string()
         values = [_of_types(builder.values[ref], kind.types) for ref in refs]
-        edges = [
-            Edge(e.low, e.high, (self._closing[kind.padded], *e.sequence))
-            for value in values
-            for e in builder.first_edges(value, 0, False)
-        ]
+        first_edges = chain.from_iterable(builder.first_edges(value, 0, False) for value in values)
+        edges = program.all_above(self._closing[kind.padded], first_edges)
         tokens: list[TokenEdge] = []
         bounded = None if strings is None else self._bounded_string(strings, kind.padded)
         if strings is not None and bounded is None:
@@ -252,11 +254,11 @@ class Tags(MemberText):
         first = First(list(dict.fromkeys(edges)), tokens)
         state = program.state("tagged value")
         program.give(state, self.whitespace.padded(first) if kind.padded and edges else first)
-        program.give(state, First(bounded or []))
+        program.give(state, First(bounded or ()))
         return state
 
     @remembered
-    def _bounded_string(self, strings: StringSet, padded: bool) -> list[Edge] | None:
+    def _bounded_string(self, strings: StringSet, padded: bool) -> Sequence[Edge] | None:
         """The first edges of strings up to a length with the closing tag, all around them included; None for others."""
         meter, closing = self._builder.meter, self._style.closing
         least, most = strings.lengths or (0, 0)
@@ -272,25 +274,22 @@ class Tags(MemberText):
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
         return self._embed_counted(automaton, most - max(1, least) + 1)
 
-    def _embed_counted(self, automaton: EdgeLists, most: int) -> list[Edge]:
+    def _embed_counted(self, automaton: EdgeLists, most: int) -> Sequence[Edge]:
         """The first edges of a deterministic automaton with one loop, up to ``most``, which pops where it accepts."""
         program = self._program
         loop = program.loop(1, most)
-        sequences: list[tuple[State, ...]] = [
-            () if accepting else (program.state("text", live=loop if live >= 0 else -1),)
+        to = [
+            POP if accepting else 1 + program.state("text", live=loop if live >= 0 else -1)
             for accepting, live in zip(automaton.accepting, automaton.live, strict=True)
         ]
-        records = [
-            CountedEdge(operation, loop, *(sequences[q][0] if q >= 0 else -1 for q in targets))
-            for operation, _, *targets in automaton.records
-        ]
-        for sequence, edges in zip(sequences, automaton.edges, strict=True):
-            for state in sequence:
-                program.edges[state] = [
-                    Edge(low, high, sequences[target]) if target >= 0 else Edge(low, high, (), records[-2 - target])
-                    for low, high, target in edges
-                ]
-        return program.edges[sequences[automaton.start][0]][:]
+        for operation, _, *targets in reversed(automaton.records):
+            counted = CountedEdge(operation, loop, *(to[q] - 1 if q >= 0 else -1 for q in targets))
+            to.append(program.target((), counted))
+        to.append(POP)  # so that the target -2 - r is there for record r
+        for target, edges in zip(to, automaton.edges, strict=False):
+            if target > 0:
+                program.edges[target - 1] = [edge_of(low, high, to[q]) for low, high, q in edges]
+        return program.edges[to[automaton.start] - 1]
 
     @property
     def _any(self) -> StringSet:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import Condition, Edge, First, MarkedEdge, Program, State
+from ...programs.program import POP, Condition, Edge, First, MarkedEdge, Program, State, edge_of
 from .embed import embedded
 
 SPACE, NEWLINE = b" \n"
@@ -70,7 +70,7 @@ class Whitespace(ABC):
         tail = self._program.state("tail", live=live)
         if close is not None:
             byte, end = self._closing(close, level, conditions is not None)
-            self._program.edges[tail].append(_edge(byte, byte, end, live, conditions and conditions.end))
+            self._give(tail, [edge_of(byte, byte, end)], live, conditions and conditions.end)
         if inside is not None:
             then = self._line(level + 1, inside)
             self._separate(tail, self._item, then, live, conditions and conditions.more)
@@ -89,9 +89,7 @@ class Whitespace(ABC):
     ) -> None:
         """Give a state the edges that begin a separator; where it has a condition, that is one on a live register."""
         if not isinstance(text, str):
-            self._program.edges[state].extend(
-                _edge(edge.low, edge.high, (then, *edge.sequence), live, condition) for edge in text
-            )
+            self._give(state, self._program.all_above(then, text), live, condition)
             return
         mark = text.strip(WHITESPACE)
         before, after = text.split(mark)
@@ -101,7 +99,17 @@ class Whitespace(ABC):
         for byte in before.encode():
             state, last = last, self._program.state("separator", live=self._program.live[last])
             self._program.edge(state, byte, byte, last)
-        self._program.edges[last].append(_edge(ord(mark), ord(mark), (then,), live, condition))
+        self._give(last, [edge_of(ord(mark), ord(mark), 1 + then)], live, condition)
+
+    def _give(self, state: State, edges: list[Edge], register: int, condition: Condition | None) -> None:
+        """Give a state edges, under a condition on a register's set if there is one."""
+        if condition is not None:
+            edges = [self._under(edge, MarkedEdge(register, -1, condition=condition)) for edge in edges]
+        self._program.give(state, First(edges))
+
+    def _under(self, edge: Edge, condition: MarkedEdge) -> Edge:
+        first, *others = self._program.sequence(edge >> 16)
+        return self._program.target(tuple(others), condition._replace(state=first)) << 16 | edge & 0xFFFF
 
     @remembered
     def _read(self, byte: int, state: State, name: str) -> State:
@@ -132,8 +140,8 @@ class Whitespace(ABC):
         """The state after a comma."""
 
     @abstractmethod
-    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
-        """The byte and the sequence that end an array or an object; conditional ends take a sequence."""
+    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, int]:
+        """The byte and the target that end an array or an object; where they are conditional that is no pop."""
 
 
 class Gaps(Whitespace):
@@ -168,7 +176,7 @@ class Gaps(Whitespace):
     def _begin_with_gap(self, gapped: State, state: State) -> None:
         program = self._program
         program.like[gapped] = state if self._skips else -1
-        program.edges[gapped] = [Edge(e.low, e.high, (state, *e.sequence)) for e in self._first]
+        program.edges[gapped] = program.all_above(state, self._first)
 
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """See `Whitespace`."""
@@ -179,11 +187,11 @@ class Gaps(Whitespace):
             if close is not None:
                 program.edge(then, close, close)
             if inside is not None:
-                program.edges[then].extend(program.edges[inside])
+                program.give(then, First(program.edges[inside]))
         if self._first:
             self._begin_with_gap(start, then)
         else:
-            program.edges[start] = list(program.edges[then])
+            program.edges[start] = program.edges[then]
 
     def spaced_value(self, value: State) -> State:
         """See `Whitespace`."""
@@ -192,10 +200,10 @@ class Gaps(Whitespace):
     def _line(self, level: int, inside: State) -> State:
         return self.spaced(inside)
 
-    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
+    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, int]:
         if is_conditional and self._end is None:  # a state that leaves whatever comes to the one below
             self._end = self._program.state("end", returns=True)
-        return close, () if self._end is None or not is_conditional else (self._end,)
+        return close, POP if self._end is None or not is_conditional else 1 + self._end
 
 
 class TagGaps(Gaps):
@@ -211,7 +219,7 @@ class TagGaps(Gaps):
             then = inside
             if then is None or close is not None:
                 then = self._after_gap(inside, program.live[start])
-            program.edges[start] = [Edge(e.low, e.high, (then, *e.sequence)) for e in self._first]
+            program.edges[start] = program.all_above(then, self._first)
 
     @remembered
     def _after_gap(self, inside: State | None, live: int) -> State:
@@ -236,9 +244,10 @@ class TagGaps(Gaps):
         """Edges, and the same behind whitespace."""
         if not self._first:
             return first
-        then = self._program.state("padded")
-        self._program.give(then, first)
-        behind = [Edge(e.low, e.high, (then, *e.sequence)) for e in self._first]
+        program = self._program
+        then = program.state("padded")
+        program.give(then, first)
+        behind = program.all_above(then, self._first)
         return First([*first.edges, *behind], first.tokens) if self._skips else First(behind)
 
 
@@ -266,8 +275,8 @@ class Indented(Whitespace):
     def _line(self, level: int, inside: State) -> State:
         return self._read(NEWLINE, self._indented(level, inside), "line")
 
-    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
-        return NEWLINE, (self._indented(level, self._bracket(close)),)
+    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, int]:
+        return NEWLINE, 1 + self._indented(level, self._bracket(close))
 
     @remembered
     def _bracket(self, close: int) -> State:
@@ -281,10 +290,3 @@ class Indented(Whitespace):
             self._program.edge(start, close, close)
         if inside is not None:
             self._program.edge(start, NEWLINE, NEWLINE, self._indented(level + 1, inside))
-
-
-def _edge(low: int, high: int, sequence: tuple[State, ...], register: int, condition: Condition | None) -> Edge:
-    """An edge, under a condition on a register's set if there is one."""
-    if condition is None:
-        return Edge(low, high, sequence)
-    return Edge(low, high, sequence[1:], MarkedEdge(register, sequence[0], condition=condition))
