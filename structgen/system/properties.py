@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
@@ -35,6 +35,9 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
+_ABSENT: Any = object()
+
+
 def remembered(
     method: Callable[Concatenate[_Owner, _Arguments], _Result],
 ) -> Callable[Concatenate[_Owner, _Arguments], _Result]:
@@ -46,12 +49,10 @@ def remembered(
             results: dict[tuple[object, ...], _Result] = self.__dict__[name]
         except KeyError:
             results = self.__dict__[name] = {}
-        try:
-            return results[args]
-        except KeyError:
-            pass  # an error of the method does not come from this one
-        result = results[args] = method(self, *args, **kwargs)
-        return result
+        found = results.get(args, _ABSENT)
+        if found is _ABSENT:
+            found = results[args] = method(self, *args, **kwargs)
+        return found
 
     update_wrapper(known, method)
     return known

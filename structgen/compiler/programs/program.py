@@ -124,6 +124,13 @@ def bytes_of(edges: Iterable[Edge]) -> set[int]:
     return {byte for edge in edges for byte in range(edge & 0xFF, (edge >> 8 & 0xFF) + 1)}
 
 
+def in_block(states: NDArray[np.integer], edges: Sequence[Sequence[Edge]]) -> NDArray[np.int32]:
+    """The block of the edges of some states."""
+    lengths = np.fromiter(map(len, edges), np.int64, len(edges))
+    found = np.fromiter(chain.from_iterable(edges), np.int64, int(lengths.sum()))
+    return np.stack([np.repeat(states, lengths), found & 0xFF, found >> 8 & 0xFF, found >> 16]).astype(np.int32)
+
+
 class TokenSet(NamedTuple):
     """Tokens by their ids, ascending, each in the vocabulary; or all others. Never empty.
 
@@ -265,13 +272,13 @@ class Program:
 
     def above(self, state: State, target: int) -> int:
         """A target that does not count, above a state more."""
-        if target == POP:
-            return 1 + state
-        return self._target((0, state, target - 1) if target > 0 else (0, state, *self.moves[-1 - target][1:]))
+        return self.target((state, *self.sequence(target)))
 
     def all_above(self, state: State, edges: Iterable[Edge]) -> list[Edge]:
         """Edges that do not count, with a state more below what they lead to."""
-        return [self.above(state, edge >> 16) << 16 | edge & 0xFFFF for edge in edges]
+        return [
+            (1 + state if edge >> 16 == POP else self.above(state, edge >> 16)) << 16 | edge & 0xFFFF for edge in edges
+        ]
 
     # -- edges -----------------------------------------------------------------------------------------------
 
@@ -290,12 +297,9 @@ class Program:
         if first.tokens:
             self.token_edges[state] = *self.token_edges.get(state, ()), *first.tokens
 
-    def columns(self, states: Sequence[State], block: int = 0) -> NDArray[np.int64]:
-        """``int64[4, edges]``: the edges of some states, and those in blocks from a number on, as in these."""
-        listed = [self.edges[state] for state in states]
-        lengths = np.fromiter(map(len, listed), np.int64, len(listed))
-        edges = np.fromiter(chain.from_iterable(listed), np.int64, int(lengths.sum()))
-        found = np.stack([np.repeat(np.array(states, np.int64), lengths), edges & 0xFF, edges >> 8 & 0xFF, edges >> 16])
+    def columns(self, states: Sequence[State], block: int = 0) -> NDArray[np.int32]:
+        """``int32[4, edges]``: the edges of some states, and those in blocks from a number on, as in these."""
+        found = in_block(np.array(states, np.int64), [self.edges[state] for state in states])
         return np.concatenate([found, *self.blocks[block:]], axis=1)
 
     def edges_at(self, state: State) -> list[Edge]:
@@ -343,7 +347,7 @@ class Program:
         columns[0] += by
         columns[3] = _moved(columns[3], by, targets)
         self.states("", len(other.edges))
-        self.blocks.append(columns.astype(np.int32))
+        self.blocks.append(columns)
         self.returns[by:], self.names[by:] = other.returns, other.names
         self.live[by:] = [loop + loops if loop >= 0 else -1 for loop in other.live]
         self.like[by:] = [state + by if state >= 0 else -1 for state in other.like]
@@ -363,7 +367,7 @@ class Program:
         return found
 
 
-def _moved(found: NDArray[np.int64], by: int, targets: list[int]) -> NDArray[np.int64]:
+def _moved(found: NDArray[np.integer], by: int, targets: list[int]) -> NDArray[np.integer]:
     """Targets in a program whose states are so many higher; ``targets`` are those of the moves."""
     return np.where(found > 0, found + by, np.array([*targets, 0])[np.maximum(-1 - found, -1)])
 

@@ -84,7 +84,8 @@ class Flattener:
         program, before = self._program, len(self._like)
         self._like = np.concatenate([self._like, np.array(program.like[before:], np.int64)])
         self._like[states] = [program.like[state] for state in states]
-        found = self._in_order(program.columns([*states, *range(before, len(program.edges))], self._blocks))
+        states += range(before, len(program.edges))
+        found = self._in_order(program.columns(states, self._blocks).astype(np.int64))
         self._blocks = len(program.blocks)
         if before:
             found = np.concatenate([self._columns, found], axis=1)

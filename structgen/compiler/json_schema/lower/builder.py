@@ -254,9 +254,7 @@ class Builder(MemberText):
 
     @remembered
     def _member(self, sequence: tuple[State, ...]) -> State:
-        member = self.program.state("member")
-        self.program.give(member, self.begin_name(sequence))
-        return member
+        return self.program.state("member", self.begin_name(sequence).edges)
 
     def item(self, refs: Refs, level: int) -> First:
         """See `MemberText`."""
@@ -270,7 +268,7 @@ class Builder(MemberText):
     def after_key(self, tails: dict[State, Refs], level: int) -> State:
         """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
         if BELOW in tails:
-            return self.whitespace.colon(self.value(tails[BELOW], level))
+            return self._value_after_key(tails[BELOW], level)
         return self._after_key(tuple(tails.items()), level)
 
     @remembered
@@ -278,6 +276,10 @@ class Builder(MemberText):
         begin = self.program.state("value")
         self.program.give(begin, self.above(dict(tails), level))
         return self.whitespace.colon(begin)
+
+    @remembered
+    def _value_after_key(self, refs: Refs, level: int) -> State:
+        return self.whitespace.colon(self.value(refs, level))
 
     def above(self, tails: dict[State, Refs], level: int) -> First:
         """The first edges of values, each above the tail that goes with it.
@@ -319,7 +321,7 @@ class Builder(MemberText):
         """See `MemberText`."""
         if len(tails) == 1:
             ((tail, refs),) = tails.items()
-            return self._quoted(over(tail, (self.whitespace.colon(self.value(refs, level)),)))
+            return self._quoted(over(tail, (self._value_after_key(refs, level),)))
         return self._quoted((self.after_key(tails, level),))
 
     def _quoted(self, after: tuple[State, ...]) -> First:
@@ -336,6 +338,9 @@ def _low(edge: Edge) -> int:
 
 def grouped(choice: Choice, tail: Callable[[int], State | None]) -> dict[State, Refs]:
     """The values of a choice by the tail that each's marks lead to; None leads nowhere."""
+    if len(choice) == 1:
+        state = tail(choice[0].marks)
+        return {} if state is None else {state: (choice[0].value,)}
     groups: dict[State, set[Ref]] = {}
     for option in choice:
         state = tail(option.marks)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....errors import InternalError
-from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge, edge_of
+from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge, edge_of, in_block
 from .embed import Body, Classes, Move
 from .trie import NONE, Node, Tries
 
@@ -139,10 +139,11 @@ class KeyStates:
     def after_quote(self, root: Node, others: Others | None) -> tuple[State, ...]:
         """What follows a key's opening quote, as an edge's sequence; ``()`` where no key is possible."""
         if root != NONE:
-            key = self._tries.positions[root], others
-            if key not in self._roots:
-                self._roots[key] = root, self._program.state("key")
-            return (self._roots[key][1],)
+            key = self._tries.nodes[root][3], others
+            known = self._roots.get(key)
+            if known is None:
+                known = self._roots[key] = root, self._program.state("key")
+            return (known[1],)
         if others is None:
             return ()
         return others.call(others.start) or (self._base(others.start, others),)
@@ -161,7 +162,7 @@ class KeyStates:
         begun = self._roots.items()
         roots = np.array([(root, families.start_of(others), state) for (_, others), (root, state) in begun], np.int32)
         tries = self._tries.columns()
-        room = 2 * (len(tries[0]) + len(self._tries.ends) + len(families.all)) + 64
+        room = 2 * (len(tries[0]) + len(self._tries.nodes) + len(families.all)) + 64
         code = kernels.NO_ROOM
         while code == kernels.NO_ROOM:
             self._meter.check_memory(_BYTES_OF_PLACE * room, _DOING)
@@ -181,12 +182,19 @@ class KeyStates:
         program = self._program
         edges = edges[:n_edges, [0, 1, 1, 2]].T + np.array([[0], [0], [0], [1]], np.int32)
         program.blocks.append(edges)
-        for state, end in ends[:n_ends].tolist():
-            program.give(state, self.actions[end])
+        self._end_names(ends[:n_ends])
         for state, byte, record, *targets in counted[:n_counted].tolist():
             operation, loop = families.records[record, :2].tolist()
             target = program.target((), CountedEdge(operation, loop, *targets))
             program.give(state, First((edge_of(byte, byte, target),)))
+
+    def _end_names(self, ends: NDArray[np.int32]) -> None:
+        """Give states where names end, each with its action, the edges of these."""
+        program, actions = self._program, self.actions
+        states, found = ends[:, 0], [actions[end] for end in ends[:, 1].tolist()]
+        program.blocks.append(in_block(states, [edges for edges, _ in found]))
+        for state, action in ends.tolist() if any(tokens for _, tokens in actions) else ():
+            program.give(state, First((), actions[action].tokens))
 
     def _add_states(self, made: NDArray[np.int32], families: _Families, classes: NDArray[np.int32]) -> None:
         """The states that were made, and those that they are like: off the trie, with the same classes."""

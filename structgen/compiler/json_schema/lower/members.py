@@ -45,24 +45,26 @@ def tells_names(shape: ObjectShape) -> bool:
 
     Readers keep the last member of a name: the others count for nothing, and earn no mark that they alone could.
     """
-    required = sum(1 for p in shape.properties if p.required)
     return bool(shape.others) and (
-        shape.min_properties > required + 1
+        shape.min_properties > sum(p.required for p in shape.properties) + 1
         or any(len({option.marks for option in choice}) > 1 for _, choice in shape.others)
     )
 
 
 def _tallying(shape: ObjectShape, listed: int) -> Tallying:
     most = shape.max_properties
-    possible = listed + sum(1 for p in shape.properties if p.choice)
-    if most is not None and (most > MAX_COUNT or (not shape.others and most >= possible)):
-        most = None
+    if most is not None:
+        possible = listed + sum(1 for p in shape.properties if p.choice)
+        if most > MAX_COUNT or (not shape.others and most >= possible):
+            most = None
     least, _ = _bounds(shape)
     return Tallying(least, most, least if most is None else most, (Count(1),) * shape.exists)
 
 
 def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
     """The shape without classes that have no names of their own, and what has been listed in any order."""
+    if not shape.others:
+        return shape, []
     declared = {p.name for p in shape.properties}
     _, is_exact = _bounds(shape)
     others, listed = [], []
@@ -253,11 +255,11 @@ class InOrder(Members):
         shape, tally = self.shape, self.tally
         passed = zip(shape.properties, self.spellings, strict=True)
         return (
-            not tally.marks and not tally.enough and tally.most is None and not self.listed
-            and not any(option.marks for p in shape.properties for option in p.choice)
-            and not any(option.marks for others in shape.others for option in others.choice)
+            tally.is_single
+            and not self.listed
+            and not any(option.marks for choice in shape.choices() for option in choice)
             and all(not p.required or (text is not None and p.choice) for p, text in passed)
-        )  # fmt: skip
+        )
 
     def _following(self, here: tuple[int, Tally]) -> Iterator[tuple[int, Tally]]:
         place, tally = here

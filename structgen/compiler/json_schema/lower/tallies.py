@@ -28,12 +28,16 @@ class Tallying:
     def __init__(self, least: int, most: int | None, enough: int, marks: tuple[Count, ...]) -> None:
         self.least, self.most, self.enough, self.marks = least, most, enough, marks
         self.start = Tally(0, (0,) * len(marks))
+        #: Whether nothing is told apart: there is one tally.
+        self.is_single = not marks and not enough and most is None
 
     def add(self, tally: Tally, marks: int, bit: int = 0) -> Tally | None:
         """The tally with another one; None where that is one too many, earns too much, or has been there before.
 
         The bits of ``marks`` above those to be earned are listed ones, as ``bit`` is.
         """
+        if self.is_single and not marks and not bit:
+            return tally
         bit |= marks >> len(self.marks)
         if bit & tally.seen or tally.number == self.most:
             return None
@@ -49,8 +53,9 @@ class Tallying:
 
     def is_enough(self, tally: Tally) -> bool:
         """Whether the array or the object may end, as far as the tally goes."""
-        counts = zip(tally.earned, self.marks, strict=True)
-        return tally.number >= self.least and all(n >= count.min for n, count in counts)
+        if tally.number < self.least or not self.marks:
+            return tally.number >= self.least
+        return all(n >= count.min for n, count in zip(tally.earned, self.marks, strict=True))
 
 
 def states(

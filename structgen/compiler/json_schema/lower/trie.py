@@ -29,8 +29,9 @@ NONE: Node = -1
 NO_NAME, FORBIDDEN = -1, -2
 
 
-#: What a node takes beside its label, with the memory of where it is shared.
-_BYTES_OF_NODE = 500
+#: What a node takes beside its label, with the memory of where it is shared; and so much is made between two looks at
+#: the meter.
+_BYTES_OF_NODE, _BYTES_UNSEEN = 500, 1 << 16
 
 _DOING = "lowering property names"
 
@@ -39,44 +40,42 @@ class Tries:
     """A forest of compressed tries (radix trees; Morrison 1968).
 
     To read a node is to read its label, and then the byte of one of its children, or no more where a name ends.
-    ``labels[node]`` are bytes, ``children[node]`` maps bytes to nodes, ``ends[node]`` is what a name ending there
-    leads to. ``positions[node]`` numbers the beginning of its label: from a position, whatever node it is seen from,
-    the same names go on, and from one byte of a label to the next it is one more.
+    Of each node there are the label, a dictionary of children by bytes, what a name ending there leads to, and a
+    *position*, the number of the beginning of its label: from a position, whatever node it is seen from, the same
+    names go on, and from one byte of a label to the next it is one more.
     """
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
-        self.labels: list[bytes] = []
-        self.children: list[dict[int, Node]] = []
-        self.ends: list[int] = []
-        self.positions: list[int] = []
+        self.nodes: list[tuple[bytes, dict[int, Node], int, int]] = []
         self.held = 0  #: bytes that the meter counts
         self.size = 0  #: positions so far
+        self._new = 0  # bytes that the meter is still to count
         self._leaves: dict[tuple[bytes, int], Node] = {}
 
     def insert(self, root: Node, spelling: bytes | EdgeLists, end: int) -> Node:
         """The trie with a name added, or with a new ``end`` for it; the empty name ends at the root."""
-        before = len(self.ends)
         if isinstance(spelling, bytes):
-            self._meter.check_states(max(before, len(spelling) // 4), _DOING)
+            if len(spelling) > _BYTES_UNSEEN:
+                self._meter.check_states(len(spelling) // 4, _DOING)
             new = self._insert_text(root, spelling, end)
         else:
             new = self._insert_automaton(root, spelling, end)
-            self._meter.check_states(len(self.ends), _DOING)
-        held = sum(_BYTES_OF_NODE + len(label) for label in self.labels[before:])
-        self._meter.hold(held, _DOING)
-        self.held += held
+        if self._new > _BYTES_UNSEEN:
+            self._meter.check_states(len(self.nodes), _DOING)
+            self._meter.hold(self._new, _DOING)
+            self.held += self._new
+            self._new = 0
         return new
 
-    def _node(self, label: bytes, children: dict[int, Node], end: int, position: int | None = None) -> Node:
-        self.labels.append(label)
-        self.children.append(children)
-        self.ends.append(end)
-        if position is None:
+    def _node(self, label: bytes, children: dict[int, Node], end: int, position: int = -1) -> Node:
+        size = len(label) + 1
+        if position < 0:
             position = self.size
-            self.size += len(label) + 1
-        self.positions.append(position)
-        return len(self.ends) - 1
+            self.size += size
+        self._new += _BYTES_OF_NODE + size
+        self.nodes.append((label, children, end, position))
+        return len(self.nodes) - 1
 
     def _leaf(self, label: bytes, end: int) -> Node:
         """A name that is alone; these are shared."""
@@ -88,34 +87,39 @@ class Tries:
     @remembered
     def _rest(self, node: Node, begin: int) -> Node:
         """The node without the first bytes of its label."""
-        label = self.labels[node][begin:]
-        return self._node(label, self.children[node], self.ends[node], self.positions[node] + begin)
+        label, children, end, position = self.nodes[node]
+        return self._node(label[begin:], children, end, position + begin)
 
     def _insert_text(self, root: Node, text: bytes, end: int) -> Node:
         path: list[tuple[Node, int]] = []
+        nodes = self.nodes
         node, at = root, 0
         while node != NONE:
-            label = self.labels[node]
+            label, children, _, _ = nodes[node]
             if not text.startswith(label, at):
                 new = self._split(node, text[at:], end)
                 break
             at += len(label)
             if at == len(text):
-                new = self._node(label, self.children[node], end)
+                new = self._node(label, children, end)
                 break
-            path.append((node, text[at]))
-            node = self.children[node].get(text[at], NONE)
+            byte = text[at]
+            path.append((node, byte))
+            node = children.get(byte, NONE)
             at += 1
         else:
             new = self._leaf(text[at:], end)
-        for node, byte in reversed(path):
-            new = self._node(self.labels[node], {**self.children[node], byte: new}, self.ends[node])
+        while path:
+            node, byte = path.pop()
+            label, children, its_end, _ = nodes[node]
+            new = self._node(label, {**children, byte: new}, its_end)
         return new
 
     def _split(self, node: Node, text: bytes, end: int) -> Node:
         """A node with a name added that leaves its label before the label ends."""
-        label = self.labels[node]
-        common = next((i for i, (a, b) in enumerate(zip(label, text, strict=False)) if a != b), len(text))
+        label = self.nodes[node][0]
+        differs = (at for at, (a, b) in enumerate(zip(label, text, strict=False)) if a != b)
+        common = next(differs, len(text))
         children = {label[common]: self._rest(node, common + 1)}
         if common == len(text):
             return self._node(text, children, end)
@@ -136,28 +140,29 @@ class Tries:
                 continue
             todo.pop()
             following = children | {byte: made[target, child] for byte, target, child in steps}
-            its_end = NO_NAME if node == NONE or self.labels[node] else self.ends[node]
+            its_end = NO_NAME if node == NONE or self.nodes[node][0] else self.nodes[node][2]
             new = self._node(b"", following, end if spellings.accepting[state] else its_end)
             made[state, node] = new
         return made[spellings.start, root]
 
     def columns(self) -> tuple[NDArray[np.uint8] | NDArray[np.int32], ...]:
         """All nodes, as `structgen.kernels.build_key_states` takes them."""
-        starts = np.zeros((2, len(self.ends) + 1), np.int32)
-        np.cumsum(list(map(len, self.labels)), out=starts[0, 1:])
-        np.cumsum(list(map(len, self.children)), out=starts[1, 1:])
-        letters = np.frombuffer(b"".join(self.labels), np.uint8)
-        child_bytes = np.frombuffer(bytes(chain.from_iterable(self.children)), np.uint8)
-        children = np.array([child for each in self.children for child in each.values()], np.int32)
-        positions, ends = np.array(self.positions, np.int32), np.array(self.ends, np.int32)
-        return letters, starts[0], positions, starts[1], child_bytes, children, ends
+        labels, all_children, ends, positions = zip(*self.nodes, strict=True)
+        starts = np.zeros((2, len(ends) + 1), np.int32)
+        np.cumsum(list(map(len, labels)), out=starts[0, 1:])
+        np.cumsum(list(map(len, all_children)), out=starts[1, 1:])
+        letters = np.frombuffer(b"".join(labels), np.uint8)
+        child_bytes = np.frombuffer(bytes(chain.from_iterable(all_children)), np.uint8)
+        children = np.fromiter(chain.from_iterable(map(dict.values, all_children)), np.int32, len(child_bytes))
+        of_nodes = np.array([positions, ends], np.int32)
+        return letters, starts[0], of_nodes[0], starts[1], child_bytes, children, of_nodes[1]
 
     def _letters(self, node: Node) -> dict[int, Node]:
         """The nodes after each byte that a node begins with."""
         if node == NONE:
             return {}
-        label = self.labels[node]
-        return {label[0]: self._rest(node, 1)} if label else self.children[node]
+        label, children, _, _ = self.nodes[node]
+        return {label[0]: self._rest(node, 1)} if label else children
 
 
 def _bytes(automaton: EdgeLists, state: int) -> Iterator[tuple[int, int]]:
@@ -169,6 +174,8 @@ def _bytes(automaton: EdgeLists, state: int) -> Iterator[tuple[int, int]]:
 def spelling(name: str, escapes: str, meter: Meter) -> bytes | EdgeLists | None:
     """How a name may be written between its quotes: the one way, or an automaton; None if there is no way."""
     if escapes == "minimal" or (escapes == "ascii" and name.isascii()):
+        if name.isascii() and name.isprintable() and '"' not in name and "\\" not in name:
+            return name.encode()
         text = json.dumps(name, ensure_ascii=False)[1:-1]
         if "\\u" not in text.replace("\\\\", ""):  # hex digits can be of either case
             try:

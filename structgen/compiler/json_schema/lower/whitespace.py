@@ -26,6 +26,10 @@ Separator: TypeAlias = str | EdgeLists
 COMMON: tuple[Separator, Separator] = (",", ":")
 
 
+#: A text as a separator: the bytes before its mark, last first, the mark, and the bytes behind it, last first.
+_Parts: TypeAlias = tuple[bytes, int, bytes]
+
+
 class Conditions(NamedTuple):
     """What the set of a tail that is live in a register must be like for a comma, and for the closing bracket."""
 
@@ -43,7 +47,7 @@ class Whitespace(ABC):
         self._program = program
         self._are_texts = all(isinstance(each, str) for each in separators)
         self._item, self._key = (
-            each if isinstance(each, str) else embedded(program, each, "separator") for each in separators
+            _parts(each) if isinstance(each, str) else embedded(program, each, "separator") for each in separators
         )
         #: The states behind names.
         self.colons: list[State] = []
@@ -67,13 +71,14 @@ class Whitespace(ABC):
         ``live`` is the loop or register of the state; of a register, with ``conditions``. ``mark`` is that of
         `structgen.runtime.pushdown.distinct`, where items or names must differ.
         """
-        tail = self._program.state("tail", live=live)
+        edges: list[Edge] = []
+        tail = self._program.state("tail", edges, live=live)
         if close is not None:
             byte, end = self._closing(close, level, conditions is not None)
-            self._give(tail, [edge_of(byte, byte, end)], live, conditions and conditions.end)
+            edges += self._under([edge_of(byte, byte, end)], live, conditions and conditions.end)
         if inside is not None:
             then = self._line(level + 1, inside)
-            self._separate(tail, self._item, then, live, conditions and conditions.more)
+            edges += self._separating(self._item, then, live, conditions and conditions.more)
         tail = self.spaced(tail)
         if mark and not self._are_texts:
             raise UnsupportedError(
@@ -84,45 +89,42 @@ class Whitespace(ABC):
             self._program.distinct[tail] = mark
         return tail
 
-    def _separate(
-        self, state: State, text: str | list[Edge], then: State, live: int = -1, condition: Condition | None = None
-    ) -> None:
-        """Give a state the edges that begin a separator; where it has a condition, that is one on a live register."""
-        if not isinstance(text, str):
-            self._give(state, self._program.all_above(then, text), live, condition)
-            return
-        mark = text.strip(WHITESPACE)
-        before, after = text.split(mark)
-        for byte in reversed(after.encode()):
+    def _separating(
+        self, text: _Parts | list[Edge], then: State, live: int = -1, condition: Condition | None = None
+    ) -> list[Edge]:
+        """The edges that begin a separator; where there is a condition, that is one on a live register."""
+        if isinstance(text, list):
+            return self._under(self._program.all_above(then, text), live, condition)
+        before, mark, after = text
+        for byte in after:
             then = self._read(byte, then, "separator")
-        last = state
-        for byte in before.encode():
-            state, last = last, self._program.state("separator", live=self._program.live[last])
-            self._program.edge(state, byte, byte, last)
-        self._give(last, [edge_of(ord(mark), ord(mark), 1 + then)], live, condition)
+        edges = self._under([edge_of(mark, mark, 1 + then)], live, condition)
+        for byte in before:
+            edges = [edge_of(byte, byte, 1 + self._program.state("separator", edges, live=live))]
+        return edges
 
-    def _give(self, state: State, edges: list[Edge], register: int, condition: Condition | None) -> None:
-        """Give a state edges, under a condition on a register's set if there is one."""
-        if condition is not None:
-            edges = [self._under(edge, MarkedEdge(register, -1, condition=condition)) for edge in edges]
-        self._program.give(state, First(edges))
-
-    def _under(self, edge: Edge, condition: MarkedEdge) -> Edge:
-        first, *others = self._program.sequence(edge >> 16)
-        return self._program.target(tuple(others), condition._replace(state=first)) << 16 | edge & 0xFFFF
+    def _under(self, edges: list[Edge], register: int, condition: Condition | None) -> list[Edge]:
+        """Edges under a condition on a register's set, if there is one."""
+        if condition is None:
+            return edges
+        found = []
+        for edge in edges:
+            first, *others = self._program.sequence(edge >> 16)
+            target = self._program.target(tuple(others), MarkedEdge(register, first, condition=condition))
+            found.append(target << 16 | edge & 0xFFFF)
+        return found
 
     @remembered
     def _read(self, byte: int, state: State, name: str) -> State:
         """A state that reads a byte and goes on to ``state``."""
-        before = self._program.state(name, live=self._program.live[state])
-        self._program.edge(before, byte, byte, state)
-        return before
+        return self._program.state(name, [edge_of(byte, byte, 1 + state)], live=self._program.live[state])
 
     @remembered
     def colon(self, value: State) -> State:
         """The state after a key: a colon, then ``value``."""
-        colon = self._program.state("colon")
-        self._separate(colon, self._key, self.spaced_value(value))
+        edges: list[Edge] = []
+        colon = self._program.state("colon", edges)
+        edges += self._separating(self._key, self.spaced_value(value))
         colon = self.spaced(colon)
         self.colons.append(colon)
         return colon
@@ -169,14 +171,9 @@ class Gaps(Whitespace):
         if not self._first:
             return state
         program = self._program
-        gapped = program.state(program.names[state] + " gap", live=program.live[state])
-        self._begin_with_gap(gapped, state)
-        return gapped
-
-    def _begin_with_gap(self, gapped: State, state: State) -> None:
-        program = self._program
-        program.like[gapped] = state if self._skips else -1
-        program.edges[gapped] = program.all_above(state, self._first)
+        like = state if self._skips else -1
+        gap = program.all_above(state, self._first)
+        return program.state(program.names[state] + " gap", gap, live=program.live[state], like=like)
 
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """See `Whitespace`."""
@@ -189,7 +186,8 @@ class Gaps(Whitespace):
             if inside is not None:
                 program.give(then, First(program.edges[inside]))
         if self._first:
-            self._begin_with_gap(start, then)
+            program.like[start] = then if self._skips else -1
+            program.edges[start] = program.all_above(then, self._first)
         else:
             program.edges[start] = program.edges[then]
 
@@ -280,9 +278,7 @@ class Indented(Whitespace):
 
     @remembered
     def _bracket(self, close: int) -> State:
-        bracket = self._program.state("close")
-        self._program.edge(bracket, close, close)
-        return bracket
+        return self._program.state("close", [edge_of(close, close, POP)])
 
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """See `Whitespace`."""
@@ -290,3 +286,10 @@ class Indented(Whitespace):
             self._program.edge(start, close, close)
         if inside is not None:
             self._program.edge(start, NEWLINE, NEWLINE, self._indented(level + 1, inside))
+
+
+def _parts(text: str) -> _Parts:
+    """The parts of a separator."""
+    mark = text.strip(WHITESPACE)
+    before, _, after = text.encode().partition(mark.encode())
+    return before[::-1], ord(mark), after[::-1]
