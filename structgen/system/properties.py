@@ -49,7 +49,7 @@ def remembered(
             results: dict[tuple[object, ...], _Result] = self.__dict__[name]
         except KeyError:
             results = self.__dict__[name] = {}
-        found = results.get(args, _ABSENT)
+        found: _Result = results.get(args, _ABSENT)
         if found is _ABSENT:
             found = results[args] = method(self, *args, **kwargs)
         return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
-from itertools import chain, islice, pairwise, repeat
+from itertools import chain, islice, pairwise
 from operator import itemgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,25 @@ def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
 def state_order(program: Program, meter: Meter) -> list[State]:
     """The program's states in the order of their numbers in its tables."""
     return Flattener(program, meter).order()
+
+
+class _Nodes(NamedTuple):
+    """What is reached or left out: ``states``, then groups of moves, then ``records``.
+
+    Of groups there are sizes; of moves, one group's after the other's, record (0 for none), length, and all sequences.
+    """
+
+    states: int
+    sizes: _Numbers
+    record: _Numbers
+    lengths: _Numbers
+    sequence: _Numbers
+    records: NDArray[np.int32]
+
+    @property
+    def number(self) -> int:
+        """Of all nodes."""
+        return self.states + len(self.sizes) + len(self.records)
 
 
 class Flattener:
@@ -157,108 +177,96 @@ class Flattener:
             return targets[0]
         return self._together.setdefault(targets, _TOGETHER - len(self._together))
 
-    def _groups(self) -> tuple[_Numbers, ...]:
-        """Of all groups of moves: the size of each; of all moves: record, length, and all sequences."""
-        moves = self._program.moves
-        several = [moves[-1 - target] if target < 0 else (0, target - 1) for each in self._together for target in each]
-        sizes = np.fromiter(chain(repeat(1, len(moves)), map(len, self._together)), np.int64)
-        lengths = np.fromiter(map(len, chain(moves, several)), np.int64, len(moves) + len(several))
-        found = np.fromiter(chain.from_iterable(chain(moves, several)), np.int64, int(lengths.sum()))
-        is_record = np.zeros(len(found), np.bool_)
-        is_record[np.cumsum(lengths) - lengths] = True
-        return sizes, found[is_record], lengths - 1, found[~is_record]
-
-    def _group_of(self, target: _Numbers) -> _Numbers:
-        """The groups that targets below 0 stand for."""
-        return np.where(target > _TOGETHER, -1 - target, len(self._program.moves) + _TOGETHER - target)
-
     # -- what the start leads to ---------------------------------------------------------------------------
 
     def order(self) -> list[State]:
         """The states that the start leads to."""
-        found: list[State] = np.flatnonzero(self._reached(self._all_records(), *self._groups())[0]).tolist()
+        found: list[State] = np.flatnonzero(self._reached(self._nodes())[: len(self._like)]).tolist()
         return found
 
     def tables(self) -> PushdownTables:
         """The tables of what the start leads to."""
-        program, records = self._program, self._all_records()
-        group_sizes, record, lengths, sequence = groups = self._groups()
-        states, reached, kept_records = self._reached(records, *groups)
-        number = np.cumsum(states) - 1
-        state, low, high, target = self._columns[:, states[self._columns[0]]]
-        of_group = np.int64(states.sum()) + np.cumsum(reached)
-        moves = np.repeat(reached, group_sizes)
-        record, sequence = record[moves], sequence[np.repeat(moves, lengths)]
-        record[record > 0] = np.cumsum(kept_records)[record[record > 0] - 1]
-        like = self._like[states]
+        nodes = self._nodes()
+        return self._tables(nodes, self._reached(nodes))
+
+    def all_tables(self) -> PushdownTables:
+        """The tables of all states so far."""
+        nodes = self._nodes()
+        return self._tables(nodes, np.ones(nodes.number, np.bool_))
+
+    def _nodes(self) -> _Nodes:
+        moves, together = self._program.moves, self._together
+        if together:
+            sizes = [1] * len(moves) + [*map(len, together)]
+            several = chain.from_iterable(together)
+            moves = [*moves, *(moves[-1 - target] if target < 0 else (0, target - 1) for target in several)]
+        lengths = np.fromiter(map(len, moves), np.int64, len(moves))
+        found = np.fromiter(chain.from_iterable(moves), np.int64, int(lengths.sum()))
+        is_record = np.zeros(len(found), np.bool_)
+        is_record[np.cumsum(lengths) - lengths] = True
+        return _Nodes(
+            len(self._like),
+            np.array(sizes) if together else np.ones(len(moves), np.int64),
+            found[is_record],
+            lengths - 1,
+            found[~is_record],
+            np.array([*self._program.records], np.int32).reshape(-1, 5),
+        )
+
+    def _heads(self, target: _Numbers, states: int) -> _Numbers:
+        """The nodes that are targets, -1 where there is none."""
+        found = np.where(target > 0, target, np.where(target < 0, states - target, 0)) - 1
+        if self._together:
+            found[target <= _TOGETHER] += len(self._program.moves) + _TOGETHER + 1
+        return found
+
+    def _tables(self, nodes: _Nodes, kept: NDArray[np.bool_]) -> PushdownTables:
+        """The tables of some nodes."""
+        program, groups, records = self._program, len(nodes.sizes), nodes.records
+        states = kept[: nodes.states]
+        state, low, high, target = self._columns
+        #: By node, and of none, its target in tables, which is 1 more than the number of a state.
+        to = np.append(np.cumsum(kept[: nodes.states + groups]), 0)
+        record_to = np.append(np.cumsum(kept[nodes.states + groups :]), 0)
+        edges, moves = states[state], np.repeat(kept[nodes.states : nodes.states + groups], nodes.sizes)
+        if len(records):
+            is_state = _states_in(records)
+            records[is_state] = to[records[is_state]] - 1
+            records = records[kept[nodes.states + groups :]]
         return PushdownTables(
-            edge_start=smallest(_starts(np.bincount(number[state], minlength=len(like)))),
-            edge_low=low.astype(np.uint8),
-            edge_high=high.astype(np.uint8),
-            edge_target=smallest(self._numbered(target, number, of_group)),
-            like=smallest(np.where(like < 0, 0, 1 + number[like])),
-            group_start=smallest(_starts(group_sizes[reached])),
-            move_record=smallest(record),
-            move_start=smallest(_starts(lengths[moves])),
-            sequence=smallest(number[sequence]),
+            edge_start=smallest(np.cumsum(np.bincount(to[state[edges]], minlength=int(states.sum()) + 1))),
+            edge_low=low[edges].astype(np.uint8),
+            edge_high=high[edges].astype(np.uint8),
+            edge_target=smallest(to[self._heads(target[edges], nodes.states)]),
+            like=smallest(to[self._like[states]]),
+            group_start=smallest(_starts(nodes.sizes[kept[nodes.states : nodes.states + groups]])),
+            move_record=smallest(record_to[nodes.record[moves] - 1]),
+            move_start=smallest(_starts(nodes.lengths[moves])),
+            sequence=smallest(to[nodes.sequence[np.repeat(moves, nodes.lengths)]] - 1),
             returns=np.array(program.returns, np.uint8)[states],
-            records=self._renumbered(records[kept_records], number),
+            records=records,
             loops=np.array(program.loops, np.int32).reshape(-1, 2),
-            tests=self._all_tests(),
+            tests=np.array(program.test_rows, np.int32).reshape(-1, 4),
             live=np.array(program.live, np.int32)[states],
-            start=int(number[program.start]),
+            start=int(to[program.start]) - 1,
             distinct=self._marks()[states] if program.distinct else np.zeros(0, np.uint8),
-            tokens=self._token_tables(states, number, of_group),
+            tokens=self._token_tables(states, to),
             interiors={
-                int(number[state]): (int(number[interior]), int(number[behind]))
+                int(to[state]) - 1: (int(to[interior]) - 1, int(to[behind]) - 1)
                 for state, (interior, behind) in program.interiors.items()
                 if states[state]
             },
             labels=StateLabels(
                 tuple(
-                    LabelledState(int(number[state]), label)
+                    LabelledState(int(to[state]) - 1, label)
                     for state, label in sorted(program.labels.items(), key=itemgetter(0))
                     if states[state]
                 )
             ),
         )
 
-    def all_tables(self) -> PushdownTables:
-        """The tables of all states so far."""
-        program, states = self._program, len(self._like)
-        state, low, high, target = self._columns
-        group_sizes, record, lengths, sequence = self._groups()
-        number, of_group = np.arange(states), states + 1 + np.arange(len(group_sizes))
-        return PushdownTables(
-            edge_start=smallest(_starts(np.bincount(state, minlength=states))),
-            edge_low=low.astype(np.uint8),
-            edge_high=high.astype(np.uint8),
-            edge_target=smallest(self._numbered(target, number, of_group)),
-            like=smallest(self._like + 1),
-            group_start=smallest(_starts(group_sizes)),
-            move_record=smallest(record),
-            move_start=smallest(_starts(lengths)),
-            sequence=smallest(sequence),
-            returns=np.array(program.returns, np.uint8),
-            records=self._all_records(),
-            loops=np.array(program.loops, np.int32).reshape(-1, 2),
-            tests=self._all_tests(),
-            live=np.array(program.live, np.int32),
-            start=program.start,
-            distinct=self._marks() if program.distinct else np.zeros(0, np.uint8),
-            tokens=self._token_tables(np.ones(states, np.bool_), number, of_group),
-            interiors=program.interiors,
-        )
-
-    def _numbered(self, target: _Numbers, number: _Numbers, of_group: _Numbers) -> _Numbers:
-        """Targets as tables have them, by the numbers of states and groups there."""
-        found = np.zeros(len(target), np.int64)
-        found[target > 0] = 1 + number[target[target > 0] - 1]
-        found[target < 0] = of_group[self._group_of(target[target < 0])]
-        return found
-
-    def _token_tables(self, states: NDArray[np.bool_], number: _Numbers, of_group: _Numbers) -> TokenTables | None:
-        """Token edges and bounds of some states; ``number`` and ``of_group`` have their numbers as targets."""
+    def _token_tables(self, states: NDArray[np.bool_], to: _Numbers) -> TokenTables | None:
+        """Token edges and bounds of some states; ``to`` has the target that each node is."""
         program = self._program
         reads, counts = program.reads_tokens or program.token_edges, program.counts_tokens or program.token_bounds
         if not reads and not counts:
@@ -269,7 +277,7 @@ class Flattener:
         bounded, most, exhausted = np.array(bounds, np.int64).reshape(-1, 3).T
         members = [(k, i) for k, tokens in enumerate(self._token_sets) for i in tokens.ids]
         within, ids = np.array(members, np.int64).reshape(-1, 2).T
-        targets = self._numbered(target, number, of_group)
+        number, targets = to - 1, to[self._heads(target, len(self._like))]
         return TokenTables(
             np.array([1 if each.complement else 2 * each.without_eos for each in self._token_sets], np.uint8),
             within, ids, number[owner], sets, targets, number[bounded], most, number[exhausted], counts=bool(counts),
@@ -281,53 +289,39 @@ class Flattener:
         marks[list(self._program.distinct)] = list(self._program.distinct.values())
         return marks
 
-    def _all_tests(self) -> NDArray[np.int32]:
-        return np.array(self._program.test_rows, np.int32).reshape(-1, 4)
-
-    def _all_records(self) -> NDArray[np.int32]:
-        return np.array(list(self._program.records), np.int32).reshape(-1, 5)
-
-    def _renumbered(self, records: NDArray[np.int32], number: _Numbers) -> NDArray[np.int32]:
-        is_state = _states_in(records)
-        records[is_state] = number[records[is_state]]
-        return records
-
-    def _reached(
-        self, records: NDArray[np.int32], sizes: _Numbers, record: _Numbers, lengths: _Numbers, sequence: _Numbers
-    ) -> list[NDArray[np.bool_]]:
-        """Which states, groups and records the start leads to, as nodes of one graph."""
-        first_group = len(self._like)
-        first_record = first_group + len(sizes)
-        state, _, _, target = self._columns
-        owner = first_group + np.repeat(np.arange(len(sizes)), sizes)
-        counting, zone = np.nonzero(_states_in(records))
+    def _reached(self, nodes: _Nodes) -> NDArray[np.bool_]:
+        """Which nodes the start leads to."""
+        state, heads = self._columns[0], self._heads(self._columns[3], nodes.states)
+        alike = np.flatnonzero(self._like >= 0)
+        owner = nodes.states + np.repeat(np.arange(len(nodes.sizes)), nodes.sizes)
         pairs = [
-            (state[target > 0], target[target > 0] - 1),
-            (state[target < 0], first_group + self._group_of(target[target < 0])),
-            (np.flatnonzero(self._like >= 0), self._like[self._like >= 0]),
-            (np.repeat(owner, lengths), sequence),
-            (owner[record > 0], first_record - 1 + record[record > 0]),
-            (first_record + counting, records[counting, zone]),
-            *self._token_pairs(first_group),
-            *self._interior_pairs(),
+            (state[heads >= 0], heads[heads >= 0]),
+            (alike, self._like[alike]),
+            (np.repeat(owner, nodes.lengths), nodes.sequence),
+            *self._other_pairs(),
         ]
+        if len(nodes.records):
+            counting, zone = np.nonzero(_states_in(nodes.records))
+            first, counts = nodes.states + len(nodes.sizes), nodes.record > 0
+            pairs.append((owner[counts], first - 1 + nodes.record[counts]))
+            pairs.append((first + counting, nodes.records[counting, zone].astype(np.int64)))
         tails, heads = map(np.concatenate, zip(*pairs, strict=True))
-        begin = np.zeros(first_record + len(records), np.bool_)
+        begin = np.zeros(nodes.number, np.bool_)
         begin[self._program.start] = True
-        return np.split(reaching(heads, tails, begin), [first_group, first_record])
+        return reaching(heads, tails, begin)
 
-    def _interior_pairs(self) -> list[tuple[_Numbers, _Numbers]]:
-        """Which states have interiors, and the states of these, as nodes of the graph."""
-        found = [(state, *there) for state, there in self._program.interiors.items()]
-        state, interior, behind = np.array(found, np.int64).reshape(-1, 3).T
-        return [(state, interior), (state, behind)]
-
-    def _token_pairs(self, first_group: int) -> list[tuple[_Numbers, _Numbers]]:
-        """Where token edges and bounds lead, by state, as nodes of the graph."""
-        state, _, target = np.array(self._token_edges, np.int64).reshape(-1, 3).T
-        bounds = [(state, bound.exhausted) for state, bound in self._program.token_bounds.items()]
-        bounded, exhausted = np.array(bounds, np.int64).reshape(-1, 2).T
-        return [(state, np.where(target > 0, target, first_group - target) - 1), (bounded, exhausted)]
+    def _other_pairs(self) -> Iterator[tuple[_Numbers, _Numbers]]:
+        """Where interiors, token edges and token bounds lead, by state, as nodes."""
+        program = self._program
+        if program.interiors:
+            states = np.array([*program.interiors])
+            yield np.repeat(states, 2), np.array([*program.interiors.values()]).ravel()
+        if self._token_edges:
+            state, _, target = np.array(self._token_edges, np.int64).T
+            yield state, self._heads(target, len(self._like))
+        if program.token_bounds:
+            bounds = program.token_bounds
+            yield np.array([*bounds]), np.array([bound.exhausted for bound in bounds.values()])
 
 
 def _starts(lengths: _Numbers) -> _Numbers:

@@ -12,7 +12,7 @@ from ....budget import Meter
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import POP, Edge, First, State, TokenSet, edge_of
+from ...programs.program import POP, Edge, First, Program, State, TokenSet, edge_of
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
 from ..read.blame import placed
@@ -121,8 +121,8 @@ class Builder(MemberText):
         self.layout = layout
         self.meter = meter
         self.opening = ((b'"', None),)
-        self.embedding = Embedding.begun(layout.escapes, meter)
-        self.program = self.embedding.program
+        self.program = Program()
+        self.embedding = Embedding(self.program, layout.escapes, meter)
         #: How members are written at level -1; None: as at all others.
         self.tags: MemberText | None = None
         #: States that have no edges yet, each with the values that begin there, and their level.

@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ....budget import Budget, Meter
+from ....budget import Meter
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import POP, CountedEdge, Edge, First, Program, State, TokenEdge, edge_of
@@ -101,15 +102,6 @@ class Embedding:
         self._bodies: dict[Hashable, Body] = {}
         self._numbers: dict[Hashable, list[Edge]] = {}
 
-    @classmethod
-    def begun(cls, escapes: str, meter: Meter) -> Embedding:
-        """An embedding into a new program, which begins with what nearly all programs have."""
-        usual = _usual(escapes)
-        embedding = cls(usual.program.continued(), escapes, meter)
-        embedding._bodies.update(usual._bodies)
-        embedding._numbers.update(usual._numbers)
-        return embedding
-
     def body(self, strings: StringSet) -> Body:
         """The inside of a string of a set."""
         known = self._bodies.get(strings.key)
@@ -121,27 +113,25 @@ class Embedding:
         program = self.program
         inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter), self._meter)
         self._meter.check_states(len(program.edges) + inside.states, "lowering strings")
-        number = np.full(inside.states, -1)
-        if not strings.is_any():
-            same = _common(inside, self.body(StringSet.ANY))
-            number[[*same]] = [*same.values()]
-        own = number < 0
-        number[own] = program.states("string", int(own.sum())) + np.arange(own.sum())
+        others = None if strings.is_any() else self.body(StringSet.ANY)
+        made = _of_strings if inside.states <= _RECENT_STATES else _of_strings.__wrapped__
+        piece = made(inside, others and others.automaton)
+        first, beside = program.states("string", piece.states), others.states[0] if others else 0
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        body = Body(inside, number.tolist(), loops, [])
+        body = Body(inside, (piece.targets(first, beside) - 1).tolist(), loops, [])
         states = [*body.states, -1]
         for operation, loop, *targets in inside.records:
             counted = CountedEdge(operation, loops[loop], *(states[q] for q in targets))
             body.counts.append(program.target((), counted))
         for q, live in enumerate(inside.live if loops else ()):
-            if own[q] and live >= 0:
+            if states[q] >= first and live >= 0:
                 program.live[states[q]] = loops[live]
-        state, low, high, target = inside.columns[:, own[inside.columns[0]]]
-        # The target -2 - r is record r: from the end, where that of a state -1 would be the last.
-        to = np.array([*(number + 1), *body.counts[::-1], 0], np.int32)
-        program.blocks.append(np.stack([number[state], low, high, to[target]]).astype(np.int32))
-        for q in self._meter.each(np.flatnonzero(own & np.array(inside.accepting)).tolist(), "lowering strings"):
-            program.give(states[q], self._ends)
+        block = piece.block(first, beside)
+        if body.counts:
+            block[3, piece.counting] = np.array(body.counts, np.int32)[piece.records]
+        program.blocks.append(block)
+        for q in self._meter.each(piece.accepting, "lowering strings"):
+            program.give(first + q, self._ends)
         return body
 
     def first(self, body: Body) -> First:
@@ -154,8 +144,10 @@ class Embedding:
         return First((*edges, *self._ends.edges), self._ends.tokens) if body.automaton.accepting[q] else First(edges)
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
-        """Whether all of these are there already."""
-        return (strings is None or strings.key in self._bodies) and (numbers is None or numbers.key in self._numbers)
+        """Whether all of these are there already, or are what nearly all programs have."""
+        return (strings is None or strings.is_any() or strings.key in self._bodies) and (
+            numbers is None or numbers in (NumberSet.ANY, NumberSet.INTEGERS) or numbers.key in self._numbers
+        )
 
     def number(self, numbers: NumberSet) -> list[Edge]:
         """The first edges of a number of a set; it ends in states that return."""
@@ -167,16 +159,6 @@ class Embedding:
         return known
 
 
-@lru_cache(maxsize=8)
-def _usual(escapes: str) -> Embedding:
-    """Any string, any number and any integer, to be copied."""
-    usual = Embedding(Program(), escapes, Meter(Budget()))
-    usual.body(StringSet.ANY)
-    usual.number(NumberSet.ANY)
-    usual.number(NumberSet.INTEGERS)
-    return usual
-
-
 def embedded(
     program: Program, automaton: EdgeLists, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
 ) -> list[Edge]:
@@ -185,28 +167,79 @@ def embedded(
     Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
     ``tokens`` are the token edges of each state.
     """
-    state, low, high, target = automaton.columns
-    own = np.zeros(automaton.states, np.bool_)
-    own[target] = True
-    own &= np.diff(automaton.begins) > 0
-    number = np.full(automaton.states, -1)
-    number[own] = program.states(name, int(own.sum())) + np.arange(own.sum())
-    for q in np.flatnonzero(own & np.array(automaton.accepting)).tolist():
-        program.returns[number[q]] = True
-    to = np.where(own, number + 1, POP)
-    program.blocks.append(np.stack([number[state], low, high, to[target]])[:, own[state]].astype(np.int32))
-    for q in np.flatnonzero(own).tolist() if tokens else ():
-        program.give(int(number[q]), First((), tokens[q]))
-    return [edge_of(first, last, int(to[q])) for first, last, q in automaton.row(automaton.start)]
+    piece = (_of_numbers if automaton.states <= _RECENT_STATES else _of_numbers.__wrapped__)(automaton)
+    first = program.states(name, piece.states)
+    for q in piece.accepting:
+        program.returns[first + q] = True
+    program.blocks.append(piece.block(first))
+    if tokens:
+        for state, q in enumerate(np.flatnonzero(piece.is_own).tolist(), first):
+            program.give(state, First((), tokens[q]))
+    return [(first + target if target > 0 else target) << 16 | read for target, read in piece.begin]
 
 
-def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
-    """The states that accept what ``other`` accepts, and those after them: its states stand for them.
+class _Piece:
+    """States of an automaton, and their edges, as they are put into programs: those that are its own, from 0 on.
+
+    Parameters
+    ----------
+    is_own:
+        By state of the automaton.
+    others:
+        By state what edges to it lead to, where it is none of these: a target, beside another piece's first state.
+    """
+
+    def __init__(self, automaton: EdgeLists, is_own: NDArray[np.bool_], others: NDArray[np.int32]) -> None:
+        self.is_own = is_own
+        self.states = int(is_own.sum())
+        self._targets = np.where(is_own, np.cumsum(is_own), others).astype(np.int32)
+        self.accepting: list[int] = (self._targets[is_own & automaton.accepting] - 1).tolist()
+        state, low, high, target = automaton.columns[:, is_own[automaton.columns[0]]]
+        counts = target < 0
+        #: Which edges count, and by which records.
+        self.counting, self.records = np.flatnonzero(counts), -2 - target[counts]
+        target = np.where(counts, 0, target)
+        self._block = np.stack([self._targets[state] - 1, low, high, self._targets[target]])
+        self._is_own, self._is_other = np.zeros((2, *self._block.shape), np.int32)
+        self._is_own[0], self._is_own[3] = 1, is_own[target]
+        self._is_other[3] = (self._block[3] > 0) & ~is_own[target]
+        #: The target, and the bytes, of each of the first edges.
+        self.begin = [(int(self._targets[q]), high << 8 | low) for low, high, q in automaton.row(automaton.start)]
+
+    def targets(self, first: State, beside: State) -> NDArray[np.int32]:
+        """By state of the automaton, the target that it is in a program."""
+        return self._targets + np.where(self.is_own, first, beside).astype(np.int32)
+
+    def block(self, first: State, beside: State = 0) -> NDArray[np.int32]:
+        """The edges in a program, where the own states begin at one, and those of the other piece at another."""
+        found: NDArray[np.int32] = self._block + first * self._is_own + beside * self._is_other
+        return found
+
+
+@lru_cache(maxsize=_RECENT_SIZE)
+def _of_strings(automaton: EdgeLists, model: EdgeLists | None) -> _Piece:
+    """The piece of strings' insides, without the states that another automaton has, too."""
+    others = np.zeros(automaton.states, np.int32)
+    common = {} if model is None else _common(automaton, model)
+    others[[*common]] = [1 + state for state in common.values()]
+    return _Piece(automaton, others == 0, others)
+
+
+@lru_cache(maxsize=_RECENT_SIZE)
+def _of_numbers(automaton: EdgeLists) -> _Piece:
+    """The piece of an automaton without the states that only accept, and a first one that nothing leads back to."""
+    is_own = np.zeros(automaton.states, np.bool_)
+    is_own[automaton.columns[3]] = True
+    is_own &= np.diff(automaton.begins) > 0
+    return _Piece(automaton, is_own, np.full(automaton.states, POP, np.int32))
+
+
+def _common(inside: EdgeLists, model: EdgeLists) -> dict[int, int]:
+    """The states that accept what ``model`` accepts, and those after them, with those of the model.
 
     Equivalent states of minimal automata have isomorphic surroundings, found by walking in step; where one loops
     to itself so does the other. (An automaton that is not minimal only shares less.)
     """
-    model = other.automaton
     first = model.edges[model.start]
     common: dict[int, int] = {}
     alike = (np.diff(inside.begins) == len(first)) & (np.array(inside.accepting) == model.accepting[model.start])
@@ -224,7 +257,7 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
                 break
         else:
             common |= pairs
-    return {q: other.states[r] for q, r in common.items()}
+    return common
 
 
 def _step(
