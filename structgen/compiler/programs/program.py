@@ -299,7 +299,8 @@ class Program:
 
     def columns(self, states: Sequence[State], block: int = 0) -> NDArray[np.int32]:
         """``int32[4, edges]``: the edges of some states, and those in blocks from a number on, as in these."""
-        found = in_block(np.array(states, np.int64), [self.edges[state] for state in states])
+        numbers = np.fromiter(states, np.int64, len(states))
+        found = in_block(numbers, [*map(self.edges.__getitem__, states)])
         return np.concatenate([found, *self.blocks[block:]], axis=1)
 
     def edges_at(self, state: State) -> list[Edge]:

@@ -104,8 +104,8 @@ class Flattener:
         program, before = self._program, len(self._like)
         self._like = np.concatenate([self._like, np.array(program.like[before:], np.int64)])
         self._like[states] = [program.like[state] for state in states]
-        states += range(before, len(program.edges))
-        found = self._in_order(program.columns(states, self._blocks).astype(np.int64))
+        new = range(before, len(program.edges))
+        found = self._in_order(program.columns([*states, *new] if states else new, self._blocks).astype(np.int64))
         self._blocks = len(program.blocks)
         if before:
             found = np.concatenate([self._columns, found], axis=1)

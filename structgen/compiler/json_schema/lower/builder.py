@@ -200,10 +200,10 @@ class Builder(MemberText):
     def first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
         """The first edges of a value, for use above other frames; of strings only if asked for."""
         with placed(value.pointer):
-            body = self.embedding.body(value.strings) if value.strings is not None and strings else None
+            string = self._string(value.strings) if value.strings is not None and strings else None
             digits = self.embedding.number(value.numbers) if value.numbers is not None else []
-        if body is not None:
-            yield edge_of(QUOTE, QUOTE, 1 + body.start)
+        if string is not None:
+            yield edge_of(QUOTE, QUOTE, 1 + string)
         yield from digits
         for array in value.arrays:
             yield edge_of(OPEN_BRACKET, OPEN_BRACKET, 1 + self.start(array, value, level))
@@ -213,6 +213,22 @@ class Builder(MemberText):
             yield self._word(b"true" if flag else b"false")
         if value.null:
             yield self._word(b"null")
+
+    @remembered
+    def _string(self, strings: StringSet) -> State:
+        """The state after the opening quote of strings; few texts are told apart like keys."""
+        texts = strings.texts(_LISTED) if strings.is_listed() else None
+        way = self.keys.after_quote(self._with_texts(NONE, texts, ()), None) if texts else ()
+        return way[0] if way else self.embedding.body(strings).start
+
+    def _with_texts(self, names: Node, texts: list[str], after: tuple[State, ...]) -> Node:
+        """A trie in which texts may come as well, and a sequence behind each of them and the quote."""
+        end = self.keys.action(self._quoted(after))
+        for text in texts:
+            spelled = spelling(text, self.layout.escapes, self.meter)
+            if spelled is not None:
+                names = self.tries.insert(names, spelled, end)
+        return names
 
     def _word(self, word: bytes) -> Edge:
         return edge_of(word[0], word[0], self._end_of_word(word[1:]))
@@ -263,16 +279,17 @@ class Builder(MemberText):
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
         bodies = tuple(self.embedding.body(keys) for keys, _ in classes)
-        return self._others(bodies, tuple((self.after_key(tails, level),) for _, tails in classes)) if bodies else None
+        return self._others(bodies, tuple(self._after_key(tails, level) for _, tails in classes)) if bodies else None
 
-    def after_key(self, tails: dict[State, Refs], level: int) -> State:
-        """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
-        if BELOW in tails:
-            return self._value_after_key(tails[BELOW], level)
-        return self._after_key(tuple(tails.items()), level)
+    def _after_key(self, tails: dict[State, Refs], level: int) -> tuple[State, ...]:
+        """The sequence after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
+        if len(tails) == 1:
+            ((tail, refs),) = tails.items()
+            return over(tail, (self._value_after_key(refs, level),))
+        return (self._values_after_key(tuple(tails.items()), level),)
 
     @remembered
-    def _after_key(self, tails: tuple[tuple[State, Refs], ...], level: int) -> State:
+    def _values_after_key(self, tails: tuple[tuple[State, Refs], ...], level: int) -> State:
         begin = self.program.state("value")
         self.program.give(begin, self.above(dict(tails), level))
         return self.whitespace.colon(begin)
@@ -309,20 +326,14 @@ class Builder(MemberText):
             if texts is None:
                 bodies.append(self.embedding.body(members))
                 afters.append((tail,))
-            for text in texts or ():
-                spelled = spelling(text, self.layout.escapes, self.meter)
-                if spelled is not None:
-                    names = self.tries.insert(names, spelled, self.keys.action(self._quoted((tail,))))
+            names = self._with_texts(names, texts or [], (tail,))
         if sum(body.is_counted for body in bodies) > 1:
             return ()
         return self.keys.after_quote(names, self._others(tuple(bodies), tuple(afters)) if bodies else None)
 
     def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
-        if len(tails) == 1:
-            ((tail, refs),) = tails.items()
-            return self._quoted(over(tail, (self._value_after_key(refs, level),)))
-        return self._quoted((self.after_key(tails, level),))
+        return self._quoted(self._after_key(tails, level))
 
     def _quoted(self, after: tuple[State, ...]) -> First:
         """The edge of a quote, and a sequence behind it."""

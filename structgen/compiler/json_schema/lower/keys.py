@@ -199,14 +199,18 @@ class KeyStates:
     def _add_states(self, made: NDArray[np.int32], families: _Families, classes: NDArray[np.int32]) -> None:
         """The states that were made, and those that they are like: off the trie, with the same classes."""
         program = self._program
-        program.states("key", int((made[:, 0] >= len(program.edges)).sum()))
-        like = np.full(len(classes), -1)
-        for which in sorted({*made[:, 1].tolist()}):
+        is_new = made[:, 0] >= len(program.edges)
+        number = int(is_new.sum())
+        first = program.states("key", number)
+        likes, lives = np.full((2, len(classes)), -1)
+        for which in np.unique(made[:, 1]).tolist():
             if which != kernels.NO_CLASS:
-                like[which] = self._base(*families.local(classes[which].tolist()))
-        for state, base in zip(made[:, 0].tolist(), like[made[:, 1]].tolist(), strict=True):
-            if base >= 0:
-                program.like[state], program.live[state] = base, program.live[base]
+                base = self._base(*families.local(classes[which].tolist()))
+                likes[which], lives[which] = base, program.live[base]
+        for column, found in (program.like, likes[made[:, 1]]), (program.live, lives[made[:, 1]]):
+            column[first : first + number] = found[is_new].tolist()
+            for state, value in zip(made[~is_new, 0].tolist(), found[~is_new].tolist(), strict=True):
+                column[state] = value
 
     # -- off the trie ----------------------------------------------------------------------------------------
 

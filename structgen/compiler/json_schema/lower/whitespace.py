@@ -79,7 +79,7 @@ class Whitespace(ABC):
         if inside is not None:
             then = self._line(level + 1, inside)
             edges += self._separating(self._item, then, live, conditions and conditions.more)
-        tail = self.spaced(tail)
+        tail = self._behind_gap(tail)
         if mark and not self._are_texts:
             raise UnsupportedError(
                 "items and names are compared as they are written, where separators are those of JSON",
@@ -125,13 +125,18 @@ class Whitespace(ABC):
         edges: list[Edge] = []
         colon = self._program.state("colon", edges)
         edges += self._separating(self._key, self.spaced_value(value))
-        colon = self.spaced(colon)
+        colon = self._behind_gap(colon)
         self.colons.append(colon)
         return colon
 
-    @abstractmethod
+    @remembered
     def spaced(self, state: State) -> State:
         """The state before a comma, a colon, a closing bracket or a tag."""
+        return self._behind_gap(state)
+
+    @abstractmethod
+    def _behind_gap(self, state: State) -> State:
+        """The same of a state that is asked about once."""
 
     @abstractmethod
     def spaced_value(self, value: State) -> State:
@@ -165,9 +170,7 @@ class Gaps(Whitespace):
         self._first = embedded(program, gap, "whitespace")
         self._end: State | None = None
 
-    @remembered
-    def spaced(self, state: State) -> State:
-        """See `Whitespace`."""
+    def _behind_gap(self, state: State) -> State:
         if not self._first:
             return state
         program = self._program
@@ -256,8 +259,7 @@ class Indented(Whitespace):
         super().__init__(program, separators)
         self._indent = indent
 
-    def spaced(self, state: State) -> State:
-        """See `Whitespace`."""
+    def _behind_gap(self, state: State) -> State:
         return state
 
     def spaced_value(self, value: State) -> State:

@@ -141,6 +141,10 @@ class StringSet(ABC):
         """Whether it holds no string."""
         return self is StringSet.EMPTY
 
+    def is_listed(self) -> bool:
+        """Whether it is known by its texts."""
+        return isinstance(self, _Words) and not self.negated
+
     @abstractmethod
     def __contains__(self, text: str) -> bool: ...
 
