@@ -127,8 +127,10 @@ def bytes_of(edges: Iterable[Edge]) -> set[int]:
 def in_block(states: NDArray[np.integer], edges: Sequence[Sequence[Edge]]) -> NDArray[np.int32]:
     """The block of the edges of some states."""
     lengths = np.fromiter(map(len, edges), np.int64, len(edges))
-    found = np.fromiter(chain.from_iterable(edges), np.int64, int(lengths.sum()))
-    return np.stack([np.repeat(states, lengths), found & 0xFF, found >> 8 & 0xFF, found >> 16]).astype(np.int32)
+    every = np.fromiter(chain.from_iterable(edges), np.int64, int(lengths.sum()))
+    found = np.empty((4, len(every)), np.int32)
+    found[0], found[1], found[2], found[3] = np.repeat(states, lengths), every & 0xFF, every >> 8 & 0xFF, every >> 16
+    return found
 
 
 class TokenSet(NamedTuple):

@@ -194,7 +194,7 @@ class Builder(MemberText):
     @remembered
     def value_edges(self, refs: Refs, level: int, strings: bool = True) -> list[Edge]:
         """The first edges of some values, for use above other frames; of strings only if asked for."""
-        edges = (edge for ref in refs for edge in self.first_edges(self.values[ref], level, strings))
+        edges = chain.from_iterable([self.first_edges(self.values[ref], level, strings) for ref in refs])
         return sorted(dict.fromkeys(edges), key=_low)
 
     def first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
@@ -337,7 +337,7 @@ class Builder(MemberText):
 
     def _quoted(self, after: tuple[State, ...]) -> First:
         """The edge of a quote, and a sequence behind it."""
-        return First((edge_of(QUOTE, QUOTE, self.program.target(after)),))
+        return First((self.program.target(after) << 16 | QUOTE << 8 | QUOTE,))
 
     def _others(self, bodies: tuple[Body, ...], afters: tuple[tuple[State, ...], ...]) -> Others:
         return Others(bodies, tuple(map(self._quoted, afters)), afters)

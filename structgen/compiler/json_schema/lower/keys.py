@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....errors import InternalError
-from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge, edge_of, in_block
+from ...programs.program import REFUSED, CountedEdge, Edge, First, Program, State, TokenEdge, edge_of, in_block
 from .embed import Body, Classes, Move
 from .trie import NONE, Node, Tries
 
@@ -55,8 +55,8 @@ class Others:
         self.start: Classes = tuple(body.automaton.start for body in bodies)
         #: The states off the trie.
         self.bases: dict[Classes, State] = {}
-        #: The sequences that lead off the trie, by the classes left there.
-        self.ways: dict[Classes, tuple[State, ...]] = {}
+        #: The targets off the trie, by the classes left there.
+        self.targets: dict[Classes, int] = {}
         # What depends on a single class alone is the same for all objects.
         self._moves: dict[Classes, list[Move]] = bodies[0].moves if len(bodies) == 1 else {}
 
@@ -162,7 +162,7 @@ class KeyStates:
         begun = self._roots.items()
         roots = np.array([(root, families.start_of(others), state) for (_, others), (root, state) in begun], np.int32)
         tries = self._tries.columns()
-        room = 2 * (len(tries[0]) + len(self._tries.nodes) + len(families.all)) + 64
+        room = (self._tries.size + len(families.all)) * (2 if families.all else 1) + 64
         code = kernels.NO_ROOM
         while code == kernels.NO_ROOM:
             self._meter.check_memory(_BYTES_OF_PLACE * room, _DOING)
@@ -199,18 +199,11 @@ class KeyStates:
     def _add_states(self, made: NDArray[np.int32], families: _Families, classes: NDArray[np.int32]) -> None:
         """The states that were made, and those that they are like: off the trie, with the same classes."""
         program = self._program
-        is_new = made[:, 0] >= len(program.edges)
-        number = int(is_new.sum())
-        first = program.states("key", number)
-        likes, lives = np.full((2, len(classes)), -1)
-        for which in np.unique(made[:, 1]).tolist():
-            if which != kernels.NO_CLASS:
-                base = self._base(*families.local(classes[which].tolist()))
-                likes[which], lives[which] = base, program.live[base]
-        for column, found in (program.like, likes[made[:, 1]]), (program.live, lives[made[:, 1]]):
-            column[first : first + number] = found[is_new].tolist()
-            for state, value in zip(made[~is_new, 0].tolist(), found[~is_new].tolist(), strict=True):
-                column[state] = value
+        program.states("key", int(np.count_nonzero(made[:, 0] >= len(program.edges))))
+        named = sorted({*made[:, 1].tolist()} - {kernels.NO_CLASS})
+        bases = {which: self._base(*families.local(classes[which].tolist())) for which in named}
+        for state, which in zip(*made[made[:, 1] != kernels.NO_CLASS].T.tolist(), strict=True):
+            program.like[state], program.live[state] = bases[which], program.live[bases[which]]
 
     # -- off the trie ----------------------------------------------------------------------------------------
 
@@ -225,14 +218,13 @@ class KeyStates:
     def _finish_base(self, classes: Classes, others: Others) -> None:
         program, (edges, tokens) = self._program, others.closing(classes)
         for low, high, after, counted in others.moves(classes):
-            if counted is None:
-                way = others.ways.get(after[0])
-                if way is None:
-                    way = others.ways[after[0]] = others.call(after[0]) or (self._base(after[0], others),)
-                edges.append(edge_of(low, high, program.target(way)))
-            else:
+            if counted is not None:
                 reached = [self._base(classes, others) if classes else -1 for classes in after]
-                edges.append(edge_of(low, high, program.target((), CountedEdge(*counted, *reached))))
+                target = program.target((), CountedEdge(*counted, *reached))
+            elif (target := others.targets.get(after[0], REFUSED)) == REFUSED:
+                way = others.call(after[0]) or (self._base(after[0], others),)
+                target = others.targets[after[0]] = program.target(way)
+            edges.append(target << 16 | high << 8 | low)
         program.give(others.bases[classes], First(edges, tokens))
         self._meter.check_states(len(self._program.edges), _DOING, _REMEDY)
 

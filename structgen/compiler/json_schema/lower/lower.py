@@ -102,6 +102,7 @@ class SchemaLowering:
     def go_on(self, states: Iterable[State]) -> None:
         """Lower what some open states begin, and what members have whose turn is next, to a part worth its while."""
         builder, edges = self._builder, self.program.edges
+        builder.begin_part()
         enough = len(edges) + max(_PART, len(edges) // _SHARE)
         for state in states:
             builder.begin(state)
@@ -134,7 +135,6 @@ class SchemaLowering:
             builder.keys.finish()
         self._widest = 0, ""
         builder.meter.let_go(builder.tries.held)
-        builder.begin_part()
 
 
 def _states_of(

@@ -149,8 +149,7 @@ class Tries:
         """All nodes, as `structgen.kernels.build_key_states` takes them."""
         labels, all_children, ends, positions = zip(*self.nodes, strict=True)
         starts = np.zeros((2, len(ends) + 1), np.int32)
-        np.cumsum(list(map(len, labels)), out=starts[0, 1:])
-        np.cumsum(list(map(len, all_children)), out=starts[1, 1:])
+        np.cumsum(np.array([[*map(len, labels)], [*map(len, all_children)]]), axis=1, out=starts[:, 1:])
         letters = np.frombuffer(b"".join(labels), np.uint8)
         child_bytes = np.frombuffer(bytes(chain.from_iterable(all_children)), np.uint8)
         children = np.fromiter(chain.from_iterable(map(dict.values, all_children)), np.int32, len(child_bytes))
