@@ -20,7 +20,7 @@ from ..strings.strings import StringSet
 from .embed import QUOTE, Body, Embedding
 from .keys import KeyStates, Others
 from .tallies import Tally
-from .trie import NONE, Node, Tries, spelling
+from .trie import NONE, ONE_WAY, Node, Tries, spelling
 from .whitespace import Whitespace
 
 #: A text in pieces, each with the special token that may be written in its place, or None.
@@ -217,7 +217,8 @@ class Builder(MemberText):
     @remembered
     def _string(self, strings: StringSet) -> State:
         """The state after the opening quote of strings; few texts are told apart like keys."""
-        texts = strings.texts(_LISTED) if strings.is_listed() else None
+        is_listed = strings.is_listed() and self.layout.escapes in ONE_WAY
+        texts = strings.texts(_LISTED) if is_listed else None
         way = self.keys.after_quote(self._with_texts(NONE, texts, ()), None) if texts else ()
         return way[0] if way else self.embedding.body(strings).start
 

@@ -35,6 +35,9 @@ _BYTES_OF_NODE, _BYTES_UNSEEN = 500, 1 << 16
 
 _DOING = "lowering property names"
 
+#: The escapes with which nearly every character has one spelling.
+ONE_WAY = ("minimal", "ascii")
+
 
 class Tries:
     """A forest of compressed tries (radix trees; Morrison 1968).
@@ -172,10 +175,10 @@ def _bytes(automaton: EdgeLists, state: int) -> Iterator[tuple[int, int]]:
 
 def spelling(name: str, escapes: str, meter: Meter) -> bytes | EdgeLists | None:
     """How a name may be written between its quotes: the one way, or an automaton; None if there is no way."""
-    if escapes == "minimal" or (escapes == "ascii" and name.isascii()):
+    if escapes in ONE_WAY:
         if name.isascii() and name.isprintable() and '"' not in name and "\\" not in name:
             return name.encode()
-        text = json.dumps(name, ensure_ascii=False)[1:-1]
+        text = json.dumps(name, ensure_ascii=escapes == "ascii")[1:-1]
         if "\\u" not in text.replace("\\\\", ""):  # hex digits can be of either case
             try:
                 return text.encode()
