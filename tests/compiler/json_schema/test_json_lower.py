@@ -372,6 +372,17 @@ def test_counts_within_counts() -> None:
     assert not accepts(program, dumps([*good[1:], ["x" * 51] * 40]))
 
 
+@pytest.mark.parametrize("text", ["a\x7f", "na\u00efve", "\n", "\x01", 'a"b', "a\\\\u"])
+@pytest.mark.parametrize("ensure_ascii", [False, True])
+def test_names_and_texts_are_spelled_as_dumps_spells_them(text: str, ensure_ascii: bool) -> None:
+    shape = ObjectShape((Property(text, (Option(1),), required=True),))
+    values = Value(objects=(shape,)), Value(strings=StringSet.literal([text, "b"]))
+    program = lowered(*values, escapes="ascii" if ensure_ascii else "minimal")
+    for written in (True, False):
+        spelled = json.dumps({text: text}, ensure_ascii=written)
+        assert accepts(program, spelled.encode()) == (spelled == json.dumps({text: text}, ensure_ascii=ensure_ascii))
+
+
 def test_names_with_counted_lengths() -> None:
     shape = ObjectShape(
         (Property("abc", (Option(1),)), Property("b" * 60, ())), (KeyClass(StringSet.length(2, 60), (Option(2),)),)
