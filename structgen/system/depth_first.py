@@ -30,10 +30,13 @@ def post_order(
             for child in remaining[-1]:
                 if child not in seen:
                     seen.add(child)
-                    path.append(child)
-                    remaining.append(iter(children(child)))
-                    break
-                if on_cycle is not None and child not in left:
+                    if below := children(child):
+                        path.append(child)
+                        remaining.append(iter(below))
+                        break
+                    left.add(child)
+                    yield child
+                elif on_cycle is not None and child not in left:
                     on_cycle(path, child)
             else:
                 remaining.pop()

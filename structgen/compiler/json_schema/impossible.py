@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ...system.depth_first import post_order
 from .algebra.expansion import Expansion
 from .algebra.goals import TESTED, Conjunction
 from .algebra.type_bounds import Kleene
 from .algebra.unsatisfiable import conflict, conjuncts
-from .normal_form.inhabited import array_has_members, lives, object_has_members
-from .normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value
-from .read.blame import placed
-
-_DOING = "looking for what is impossible"
+from .normal_form.inhabited import lives
+from .normal_form.shapes import Choice, ObjectShape, Ref, Value
 
 
 def impossible_places(
-    drafts: Sequence[Value],
+    living: Mapping[Ref, Value],
     goals: Sequence[Conjunction],
     alive: set[Ref],
     expansion: Expansion,
@@ -26,36 +22,33 @@ def impossible_places(
     """A line for each member or item that no text has, and for each array or object, but for what the schema
     ``false`` forbids and what some branch allows.
     """
-    meter, told = expansion.nodes.meter, set[Ref]()
+    told = set[Ref]()
+    some_are_dead = len(alive) < len(goals)
 
     def why(goal: Conjunction) -> str:
         error = conflict(goal, expansion, inhabited)
         return f"{error.what.removeprefix('no value satisfies the schema: ')} ({error.where})"
 
-    for ref in post_order([0], lambda ref: filter(alive.__contains__, drafts[ref].children())):
-        meter.check_time(_DOING)
-        draft, goal = drafts[ref], goals[ref]
-        is_single = len(goal) == 1 and 0 <= next(iter(goal)) < TESTED  # of one schema, in whatever branch
-        if not is_single and alive.issuperset(draft.children()):
-            continue
-        with placed(draft.pointer):
-            objects = [shape for shape in draft.objects if object_has_members(shape, alive, meter)]
-            arrays = [shape for shape in draft.arrays if array_has_members(shape, alive, meter)]
-        for what, below in _dead(objects, arrays, alive).items():
-            if below not in told:
-                told.add(below)
-                yield f"no text has {what}, as no value satisfies it: {why(goals[below])}"
-        if is_single:
+    for ref, draft in expansion.nodes.meter.each(living.items(), "looking for what is impossible"):
+        goal = goals[ref]
+        if some_are_dead:
+            for what, below in _dead(draft, alive).items():
+                if below not in told:
+                    told.add(below)
+                    yield f"no text has {what}, as no value satisfies it: {why(goals[below])}"
+        if len(goal) == 1 and 0 <= next(iter(goal)) < TESTED:  # of one schema, in whatever branch
             bounds = expansion.bounds.solve(goal)
-            for name in _closed_out(goal, objects, expansion):
+            for name in _closed_out(goal, draft.objects, expansion):
                 yield f"no text has the member {name!r}, as other keywords allow none ({draft.pointer or 'the root'})"
-            for what, found, allowed in (("object", objects, bounds.objects), ("array", arrays, bounds.arrays)):
+            for what, found, allowed in (
+                ("object", draft.objects, bounds.objects), ("array", draft.arrays, bounds.arrays),
+            ):  # fmt: skip
                 if allowed is Kleene.SOME and not found:
                     yield f"no text has an {what} here, as none satisfies the schema: {why(goal)}"
 
 
-def _dead(objects: Sequence[ObjectShape], arrays: Sequence[ArrayShape], alive: set[Ref]) -> dict[str, Ref]:
-    """What has no values in any of the shapes, each with the draft of its values."""
+def _dead(draft: Value, alive: set[Ref]) -> dict[str, Ref]:
+    """What has no values in any of a draft's shapes, each with the draft of its values."""
     found: dict[str, Ref] = {}
     living = set[str]()
 
@@ -65,11 +58,11 @@ def _dead(objects: Sequence[ObjectShape], arrays: Sequence[ArrayShape], alive: s
         elif choice:
             found.setdefault(what, choice[0].value)
 
-    for shape in objects:
+    for shape in draft.objects:
         for name, choice, _ in shape.properties:
             look(f"the member {name!r}", choice)
         look("members that are not declared", tuple(option for _, choice in shape.others for option in choice))
-    for array in arrays:
+    for array in draft.arrays:
         for position, choice in enumerate(array.prefix):
             look(f"item {position}", choice)
         look("further items" if array.prefix else "items", array.rest)
@@ -78,7 +71,7 @@ def _dead(objects: Sequence[ObjectShape], arrays: Sequence[ArrayShape], alive: s
 
 def _closed_out(goal: Conjunction, objects: Sequence[ObjectShape], expansion: Expansion) -> Iterator[str]:
     """The names that a schema declares, and that it forbids all the same by what it says of other names."""
-    if not objects or not all(any(not p.choice for p in shape.properties) for shape in objects):
+    if not objects or all([choice for _, choice, _ in objects[0].properties]):
         return
     schemas = expansion.nodes.schemas
     said = [schemas[node].properties for node in conjuncts(goal, expansion)]

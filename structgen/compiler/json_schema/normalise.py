@@ -3,7 +3,7 @@ rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ...budget import Meter
@@ -21,7 +21,7 @@ from .layout.options import TextOptions
 from .layout.writable import writable
 from .normal_form.assembling import assemble
 from .normal_form.digits import with_at_most
-from .normal_form.inhabited import inhabited
+from .normal_form.inhabited import inhabited, living
 from .normal_form.shapes import Value, Values
 from .normal_form.shaping import Shaping
 from .read.blame import placed
@@ -64,7 +64,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     bounds = (None, None) if layout is None else (layout.max_items, layout.max_string_length)
     shaping = Shaping(nodes, NamePartitions(meter), *bounds)
     shaping.ref(goal)
-    drafts = list(drafts_of(shaping, expansion, meter))
+    drafts: Sequence[Value] = list(drafts_of(shaping, expansion, meter))
     alive = inhabited(drafts, meter)
 
     def has_values(inner: Conjunction) -> bool | None:
@@ -73,9 +73,10 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     refs = shaping.refs
     if 0 not in alive:
         raise conflict(goal, expansion, has_values)
-    impossible = [*islice(impossible_places(drafts, shaping.goals, alive, expansion, has_values), _MOST_TOLD)]
+    lives = living(drafts, alive, meter)
+    impossible = [*islice(impossible_places(lives, shaping.goals, alive, expansion, has_values), _MOST_TOLD)]
     if layout is not None and layout.forbidden:
-        drafts = list(writable(drafts, layout, meter))
+        drafts = writable(drafts, layout, meter)
         alive = inhabited(drafts, meter)
         if 0 not in alive:
             raise EmptyLanguageError(
@@ -84,7 +85,8 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
                 remedy="Exclude less, allow the escapes that strings need, and describe an object for a style, whose "
                 "strings do not hold the closing tag.",
             )
-    found, at = assemble(drafts, alive, meter)
+        lives = living(drafts, alive, meter)
+    found, at = assemble(drafts, lives, alive, meter)
     if layout is not None and layout.max_digits is not None:  # no set of values, so that unions come before
         found = tuple([with_at_most(layout.max_digits, value, meter) for value in found])
     return Values(found, at, tuple(assertions.relaxations), tuple(impossible))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from ....budget import Meter
-from ....system.depth_first import post_order
 from ..algebra.type_bounds import folded
 from ..numbers.numbers import NumberSet
 from ..read.blame import placed
 from ..strings.strings import StringSet
-from .inhabited import array_has_members, object_has_members
 from .merging import merged
 from .shapes import Choice, Option, Ref, Value
 from .trimming import bounded, trimmed_array, without_idle_marks
@@ -21,9 +19,11 @@ _Set = TypeVar("_Set", NumberSet, StringSet)
 _DOING = "merging equal values"
 
 
-def assemble(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
-    """The values of the drafts, by number, and the root's: that of the first draft."""
-    return _Assembly(drafts, alive, meter).run()
+def assemble(
+    drafts: Sequence[Value], living: Mapping[Ref, Value], alive: set[Ref], meter: Meter
+) -> tuple[tuple[Value, ...], Ref]:
+    """The values of the drafts, by number, and the root's: that of the first draft. ``living``: see there."""
+    return _Assembly(drafts, alive, meter).run(living)
 
 
 class _Assembly:
@@ -39,17 +39,14 @@ class _Assembly:
         self._known: dict[Hashable, Ref] = {}
         self._unions: dict[frozenset[Ref], Ref] = {}
 
-    def run(self) -> tuple[tuple[Value, ...], Ref]:
-        for ref in post_order([0], self._living_children):
-            with placed(self.values[ref].pointer):
+    def run(self, living: Mapping[Ref, Value]) -> tuple[tuple[Value, ...], Ref]:
+        for ref, draft in living.items():
+            with placed(draft.pointer):
                 self.meter.check_time(_DOING)
-                self._add(ref, self._trimmed(self.values[ref]))
+                self._add(ref, self._trimmed(draft))
         if self._is_changed:
             self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
         return tuple(self.values), self.same[0]
-
-    def _living_children(self, ref: Ref) -> Iterator[Ref]:
-        return filter(self.alive.__contains__, self.values[ref].children())
 
     def _add(self, ref: Ref, value: Value) -> Ref:
         """Give a number its value, or the number of an equal one, wherever that was written."""
@@ -62,19 +59,17 @@ class _Assembly:
     def _trimmed(self, draft: Value) -> Value:
         if not draft.arrays and not draft.objects:
             return draft
-        alive, meter = self.alive, self.meter
-        arrays = [array for array in meter.each(draft.arrays, _DOING) if array_has_members(array, alive, meter)]
-        objects = [shape for shape in meter.each(draft.objects, _DOING) if object_has_members(shape, alive, meter)]
+        meter = self.meter
         if self._is_changed:
-            arrays = [array.mapped(self._placed) for array in meter.each(arrays, _DOING)]
-            objects = [shape.mapped(self._placed) for shape in meter.each(objects, _DOING)]
-        arrays = [trimmed_array(array) for array in meter.each(arrays, _DOING)]
-        objects = [without_idle_marks(shape) for shape in meter.each(objects, _DOING)]
+            draft = draft.mapped(self._placed)
+        arrays = [trimmed_array(array) for array in meter.each(draft.arrays, _DOING)]
+        objects = [without_idle_marks(shape) for shape in meter.each(draft.objects, _DOING)]
         if len(arrays) > 1:
-            arrays = [array.mapped(self._united) for array in merged(arrays)]
+            arrays = [*dict.fromkeys([array.mapped(self._united) for array in merged(arrays)])]
         if len(objects) > 1:
             objects = [shape.mapped(self._united) for shape in merged(objects)]
-        united = tuple(dict.fromkeys(arrays)), tuple(dict.fromkeys(map(bounded, objects)))
+        bound = [bounded(shape) for shape in objects]
+        united = tuple(arrays), tuple(bound if len(bound) < 2 else dict.fromkeys(bound))
         return Value(draft.null, draft.booleans, draft.numbers, draft.strings, *united, draft.pointer)
 
     def _placed(self, choice: Choice) -> Choice:

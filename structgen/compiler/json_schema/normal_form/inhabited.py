@@ -22,9 +22,15 @@ _LONGEST_COUNT = 1_000
 def inhabited(drafts: Sequence[Value], meter: Meter) -> set[Ref]:
     """The drafts that have members."""
     alive: set[Ref] = set()
+    pending: list[Ref] = []
+    for ref in reversed(range(len(drafts))):  # most lead to those behind them
+        if _has_members(drafts[ref], alive, meter):
+            alive.add(ref)
+        else:
+            pending.append(ref)
     waiting: dict[Ref, list[Ref]] = {}
     # Children before their parents, so that but for cycles each question is settled the first time.
-    for ref in post_order(range(len(drafts)), lambda ref: drafts[ref].children()):
+    for ref in post_order(pending, lambda ref: set(drafts[ref].children()) - alive):
         if _has_members(drafts[ref], alive, meter):
             alive.add(ref)
         else:
@@ -44,14 +50,36 @@ def _has_members(draft: Value, alive: set[Ref], meter: Meter) -> bool:
     if draft.null or draft.booleans or draft.numbers is not None or draft.strings is not None:
         return True
     with placed(draft.pointer):
-        return any(array_has_members(array, alive, meter) for array in draft.arrays) or any(
-            object_has_members(shape, alive, meter) for shape in draft.objects
-        )
+        for array in draft.arrays:
+            if array_has_members(array, alive, meter):
+                return True
+        for shape in draft.objects:
+            if object_has_members(shape, alive, meter):
+                return True
+    return False
+
+
+def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, Value]:
+    """What has members of all that the root leads to, children first, with those alternatives that have."""
+    found: dict[Ref, Value] = {}
+    is_alive = alive.__contains__
+    for ref in post_order([0], lambda ref: [*filter(is_alive, drafts[ref].children())]):
+        draft = found[ref] = drafts[ref]
+        if draft.arrays or draft.objects:
+            with placed(draft.pointer):
+                arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])
+                objects = tuple([each for each in draft.objects if object_has_members(each, alive, meter)])
+            if len(arrays) < len(draft.arrays) or len(objects) < len(draft.objects):
+                found[ref] = draft._replace(arrays=arrays, objects=objects)
+    return found
 
 
 def lives(choice: Choice, alive: set[Ref]) -> bool:
     """Whether some option of a choice has values."""
-    return any(ref in alive for ref, _ in choice)
+    for ref, _ in choice:
+        if ref in alive:
+            return True
+    return False
 
 
 def _earned(choice: Choice, alive: set[Ref]) -> set[int]:
@@ -64,20 +92,21 @@ def _earned(choice: Choice, alive: set[Ref]) -> set[int]:
 
 def object_has_members(shape: ObjectShape, alive: set[Ref], meter: Meter) -> bool:
     """Whether some object has this shape."""
-    required = possible = 0
+    required = 0
     for _, choice, must in shape.properties:
-        living = lives(choice, alive)
-        if must and not living:
-            return False
-        required += must
-        possible += living
+        if must:
+            if not lives(choice, alive):
+                return False
+            required += 1
     low, high = shape.min_properties, shape.max_properties
     if high is not None and high < max(required, low):
         return False
-    if low > possible and low > possible + sum(
-        _capacity(keys, shape, low) for keys, choice in shape.others if lives(choice, alive)
-    ):
-        return False
+    if low > required:
+        possible = sum([lives(choice, alive) for _, choice, _ in shape.properties])
+        if low > possible and low > possible + sum(
+            _capacity(keys, shape, low) for keys, choice in shape.others if lives(choice, alive)
+        ):
+            return False
     return not shape.exists or _marks_fit(shape, alive, required, meter)
 
 

@@ -183,10 +183,13 @@ class Value(NamedTuple):
 
     def children(self) -> list[Ref]:
         """What its items and members may be, each perhaps several times."""
-        if not self.arrays and not self.objects:
-            return []
-        shapes: list[ArrayShape | ObjectShape] = [*self.arrays, *self.objects]
-        return [ref for shape in shapes for choice in shape.choices() for ref, _ in choice]
+        refs: list[Ref] = []
+        for array in self.arrays:
+            refs += [ref for choice in (*array.prefix, array.rest) for ref, _ in choice]
+        for shape in self.objects:
+            refs += [ref for _, choice, _ in shape.properties for ref, _ in choice]
+            refs += [ref for _, choice in shape.others for ref, _ in choice]
+        return refs
 
     def mapped(self, change: Callable[[Choice], Choice]) -> Value:
         """The value with other choices."""

@@ -9,9 +9,12 @@ from .shapes import ArrayShape, Choice, ObjectShape, Option, Property
 
 def without_idle_marks(shape: ObjectShape) -> ObjectShape:
     """The shape without forbidden classes, and marks that are earned anyway. It must have members."""
-    others = tuple([each for each in shape.others if each.choice])
+    others = shape.others
+    if others and not all([choice for _, choice in others]):
+        others = tuple([each for each in others if each.choice])
+        shape = shape._replace(others=others)
     if not shape.exists:
-        return shape if len(others) == len(shape.others) else shape._replace(others=others)
+        return shape
     properties, kept = list(shape.properties), []
     for mark in range(shape.exists):
         earning = [k for k, (_, choice, _) in enumerate(properties) if _some(choice, mark)]
@@ -31,6 +34,8 @@ def bounded(shape: ObjectShape) -> ObjectShape:
     """The shape with bounds that say no more than its members do."""
     properties, others = shape.properties, shape.others
     low, high = shape.min_properties, shape.max_properties
+    if not low and high is None and all([choice for _, choice, _ in properties]):
+        return shape
     required = sum([p.required for p in properties])
     if high == required:  # no room for anything that may be left out
         properties, others = tuple(p for p in properties if p.required), ()
