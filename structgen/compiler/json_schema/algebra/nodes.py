@@ -163,7 +163,7 @@ class Nodes:
             found = []
             for each in self.meter.each(range(begin, len(self.schemas)), "looking for integers"):
                 schema, names = self.schemas[each], self.said(each)
-                below = list(schema.children(names & BELOW))
+                below = schema.children(names & BELOW)
                 for child in below:
                     parents.setdefault(child, []).append(each)
                 says = _spells_numbers(schema, names) or any(child < begin and self._spelling[child] for child in below)

@@ -12,6 +12,7 @@ from ..read.equality import equality_key
 
 _UNSAID = vars(Schema)
 _DOING = "comparing subschemas"
+_OFTEN = 64  # subschemas between two looks at the meter
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"})
 #: The fields of subschemas.
 BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
@@ -37,16 +38,19 @@ def representatives(
     fields: list[frozenset[str] | None] = [None] * len(schemas)
     known: dict[Hashable, SchemaId] = {}
 
-    def children(node: SchemaId) -> Iterable[SchemaId]:
-        with placed(schemas[node].pointer):
-            meter.check_time(_DOING)
-        names = said(schemas[node])
+    def children(node: SchemaId) -> list[SchemaId]:
+        schema = schemas[node]
+        names = said(schema)
         fields[node] = frozenset(names)
-        return schemas[node].children(["written", *(name for name in names if name in BELOW)])
+        below = schema.children([name for name in names if name in BELOW])
+        return below if schema.written is None else [schema.written, *below]
 
-    for node in post_order([root], children):
-        with placed(schemas[node].pointer):
-            same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
+    for number, node in enumerate(post_order([root], children)):
+        schema = schemas[node]
+        with placed(schema.pointer):
+            if not number % _OFTEN:
+                meter.check_time(_DOING)
+            same[node] = known.setdefault(_key(schema, fields[node] or (), same, meter), node)
     return same, fields
 
 
@@ -55,12 +59,16 @@ def _key(schema: Schema, names: Iterable[str], same: list[SchemaId], meter: Mete
     parts: list[Hashable] = [schema.integer_is_exact, schema.order()]
     for name in sorted(names):
         value = getattr(schema, name)
-        is_below = name in BELOW
         if name == "enum":
             value = tuple([equality_key(each, written=True) for each in meter.each(value, _DOING)])
-        elif isinstance(value, Mapping):  # the order is that of the text
-            value = tuple([(key, same[child]) for key, child in value.items()] if is_below else value.items())
-        elif is_below:
-            value = same[value] if isinstance(value, int) else tuple([same[child] for child in value])
+        elif name in BELOW:  # the order is that of the text
+            if isinstance(value, int):
+                value = same[value]
+            elif isinstance(value, Mapping):
+                value = (*value, *[same[child] for child in value.values()])
+            else:
+                value = tuple([same[child] for child in value])
+        elif name == "dependent_required":
+            value = tuple(value.items())
         parts += name, value
     return tuple(parts)

@@ -6,7 +6,7 @@ indexes, so that the algebra never sees a URI. Numbers are `Decimal`, exactly as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
@@ -118,6 +118,8 @@ class Schema:
 
         ``additionalProperties`` is one with ``properties``, as llguidance has it; so is ``required`` alone.
         """
+        if vars(self).keys().isdisjoint(_DECLARING[1:]):
+            return ()
         own: tuple[str, ...] = ("properties", "additional_properties")
         if vars(self).keys().isdisjoint(own):
             own = ("required",)
@@ -131,14 +133,16 @@ class Schema:
         vars(copy).update(vars(self), **fields)
         return copy
 
-    def children(self, names: Iterable[str]) -> Iterator[SchemaId]:
+    def children(self, names: Iterable[str]) -> list[SchemaId]:
         """The subschemas in these fields."""
+        found: list[SchemaId] = []
         for name in names:
             value = getattr(self, name)
             if isinstance(value, int):
-                yield value
-            elif value is not None:
-                yield from value.values() if isinstance(value, Mapping) else value
+                found.append(value)
+            elif value:
+                found += value.values() if isinstance(value, Mapping) else value
+        return found
 
     def with_children(self, names: Iterable[str], to: Callable[[SchemaId], SchemaId]) -> Schema:
         """A copy that has, in these fields, others in place of its subschemas."""

@@ -14,7 +14,7 @@ def equality_key(value: Json, *, written: bool = False) -> Hashable:
     A `Decimal` hashes and compares by its value, so it stands for itself, as do strings and None. Python takes True
     for 1, so booleans do not.
     """
-    if not isinstance(value, dict | list):
+    if not isinstance(value, (dict, list)):
         if isinstance(value, bool):
             return "boolean", value
         is_fraction = written and isinstance(value, Decimal) and value.as_tuple().exponent != 0
