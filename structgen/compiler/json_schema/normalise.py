@@ -95,13 +95,13 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
 def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int = 0) -> Iterator[Value]:
     """The drafts of all goals from a number on, and of every goal that these lead to."""
     distinct = Distinct(expansion)
-    for goal in islice(shaping.goals, begin, None):  # grows while it is read
-        meter.check_states(len(shaping.goals), "normalising the schema")
-        pointer = expansion.nodes.pointer(goal)
-        with placed(pointer):
+    pointer = ""
+    with placed(lambda: pointer):
+        for goal in islice(shaping.goals, begin, None):  # grows while it is read
+            pointer = expansion.nodes.pointer(goal)
+            meter.check_states(len(shaping.goals), "normalising the schema")
             bounds = expansion.bounds.solve(goal)
             splits = expansion.array_clauses.of(goal) if bounds.arrays else []
             arrays = [clause for split in splits for clause in distinct.settled(split)]
             objects = expansion.object_clauses.of(goal) if bounds.objects else []
-            draft = shaping.value(bounds, arrays, objects, pointer)
-        yield draft
+            yield shaping.value(bounds, arrays, objects, pointer)

@@ -28,6 +28,8 @@ class Mode(IntEnum):
     AT_LEAST = 1
     EXACTLY = 2
 
+    __hash__ = int.__hash__  # that of an `Enum` is a function in Python
+
 
 class Evaluated(NamedTuple):
     """What a successful subschema has evaluated: members by name, items by position or by what they are, or all."""
@@ -79,7 +81,7 @@ class ClauseDomain(ABC, Generic[Clause]):
     def own(self, node: SchemaId, mode: Mode) -> list[list[Clause]]:
         """What the node's own keywords say: a conjunction of unions of clauses."""
         factors: list[list[Clause]] = []
-        if self.nodes.said(node) & self.fields:
+        if not self.fields.isdisjoint(self.nodes.said(node)):
             clause = self.asserted(node, mode)
             factors.append([] if clause is None else [clause])
         schema = self.nodes.schemas[node]

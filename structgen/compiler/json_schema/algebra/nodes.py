@@ -12,6 +12,7 @@ from .goals import ANYTHING, NOTHING, TESTED, Conjunction, Literal, both, in_ord
 from .sharing import BELOW, representatives, said
 
 _APPLICATORS = frozenset({"refs", "all_of", "any_of", "one_of"})  # which alone, and of one schema, name that
+_NAMING = _APPLICATORS | {"not_", "never"}  # without which a subschema has a goal of its own
 _SPELLING = frozenset({"min_digits", "max_digits", "multiple_of"})
 _ENUM = frozenset({"enum"})  # the fields of a node that is a list of values and nothing else
 
@@ -72,10 +73,13 @@ class Nodes:
 
     def goal(self, node: SchemaId) -> Conjunction:
         """The goal of satisfying a node. A node that only refers to another is that other."""
-        known = self._goals[node]
-        if known is not None:
-            return known
+        goal = self._goals[node]
+        if goal is not None:
+            return goal
         last = self._same[node]
+        if self.said(last).isdisjoint(_NAMING):
+            goal = self._goals[node] = self._goals[last] = frozenset((last,)) if self.said(last) else ANYTHING
+            return goal
         trail = {last: None}
         while (target := self._alias(last)) is not None and target not in trail:
             trail[target] = None
@@ -102,10 +106,9 @@ class Nodes:
         return None
 
     def _plain_goal(self, node: SchemaId) -> Conjunction:
-        names = self.said(node)
+        names, schema = self.said(node), self.schemas[node]
         if not names:
             return ANYTHING
-        schema = self.schemas[node]
         if schema.never:
             return NOTHING
         if names == {"not_"} and schema.not_ is not None:

@@ -59,6 +59,16 @@ class ObjectClause:
         """The names that it speaks of, in the order in which their members come."""
         return dict.fromkeys((*names_of(self.rules), *self.required, *names_of(self.exists)))
 
+    def members(self) -> dict[str, Conjunction]:
+        """What the members of these names must be."""
+        if len(self.rules) != 1 or self.exists or not "".join(self.rules[0].names).isascii():
+            return {name: self.goal(name) for name in self.names()}
+        found = dict(self.rules[0].names)
+        for name in self.required:
+            if name not in found:
+                found[name] = self.goal(name)
+        return found
+
     def order(self) -> tuple[tuple[str, ...], ...]:
         """The names that schemas declare, and, where none of its rules comes of a negation, all names after that."""
         declaring = [rule for rule in self.rules if rule.declares]
@@ -84,7 +94,7 @@ def absent(*names: str) -> ObjectClause:
 
 def names_of(rules: Iterable[MemberRule]) -> list[str]:
     """The names that the rules single out, in order of appearance."""
-    return list(dict.fromkeys(name for rule in rules for name in rule.names))
+    return list(dict.fromkeys([name for rule in rules for name in rule.names]))
 
 
 class ObjectDomain(ClauseDomain[ObjectClause]):
@@ -106,7 +116,8 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def own(self, node: SchemaId, mode: Mode) -> list[list[ObjectClause]]:
         """What the node's own keywords say: a conjunction of unions of clauses."""
-        return super().own(node, mode) + self._dependent_names(self.nodes.schemas[node])
+        own, schema = super().own(node, mode), self.nodes.schemas[node]
+        return own + self._dependent_names(schema) if schema.dependent_required else own
 
     def asserted(self, node: SchemaId, mode: Mode) -> ObjectClause | None:
         """What the node's keywords about objects say together."""
@@ -296,7 +307,8 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         """Whether the clause is plainly empty, its ``exists`` left aside."""
         if clause.high is not None and clause.high < max(clause.low, len(clause.required)):
             return True
-        return any(self.bounds.is_unsatisfiable(clause.goal(name)) for name in clause.required)
+        dead, goal = self.bounds.is_unsatisfiable, clause.goal
+        return any(dead(goal(name)) for name in clause.required)
 
     def _witnessed(self, clause: ObjectClause) -> ObjectClause | None:
         """The clause, its ``exists`` spelled out as far as few members can be the ones; None where none can be."""

@@ -66,22 +66,18 @@ class Shaping:
     def object(self, clause: ObjectClause) -> ObjectShape:
         """The shape of a clause."""
         required, exists, known = set(clause.required), clause.exists, self._choices
-        goals = [(name, clause.goal(name)) for name in clause.names()]
-        for name, goal in goals:
+        properties: list[Property] = []
+        for name, goal in clause.members().items():
             if len(goal) > 1:
                 self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules])
-        if exists:
-            choices = [self._choice(goal, [rule.goal(name) for rule in exists]) for name, goal in goals]
-        else:
-            choices = [known.get(goal) or self._choice(goal, []) for _, goal in goals]
-        properties = [
-            Property(name, choice, name in required) for (name, _), choice in zip(goals, choices, strict=True)
-        ]
-        return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
-
-    def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
+            if exists:
+                choice = self._choice(goal, [rule.goal(name) for rule in exists])
+            else:
+                choice = known.get(goal) or self._choice(goal, [])
+            properties.append(Property(name, choice, name in required))
         rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
-        return self._classes(rules, clause.exists)
+        others = self._classes(rules, exists)
+        return ObjectShape(tuple(properties), others, clause.low, clause.high, len(exists))
 
     @remembered
     def _classes(self, rules: tuple[MemberRule, ...], exists: tuple[MemberRule, ...]) -> tuple[KeyClass, ...]:
@@ -92,6 +88,8 @@ class Shaping:
             for keys, _ in rule.classes:
                 bits.setdefault(keys, 1 << len(bits))
         rest = all_of([rule.rest for rule in rules])
+        if rest == NOTHING and not bits:
+            return ()
         for keys, inside in self.partitions.split(tuple(bits), rest != NOTHING):
             goal = all_of([_class_goal(rule, inside, bits) for rule in rules])
             choice = self._choice(goal, [_class_goal(rule, inside, bits) for rule in exists])
