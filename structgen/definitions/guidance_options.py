@@ -37,7 +37,7 @@ def options_of(text: str) -> dict[str, Foreign]:
 
     Raises `DefinitionError` for an option that means nothing, `UnsupportedError` for one that is not honoured.
     """
-    if f'"{KEY}"' not in text and "\\u" not in text:
+    if f'"{KEY}"' not in text and "\\u00" not in text:
         return {}
     try:
         schema = json.loads(text)

@@ -34,15 +34,13 @@ _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
 
-#: Values, characters of their strings, and levels of nesting that are written by Python's encoder.
-_FEW_VALUES, _FEW_CHARACTERS, _FEW_LEVELS = 1 << 16, 1 << 20, 500
+#: Values, and characters of their strings, that are written by Python's encoder.
+_FEW_VALUES, _FEW_CHARACTERS = 1 << 16, 1 << 20
 
 #: Parts of a text that are as soon written anew as remembered.
 _FEW_PARTS = 16
 
 _SCALARS = frozenset({int, float, bool, type(None)})
-_STRINGS = frozenset({str})
-_PLAIN = _SCALARS | _STRINGS | {dict, list}
 
 #: Writes in C, as `_Writer` does, what is `_plain`.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
@@ -129,27 +127,24 @@ def dumps_plain(values: Sequence[object]) -> list[str]:
 
 def _plain(value: object) -> bool:
     """Whether a value is a small one of dicts with string keys, lists, strings, short numbers, bools and None."""
-    level, values, characters = [value], 1, 0
-    for _ in range(_FEW_LEVELS):  # a value that contains itself has more
-        kinds = set(map(type, level))
-        if not kinds <= _PLAIN:
+    values, characters = [value], 0
+    for each in values:  # grows; without end where a value contains itself
+        kind = type(each)
+        if kind is str:
+            characters += len(each)
+        elif kind is dict:
+            for key in each:
+                if type(key) is not str:
+                    return False
+                characters += len(key)
+            values += each.values()
+        elif kind is list:
+            values += each
+        elif kind not in _SCALARS or (kind is int and each.bit_length() >= _SHORT):
             return False
-        dicts: list[dict[str, object]] = [each for each in level if type(each) is dict] if dict in kinds else []
-        lists: list[list[object]] = [each for each in level if type(each) is list] if list in kinds else []
-        texts = [each for each in level if type(each) is str] if str in kinds else []
-        keys = list(chain.from_iterable(dicts))
-        values += len(keys) + sum(map(len, lists))
-        if values > _FEW_VALUES or not _STRINGS.issuperset(map(type, keys)):
+        if len(values) > _FEW_VALUES or characters > _FEW_CHARACTERS:
             return False
-        characters += sum(map(len, keys)) + sum(map(len, texts))
-        if characters > _FEW_CHARACTERS:
-            return False
-        if int in kinds and any(each.bit_length() >= _SHORT for each in level if type(each) is int):
-            return False
-        level = [*chain.from_iterable(map(dict.values, dicts)), *chain.from_iterable(lists)]
-        if not level:
-            return True
-    return False
+    return True
 
 
 class _Writer:

@@ -45,14 +45,13 @@ def remembered(
     name = f"{method.__name__} by arguments"
 
     def known(self: _Owner, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        try:
-            results: dict[tuple[object, ...], _Result] = self.__dict__[name]
-        except KeyError:
+        results: dict[tuple[object, ...], _Result] | None = self.__dict__.get(name)
+        if results is None:
             results = self.__dict__[name] = {}
-        found: _Result = results.get(args, _ABSENT)
-        if found is _ABSENT:
-            found = results[args] = method(self, *args, **kwargs)
-        return found
+        elif args in results:
+            return results[args]
+        result = results[args] = method(self, *args, **kwargs)
+        return result
 
     update_wrapper(known, method)
     return known

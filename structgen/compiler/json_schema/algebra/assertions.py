@@ -19,9 +19,8 @@ INTEGER_DIGITS = frozenset({"min_digits", "max_digits"})
 NUMBER_DIGITS = frozenset(
     {f"{bound}_digits_{part}" for bound in ("min", "max") for part in ("integer", "fraction", "exponent")}
 )
-NUMBER_FIELDS = (
-    INTEGER_DIGITS | NUMBER_DIGITS | {"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"}
-)
+_DIGITS = INTEGER_DIGITS | NUMBER_DIGITS
+NUMBER_FIELDS = _DIGITS | {"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"}
 ARRAY_FIELDS = frozenset(
     {"prefix_items", "items", "min_items", "max_items", "contains", "unique_items", "unevaluated_items"}
 )
@@ -55,21 +54,22 @@ class Assertions:
 
     def bounds(self, schema: Schema, names: frozenset[str]) -> TypeBounds:
         """What the subschema's own assertions allow; ``names`` are the fields that say something."""
-        if not names & _ASSERTIONS:
+        if _ASSERTIONS.isdisjoint(names):
             return EVERYTHING
         bounds = _of_types(_ALL_TYPES if schema.types is None else schema.types, schema.integer_is_exact)
         if names == _TYPES:
             return bounds
         null, booleans, numbers, strings, arrays, objects = bounds
-        if strings is StringSet.ANY and names & STRING_FIELDS:
+        if strings is StringSet.ANY and not STRING_FIELDS.isdisjoint(names):
             strings = self._strings(schema, names)
-        if names & (INTEGER_DIGITS | NUMBER_DIGITS):
-            names = self._with_meant_digits(schema, names)
-        if numbers is not NumberSet.EMPTY and names & NUMBER_FIELDS:
-            numbers = self._numbers(schema, names, numbers)
-        if arrays and names & ARRAY_FIELDS:
+        if not NUMBER_FIELDS.isdisjoint(names):
+            if not _DIGITS.isdisjoint(names):
+                names = self._with_meant_digits(schema, names)
+            if numbers is not NumberSet.EMPTY:
+                numbers = self._numbers(schema, names, numbers)
+        if arrays and not ARRAY_FIELDS.isdisjoint(names):
             arrays = Kleene.SOME
-        if objects and names & OBJECT_FIELDS:
+        if objects and not OBJECT_FIELDS.isdisjoint(names):
             objects = Kleene.SOME
         bounds = TypeBounds(null, booleans, numbers, strings, arrays, objects)
         return self._listed(schema.enum, bounds) if schema.enum is not None else bounds
@@ -150,17 +150,21 @@ class Assertions:
 
     def _listed(self, values: tuple[Json, ...], bounds: TypeBounds) -> TypeBounds:
         """The bounds of those literals that bounds allow."""
-        booleans = frozenset(v for v in values if isinstance(v, bool))
-        listed_numbers = [Decimal(v) for v in values if isinstance(v, (int, Decimal)) and not isinstance(v, bool)]
-        listed_strings = [v for v in values if isinstance(v, str)]
-        numbers = NumberSet.literal(listed_numbers) if listed_numbers else NumberSet.EMPTY
+        kinds = set(map(type, values))
+        numbers, strings = NumberSet.EMPTY, StringSet.EMPTY
+        if Decimal in kinds:
+            listed = NumberSet.literal([value for value in values if isinstance(value, Decimal)])
+            numbers = listed.intersect(bounds.numbers, self.meter)
+        if str in kinds:
+            texts = StringSet.literal([value for value in values if isinstance(value, str)])
+            strings = texts.intersect(bounds.strings, self.meter)
         return TypeBounds(
-            bounds.null and any(v is None for v in values),
-            bounds.booleans & booleans,
-            numbers.intersect(bounds.numbers, self.meter),
-            StringSet.literal(listed_strings).intersect(bounds.strings, self.meter),
-            min(bounds.arrays, Kleene.SOME) if any(isinstance(v, list) for v in values) else Kleene.NONE,
-            min(bounds.objects, Kleene.SOME) if any(isinstance(v, dict) for v in values) else Kleene.NONE,
+            bounds.null and None in values,
+            bounds.booleans & {value for value in values if isinstance(value, bool)},
+            numbers,
+            strings,
+            min(bounds.arrays, Kleene.SOME) if list in kinds else Kleene.NONE,
+            min(bounds.objects, Kleene.SOME) if dict in kinds else Kleene.NONE,
         )
 
 
