@@ -31,6 +31,9 @@ from .read.dynamic import without_dynamic_references
 #: Places without values that are told of.
 _MOST_TOLD = 3
 
+#: Drafts between two looks at the meter.
+_OFTEN = 16
+
 
 def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions | None = None) -> Values:
     """Bring a schema into its normal form.
@@ -97,9 +100,10 @@ def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int =
     distinct = Distinct(expansion)
     pointer = ""
     with placed(lambda: pointer):
-        for goal in islice(shaping.goals, begin, None):  # grows while it is read
+        for number, goal in enumerate(islice(shaping.goals, begin, None)):  # grows while it is read
             pointer = expansion.nodes.pointer(goal)
-            meter.check_states(len(shaping.goals), "normalising the schema")
+            if not number % _OFTEN:
+                meter.check_states(len(shaping.goals), "normalising the schema")
             bounds = expansion.bounds.solve(goal)
             splits = expansion.array_clauses.of(goal) if bounds.arrays else []
             arrays = [clause for split in splits for clause in distinct.settled(split)]

@@ -66,7 +66,7 @@ class Nodes:
 
     def pointer(self, goal: Conjunction) -> str:
         """Where the goal's first literal was written."""
-        for literal in in_order(goal):
+        for literal in goal if len(goal) == 1 else in_order(goal):
             if (node := node_of(literal)) < len(self.schemas):
                 return self.schemas[node].pointer
         return ""

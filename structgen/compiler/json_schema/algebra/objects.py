@@ -247,14 +247,13 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         """``properties``, ``patternProperties`` and ``additionalProperties`` of one subschema."""
         schema, goal = self.nodes.schemas[node], self.nodes.goal
         keys, where = self.bounds.assertions.keys, f"{schema.pointer}/patternProperties/"
-        classes = tuple(
+        names = {name: goal(child) for name, child in schema.properties.items()}
+        classes = tuple([
             (keys(pattern, where + _escaped(pattern)), goal(child))
             for pattern, child in schema.pattern_properties.items()
-        )
-        names = {}
-        for name, child in schema.properties.items():
-            matched = [extra for members, extra in classes if name in members]
-            names[name] = all_of([goal(child), *matched]) if matched else goal(child)
+        ])  # fmt: skip
+        for name in names if classes else ():
+            names[name] = all_of([names[name], *(extra for members, extra in classes if name in members)])
         rest = ANYTHING if schema.additional_properties is None else goal(schema.additional_properties)
         return MemberRule(names, classes, rest, declares=True)
 

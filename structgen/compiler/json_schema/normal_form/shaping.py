@@ -16,6 +16,7 @@ from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
 from ..algebra.objects import ObjectClause
 from ..algebra.type_bounds import TypeBounds
+from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
@@ -41,8 +42,9 @@ class Shaping:
 
     def ref(self, goal: Conjunction) -> Ref:
         """The number of a goal."""
-        known = self.refs.setdefault(goal, len(self.goals))
-        if known == len(self.goals):
+        known = self.refs.get(goal)
+        if known is None:
+            known = self.refs[goal] = len(self.goals)
             self.goals.append(goal)
         return known
 
@@ -50,16 +52,16 @@ class Shaping:
         self, bounds: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
     ) -> Value:
         """The draft of a goal."""
-        strings = bounds.strings
+        null, booleans, numbers, strings, _, _ = bounds
         if self.max_string_length is not None:
             strings = strings.at_most(self.max_string_length, self.nodes.meter)
         return Value(
-            bounds.null,
-            bounds.booleans,
-            None if bounds.numbers.is_empty() else bounds.numbers,
+            null,
+            booleans,
+            None if numbers is NumberSet.EMPTY or numbers.is_empty() else numbers,
             None if strings.is_empty() else strings,
-            tuple(map(self.array, arrays)),
-            tuple(map(self.object, objects)),
+            tuple([self.array(clause) for clause in arrays]),
+            tuple([self.object(clause) for clause in objects]),
             pointer,
         )
 
@@ -102,17 +104,19 @@ class Shaping:
         if clause.high is None and self.max_items is not None:
             clause = clause._replace(high=max(self.max_items, _shortest(clause)))
         counting = [count.rule for count in clause.counts]
-        beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
-        known = beyond if clause.high is None else min(beyond, clause.high)
-        positions = self.nodes.meter.each(range(known), "normalising the schema")
-        several = range(beyond + 1 if len(clause.rules) > 1 else 0)
-        for k in self.nodes.meter.each(several, "normalising the schema"):
-            self.nodes.put_in_order(clause.goal(k), [rule.goal(k) for rule in clause.rules])
-        choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
-        rest: Choice = ()
-        if clause.high is None or clause.high > beyond:
-            rest = self._choice(clause.goal(beyond), [rule.goal(beyond) for rule in counting])
-        counts = tuple(Count(count.low, count.high) for count in clause.counts)
+        beyond = max([len(rule.prefix) for rule in (*clause.rules, *counting)], default=0)
+        is_ordered = len(clause.rules) > 1
+        choices: list[Choice] = []
+        for k in self.nodes.meter.each(range(beyond + 1), "normalising the schema"):
+            goal = clause.goal(k)
+            if is_ordered:
+                self.nodes.put_in_order(goal, [rule.goal(k) for rule in clause.rules])
+            is_there = clause.high is None or k < clause.high
+            choices.append(self._choice(goal, [rule.goal(k) for rule in counting]) if is_there else ())
+        rest = choices.pop()
+        if clause.high is not None:
+            del choices[clause.high :]
+        counts = tuple([Count(count.low, count.high) for count in clause.counts])
         return ArrayShape(tuple(choices), rest, clause.low, clause.high, counts, clause.unique)
 
     def _choice(self, goal: Conjunction, marks: list[Conjunction]) -> Choice:
