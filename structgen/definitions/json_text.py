@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from itertools import chain
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,6 +20,8 @@ from ..system.types import with_article
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from ..system.types import Foreign
 
 #: Digits up to which a number is read as an int or float; past them `int` is slow or refuses.
 _SHORT = 300
@@ -125,7 +126,7 @@ def dumps_plain(values: Sequence[object]) -> list[str]:
     return [_ENCODER.encode(value) for value in values]
 
 
-def _plain(value: object) -> bool:
+def _plain(value: Foreign) -> bool:
     """Whether a value is a small one of dicts with string keys, lists, strings, short numbers, bools and None."""
     values, characters = [value], 0
     for each in values:  # grows; without end where a value contains itself

@@ -71,7 +71,7 @@ def _dead(draft: Value, alive: set[Ref]) -> dict[str, Ref]:
 
 def _closed_out(goal: Conjunction, objects: Sequence[ObjectShape], expansion: Expansion) -> Iterator[str]:
     """The names that a schema declares, and that it forbids all the same by what it says of other names."""
-    if not objects or all([choice for _, choice, _ in objects[0].properties]):
+    if not objects or () not in [choice for _, choice, _ in objects[0].properties]:
         return
     schemas = expansion.nodes.schemas
     said = [schemas[node].properties for node in conjuncts(goal, expansion)]

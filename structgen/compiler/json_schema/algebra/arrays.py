@@ -88,16 +88,10 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
         """What the node's keywords about arrays say together."""
         schema = self.nodes.schemas[node]
         rule = self.rule(schema)
-        return self._checked(
-            ArrayClause(
-                (rule,) if rule != ItemRule() else (),
-                schema.min_items,
-                schema.max_items,
-                self._contains(schema),
-                schema.unique_items,
-                evaluated=() if mode is Mode.PLAIN else self._evaluated(schema),
-            )
-        )
+        rules = (rule,) if rule.rest or rule.prefix else ()
+        evaluated = () if mode is Mode.PLAIN else self._evaluated(schema)
+        low, high, counts = schema.min_items, schema.max_items, self._contains(schema)
+        return self._checked(ArrayClause(rules, low, high, counts, schema.unique_items, None, evaluated))
 
     def violations(self, node: SchemaId) -> list[ArrayClause]:
         """What violates one of the node's own keywords."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 
-from ....budget import Meter
+from ....budget import Meter, Unremembered
 from ....errors import BudgetExceededError, UnsupportedError
 from ..numbers.digits import Digits
 from ..numbers.numbers import NumberSet
@@ -112,7 +112,8 @@ class Assertions:
         low, low_open = _tighter(schema.minimum, schema.exclusive_minimum, 1)
         high, high_open = _tighter(schema.maximum, schema.exclusive_maximum, -1)
         if low is not None or high is not None:
-            numbers = NumberSet.interval(low, high, low_open, high_open).intersect(numbers, self.meter)
+            low_text, high_text = "" if low is None else str(low), "" if high is None else str(high)
+            numbers = _between(numbers, low_text, high_text, low_open, high_open, Unremembered(self.meter))
         if schema.multiple_of is not None:
             numbers = numbers.intersect(NumberSet.multiples(schema.multiple_of), self.meter)
         if names & INTEGER_DIGITS:
@@ -166,6 +167,13 @@ class Assertions:
             min(bounds.arrays, Kleene.SOME) if list in kinds else Kleene.NONE,
             min(bounds.objects, Kleene.SOME) if dict in kinds else Kleene.NONE,
         )
+
+
+@lru_cache(maxsize=256)
+def _between(numbers: NumberSet, low: str, high: str, low_open: bool, high_open: bool, by: Unremembered) -> NumberSet:
+    """The numbers between two bounds, of which an empty text is none; schemas have much the same."""
+    bounds = Decimal(low) if low else None, Decimal(high) if high else None
+    return NumberSet.interval(*bounds, low_open, high_open).intersect(numbers, by.meter)
 
 
 @cache

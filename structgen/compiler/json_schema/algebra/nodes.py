@@ -77,8 +77,9 @@ class Nodes:
         if goal is not None:
             return goal
         last = self._same[node]
-        if self.said(last).isdisjoint(_NAMING):
-            goal = self._goals[node] = self._goals[last] = frozenset((last,)) if self.said(last) else ANYTHING
+        names = self.said(last)
+        if names.isdisjoint(_NAMING):
+            goal = self._goals[node] = self._goals[last] = frozenset((last,)) if names else ANYTHING
             return goal
         trail = {last: None}
         while (target := self._alias(last)) is not None and target not in trail:
@@ -87,7 +88,7 @@ class Nodes:
         # A loop of references ends anywhere; it is met again, and refused, when it is expanded.
         goal = self._goals[last]
         if goal is None:
-            goal = self._plain_goal(last)
+            goal = self._own_goal(last) if self.said(last) else ANYTHING
         for step in (node, *trail):
             self._goals[step] = goal
         return goal
@@ -105,10 +106,8 @@ class Nodes:
                 return self._same[single[0]]
         return None
 
-    def _plain_goal(self, node: SchemaId) -> Conjunction:
+    def _own_goal(self, node: SchemaId) -> Conjunction:
         names, schema = self.said(node), self.schemas[node]
-        if not names:
-            return ANYTHING
         if schema.never:
             return NOTHING
         if names == {"not_"} and schema.not_ is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from ....budget import Meter
 from ....system.depth_first import post_order
@@ -45,18 +45,18 @@ def representatives(
         below = schema.children([name for name in names if name in BELOW])
         return below if schema.written is None else [schema.written, *below]
 
-    for number, node in enumerate(post_order([root], children)):
-        schema = schemas[node]
-        with placed(schema.pointer):
+    node = root
+    with placed(lambda: schemas[node].pointer):
+        for number, node in enumerate(post_order([root], children)):
             if not number % _OFTEN:
                 meter.check_time(_DOING)
-            same[node] = known.setdefault(_key(schema, fields[node] or (), same, meter), node)
+            same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
     return same, fields
 
 
-def _key(schema: Schema, names: Iterable[str], same: list[SchemaId], meter: Meter) -> Hashable:
+def _key(schema: Schema, names: Collection[str], same: list[SchemaId], meter: Meter) -> Hashable:
     """Equal for subschemas that say the same, their children compared by representative."""
-    parts: list[Hashable] = [schema.integer_is_exact, schema.order()]
+    parts: list[Hashable] = [schema.integer_is_exact, schema.order() if len(names) > 1 else ()]
     for name in sorted(names):
         value = getattr(schema, name)
         if name == "enum":

@@ -40,9 +40,9 @@ class _Assembly:
         self._unions: dict[frozenset[Ref], Ref] = {}
 
     def run(self, living: Mapping[Ref, Value]) -> tuple[tuple[Value, ...], Ref]:
-        for ref, draft in living.items():
-            with placed(draft.pointer):
-                self.meter.check_time(_DOING)
+        draft = self.values[0]
+        with placed(lambda: draft.pointer):
+            for ref, draft in self.meter.each(living.items(), _DOING, every=16):
                 self._add(ref, self._trimmed(draft))
         if self._is_changed:
             self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
@@ -59,11 +59,10 @@ class _Assembly:
     def _trimmed(self, draft: Value) -> Value:
         if not draft.arrays and not draft.objects:
             return draft
-        meter = self.meter
         if self._is_changed:
             draft = draft.mapped(self._placed)
-        arrays = [trimmed_array(array) for array in meter.each(draft.arrays, _DOING)]
-        objects = [without_idle_marks(shape) for shape in meter.each(draft.objects, _DOING)]
+        arrays = [trimmed_array(array) for array in draft.arrays]
+        objects = [without_idle_marks(shape) for shape in draft.objects]
         if len(arrays) > 1:
             arrays = [*dict.fromkeys([array.mapped(self._united) for array in merged(arrays)])]
         if len(objects) > 1:

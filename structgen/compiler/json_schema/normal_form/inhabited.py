@@ -22,53 +22,52 @@ _LONGEST_COUNT = 1_000
 def inhabited(drafts: Sequence[Value], meter: Meter) -> set[Ref]:
     """The drafts that have members."""
     alive: set[Ref] = set()
-    pending: list[Ref] = []
-    for ref in reversed(range(len(drafts))):  # most lead to those behind them
+    ref = 0
+
+    def lives_now() -> bool:
         if _has_members(drafts[ref], alive, meter):
             alive.add(ref)
-        else:
-            pending.append(ref)
-    waiting: dict[Ref, list[Ref]] = {}
-    # Children before their parents, so that but for cycles each question is settled the first time.
-    for ref in post_order(pending, lambda ref: set(drafts[ref].children()) - alive):
-        if _has_members(drafts[ref], alive, meter):
-            alive.add(ref)
-        else:
-            for child in set(drafts[ref].children()) - alive:
-                waiting.setdefault(child, []).append(ref)
-    changed = [ref for ref in waiting if ref in alive]
-    while changed:
-        meter.check_time(_DOING)
-        for parent in waiting.pop(changed.pop(), ()):
-            if parent not in alive and _has_members(drafts[parent], alive, meter):
-                alive.add(parent)
-                changed.append(parent)
+            return True
+        return False
+
+    with placed(lambda: drafts[ref].pointer):
+        pending: list[Ref] = []
+        for ref in reversed(range(len(drafts))):  # most lead to those behind them
+            if not lives_now():
+                pending.append(ref)
+        waiting: dict[Ref, list[Ref]] = {}
+        # Children before their parents, so that but for cycles each question is settled the first time.
+        for ref in post_order(pending, lambda ref: set(drafts[ref].children()) - alive):
+            if not lives_now():
+                for child in set(drafts[ref].children()) - alive:
+                    waiting.setdefault(child, []).append(ref)
+        changed = [ref for ref in waiting if ref in alive]
+        while changed:
+            meter.check_time(_DOING)
+            for ref in waiting.pop(changed.pop(), ()):
+                if ref not in alive and lives_now():
+                    changed.append(ref)
     return alive
 
 
 def _has_members(draft: Value, alive: set[Ref], meter: Meter) -> bool:
     if draft.null or draft.booleans or draft.numbers is not None or draft.strings is not None:
         return True
-    with placed(draft.pointer):
-        for array in draft.arrays:
-            if array_has_members(array, alive, meter):
-                return True
-        for shape in draft.objects:
-            if object_has_members(shape, alive, meter):
-                return True
-    return False
+    return any(array_has_members(array, alive, meter) for array in draft.arrays) or any(
+        object_has_members(shape, alive, meter) for shape in draft.objects
+    )
 
 
 def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, Value]:
     """What has members of all that the root leads to, children first, with those alternatives that have."""
     found: dict[Ref, Value] = {}
     is_alive = alive.__contains__
-    for ref in post_order([0], lambda ref: [*filter(is_alive, drafts[ref].children())]):
-        draft = found[ref] = drafts[ref]
-        if draft.arrays or draft.objects:
-            with placed(draft.pointer):
-                arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])
-                objects = tuple([each for each in draft.objects if object_has_members(each, alive, meter)])
+    draft = drafts[0]
+    with placed(lambda: draft.pointer):
+        for ref in post_order([0], lambda ref: [*filter(is_alive, drafts[ref].children())]):
+            draft = found[ref] = drafts[ref]
+            arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])
+            objects = tuple([each for each in draft.objects if object_has_members(each, alive, meter)])
             if len(arrays) < len(draft.arrays) or len(objects) < len(draft.objects):
                 found[ref] = draft._replace(arrays=arrays, objects=objects)
     return found
@@ -76,10 +75,7 @@ def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, 
 
 def lives(choice: Choice, alive: set[Ref]) -> bool:
     """Whether some option of a choice has values."""
-    for ref, _ in choice:
-        if ref in alive:
-            return True
-    return False
+    return not alive.isdisjoint([ref for ref, _ in choice])
 
 
 def _earned(choice: Choice, alive: set[Ref]) -> set[int]:
@@ -149,6 +145,8 @@ def _spent(without: dict[int, int], cost: dict[int, int], earned: set[int], pric
 
 def array_has_members(shape: ArrayShape, alive: set[Ref], meter: Meter) -> bool:
     """Whether some array has this shape; uniqueness left aside."""
+    if not shape.min_items and not shape.contains:
+        return True
     beyond = len(shape.prefix)
     known = next((k for k, choice in enumerate(shape.prefix) if not lives(choice, alive)), beyond)
     goes_on = known == beyond and lives(shape.rest, alive)

@@ -90,8 +90,9 @@ class Shaping:
             for keys, _ in rule.classes:
                 bits.setdefault(keys, 1 << len(bits))
         rest = all_of([rule.rest for rule in rules])
-        if rest == NOTHING and not bits:
-            return ()
+        if not bits:
+            choice = self._choice(rest, [rule.rest for rule in exists])
+            return (KeyClass(StringSet.ANY, choice),) if choice else ()
         for keys, inside in self.partitions.split(tuple(bits), rest != NOTHING):
             goal = all_of([_class_goal(rule, inside, bits) for rule in rules])
             choice = self._choice(goal, [_class_goal(rule, inside, bits) for rule in exists])
@@ -107,7 +108,8 @@ class Shaping:
         beyond = max([len(rule.prefix) for rule in (*clause.rules, *counting)], default=0)
         is_ordered = len(clause.rules) > 1
         choices: list[Choice] = []
-        for k in self.nodes.meter.each(range(beyond + 1), "normalising the schema"):
+        positions = range(beyond + 1)
+        for k in self.nodes.meter.each(positions, "normalising the schema") if beyond else positions:
             goal = clause.goal(k)
             if is_ordered:
                 self.nodes.put_in_order(goal, [rule.goal(k) for rule in clause.rules])

@@ -10,7 +10,7 @@ from .shapes import ArrayShape, Choice, ObjectShape, Option, Property
 def without_idle_marks(shape: ObjectShape) -> ObjectShape:
     """The shape without forbidden classes, and marks that are earned anyway. It must have members."""
     others = shape.others
-    if others and not all([choice for _, choice in others]):
+    if () in [choice for _, choice in others]:
         others = tuple([each for each in others if each.choice])
         shape = shape._replace(others=others)
     if not shape.exists:
@@ -34,7 +34,7 @@ def bounded(shape: ObjectShape) -> ObjectShape:
     """The shape with bounds that say no more than its members do."""
     properties, others = shape.properties, shape.others
     low, high = shape.min_properties, shape.max_properties
-    if not low and high is None and all([choice for _, choice, _ in properties]):
+    if not low and high is None and () not in [choice for _, choice, _ in properties]:
         return shape
     required = sum([p.required for p in properties])
     if high == required:  # no room for anything that may be left out

@@ -84,7 +84,7 @@ class StringSet(ABC):
     @staticmethod
     def literal(texts: Iterable[str]) -> StringSet:
         """These texts; those with a lone surrogate are dropped."""
-        words = frozenset(text for text in texts if text.isascii() or not _SURROGATE.search(text))
+        words = frozenset([text for text in texts if text.isascii() or not _SURROGATE.search(text)])
         return _Words(words, negated=False) if words else StringSet.EMPTY
 
     @staticmethod
@@ -187,10 +187,12 @@ class StringSet(ABC):
 
     def intersect(self, other: StringSet, meter: Meter) -> StringSet:
         """What both hold."""
-        if self is StringSet.ANY or other is StringSet.EMPTY or self == other:
+        if self is StringSet.ANY or other is StringSet.EMPTY:
             return other
         if other is StringSet.ANY or self is StringSet.EMPTY:
             return self
+        if self == other:
+            return other
         for a, b in ((self, other), (other, self)):
             if isinstance(a, _Words) and not isinstance(b, _Others if a.negated else ()):
                 return a._meet(b, meter)
