@@ -43,6 +43,9 @@ _ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"t
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _TYPES = frozenset({"types"})
 
+#: Characters of two bounds of numbers that are remembered.
+_SHORT = 40
+
 
 class Assertions:
     """Type bounds of single subschemas; collects what ``lenient`` relaxes."""
@@ -112,8 +115,9 @@ class Assertions:
         low, low_open = _tighter(schema.minimum, schema.exclusive_minimum, 1)
         high, high_open = _tighter(schema.maximum, schema.exclusive_maximum, -1)
         if low is not None or high is not None:
-            low_text, high_text = "" if low is None else str(low), "" if high is None else str(high)
-            numbers = _between(numbers, low_text, high_text, low_open, high_open, Unremembered(self.meter))
+            texts = ["" if bound is None else str(bound) for bound in (low, high)]
+            between = _between if len("".join(texts)) < _SHORT else _between.__wrapped__
+            numbers = between(numbers, *texts, low_open, high_open, Unremembered(self.meter))
         if schema.multiple_of is not None:
             numbers = numbers.intersect(NumberSet.multiples(schema.multiple_of), self.meter)
         if names & INTEGER_DIGITS:

@@ -22,30 +22,21 @@ _LONGEST_COUNT = 1_000
 def inhabited(drafts: Sequence[Value], meter: Meter) -> set[Ref]:
     """The drafts that have members."""
     alive: set[Ref] = set()
+    waiting: dict[Ref, list[Ref]] = {}
     ref = 0
-
-    def lives_now() -> bool:
-        if _has_members(drafts[ref], alive, meter):
-            alive.add(ref)
-            return True
-        return False
-
     with placed(lambda: drafts[ref].pointer):
-        pending: list[Ref] = []
         for ref in reversed(range(len(drafts))):  # most lead to those behind them
-            if not lives_now():
-                pending.append(ref)
-        waiting: dict[Ref, list[Ref]] = {}
-        # Children before their parents, so that but for cycles each question is settled the first time.
-        for ref in post_order(pending, lambda ref: set(drafts[ref].children()) - alive):
-            if not lives_now():
+            if _has_members(drafts[ref], alive, meter):
+                alive.add(ref)
+            else:
                 for child in set(drafts[ref].children()) - alive:
                     waiting.setdefault(child, []).append(ref)
-        changed = [ref for ref in waiting if ref in alive]
+        changed = [each for each in waiting if each in alive]
         while changed:
             meter.check_time(_DOING)
             for ref in waiting.pop(changed.pop(), ()):
-                if ref not in alive and lives_now():
+                if ref not in alive and _has_members(drafts[ref], alive, meter):
+                    alive.add(ref)
                     changed.append(ref)
     return alive
 
