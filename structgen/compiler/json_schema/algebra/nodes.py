@@ -220,8 +220,11 @@ class Nodes:
             return False  # the same values, but not each in the same spellings
         if len(goal) == 1 and len(wanted) == 1:
             mine, other = self.listed(*goal), self.listed(*wanted)
-            if mine is not None and other is not None and self.said(node_of(*wanted)) <= _ENUM:
-                return mine <= other
+            if mine is not None and other is not None:
+                if self.said(node_of(*wanted)) <= _ENUM:
+                    return mine <= other
+                if mine.isdisjoint(other):
+                    return unsatisfiable(goal)
         return unsatisfiable(both(goal, self.negation(wanted)))
 
     def either(self, goals: Sequence[Conjunction]) -> Conjunction:

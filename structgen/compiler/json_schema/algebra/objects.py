@@ -46,6 +46,7 @@ class ObjectClause:
     evaluated: tuple[Evaluated, ...] = ()
     #: Of the names that were asked for.
     goals: dict[str, Conjunction] = field(default_factory=dict, init=False)
+    _order: tuple[tuple[str, ...], ...] | None = field(default=None, init=False)
 
     def goal(self, name: str) -> Conjunction:
         """What a member of this name must be."""
@@ -71,9 +72,11 @@ class ObjectClause:
 
     def order(self) -> tuple[tuple[str, ...], ...]:
         """The names that schemas declare, and, where none of its rules comes of a negation, all names after that."""
-        declaring = [rule for rule in self.rules if rule.declares]
-        is_positive = len(declaring) == len(self.rules) and not self.exists
-        return tuple(names_of(declaring)), tuple(self.names()) if is_positive else ()
+        if self._order is None:
+            declaring = [rule for rule in self.rules if rule.declares]
+            is_positive = len(declaring) == len(self.rules) and not self.exists
+            self._order = tuple(names_of(declaring)), tuple(self.names()) if is_positive else ()
+        return self._order
 
     def bare(self) -> ObjectClause:
         """The same clause, which has evaluated nothing."""

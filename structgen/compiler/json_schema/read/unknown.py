@@ -143,14 +143,21 @@ def _formats() -> tuple[str, ...]:
 def _meant(name: str, known: frozenset[str]) -> str | None:
     """The keyword that is likely meant by another word."""
     simple = _simple(re.sub(*_LENGTH, re.sub(*_PROPERTIES, re.sub(*_EXCLUSIVE, name))))
-    spelled = {_simple(each): each for each in sorted(known - ANNOTATIONS)}
-    found = _MEANT.get(simple) or spelled.get(simple)
-    if found is None:
-        annotations = ("$defs", "definitions", "description", "examples", "readOnly")
-        found = nearest(simple, {**spelled, **_MEANT_LONG, **{_simple(each): each for each in annotations}})
+    found = _MEANT.get(simple) or _spelled(known).get(simple) or nearest(simple, _near(known))
     if found == "definitions" and name[0] == "$":
         return "$defs"
     return found if found is None or name[0] != "$" or found[0] == "$" else None
+
+
+@cache
+def _spelled(known: frozenset[str]) -> dict[str, str]:
+    return {_simple(each): each for each in sorted(known - ANNOTATIONS)}
+
+
+@cache
+def _near(known: frozenset[str]) -> dict[str, str]:
+    annotations = ("$defs", "definitions", "description", "examples", "readOnly")
+    return {**_spelled(known), **_MEANT_LONG, **{_simple(each): each for each in annotations}}
 
 
 def nearest(word: str, known: Mapping[str, str]) -> str | None:
@@ -162,7 +169,7 @@ def nearest(word: str, known: Mapping[str, str]) -> str | None:
 
 def _slips(one: str, other: str, most: int) -> int:
     """The letters that are added, left out, changed, or swapped with their neighbours; ``most`` and 1 for more."""
-    if abs(len(one) - len(other)) > most:
+    if abs(len(one) - len(other)) > most or len({*one} ^ {*other}) > 2 * most:  # each of them brings in a letter, or two
         return most + 1
     before, last = list[int](), list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
