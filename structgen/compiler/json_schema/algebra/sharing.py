@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 from ....budget import Meter
 from ....system.depth_first import post_order
@@ -10,7 +10,7 @@ from ..read.blame import placed
 from ..read.document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 from ..read.equality import equality_key
 
-_UNSAID = vars(Schema)
+_UNSAID = dict(vars(Schema))
 _DOING = "comparing subschemas"
 _OFTEN = 64  # subschemas between two looks at the meter
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"})
@@ -59,15 +59,15 @@ def _key(schema: Schema, names: Collection[str], same: list[SchemaId], meter: Me
     parts: list[Hashable] = [schema.integer_is_exact, schema.order() if len(names) > 1 else ()]
     for name in sorted(names):
         value = getattr(schema, name)
-        if name == "enum":
-            value = tuple([equality_key(each, written=True) for each in meter.each(value, _DOING)])
-        elif name in BELOW:  # the order is that of the text
+        if name in BELOW:  # the order is that of the text
             if isinstance(value, int):
                 value = same[value]
-            elif isinstance(value, Mapping):
-                value = (*value, *[same[child] for child in value.values()])
-            else:
+            elif isinstance(value, tuple):
                 value = tuple([same[child] for child in value])
+            else:
+                value = (*value, *[same[child] for child in value.values()])
+        elif name == "enum":
+            value = tuple([equality_key(each, written=True) for each in meter.each(value, _DOING)])
         elif name == "dependent_required":
             value = tuple(value.items())
         parts += name, value

@@ -39,6 +39,7 @@ CHILD_FIELDS = (*LIST_FIELDS, *SINGLE_FIELDS, *MAP_FIELDS)
 
 #: Fields whose schemas declare members, in the order in which these come unless the text has another.
 _DECLARING = ("properties", "refs", "all_of", "any_of", "one_of")
+_APPLYING = frozenset(_DECLARING[1:])
 
 
 class Schema:
@@ -111,14 +112,15 @@ class Schema:
 
     def __init__(self, pointer: str, **fields: object) -> None:
         self.pointer = pointer
-        vars(self).update(fields)  # the others stay with the class
+        if fields:
+            vars(self).update(fields)  # the others stay with the class
 
     def order(self) -> tuple[str, ...]:
         """The fields that declare members as the text has them; nothing where that is the usual order.
 
         ``additionalProperties`` is one with ``properties``, as llguidance has it; so is ``required`` alone.
         """
-        if vars(self).keys().isdisjoint(_DECLARING[1:]):
+        if _APPLYING.isdisjoint(vars(self)):
             return ()
         own: tuple[str, ...] = ("properties", "additional_properties")
         if vars(self).keys().isdisjoint(own):
@@ -141,7 +143,7 @@ class Schema:
             if isinstance(value, int):
                 found.append(value)
             elif value:
-                found += value.values() if isinstance(value, Mapping) else value
+                found += value if isinstance(value, tuple) else value.values()
         return found
 
     def with_children(self, names: Iterable[str], to: Callable[[SchemaId], SchemaId]) -> Schema:

@@ -87,7 +87,7 @@ class _Reader:
         if isinstance(node, bool):
             return self._found.append(Schema(place.pointer, never=not node, resource=place.resource))
         assert isinstance(node, dict)
-        return self._found.apply(node, place, 0)
+        return self._found.apply(node, place.pointer, place.resource, place.draft, 0)
 
     def _read(self, sub: Subschema) -> None:
         """Check a subschema, and note what it says."""
@@ -103,7 +103,8 @@ class _Reader:
             sub.resource, sub.draft = self._references.enter(node, sub.pointer, sub.resource, sub.draft)
         if sub.applied:
             self._entered.add(sub.resource)
-            sub.schema.resource = sub.resource
+            if sub.resource:
+                sub.schema.resource = sub.resource
         handlers = KEYWORDS[sub.draft]
         if sub.draft.ref_alone and "$ref" in node:
             handlers["$ref"](sub, "$ref", node["$ref"])

@@ -53,13 +53,13 @@ class Subschemas:
         self.schemas.append(schema)
         return len(self.schemas) - 1
 
-    def apply(self, node: dict[str, Json], place: Location, depth: int) -> SchemaId:
+    def apply(self, node: dict[str, Json], pointer: str, resource: int, draft: Dialect, depth: int) -> SchemaId:
         """A subschema that is to be read, once."""
         known = self.ids.get(id(node))
         if known is None:
-            schema = Schema(place.pointer)
+            schema = Schema(pointer)
             known = self.ids[id(node)] = self.append(schema)
-            self.applied.append(Subschema(self, node, place, depth, schema, applied=True))
+            self.applied.append(Subschema(self, node, pointer, resource, draft, depth, schema))
         return known
 
     def count(self, pointer: str) -> None:
@@ -81,32 +81,30 @@ class Subschema:
 
     Parameters
     ----------
-    place:
+    pointer, resource, draft:
         Where it is; before it is read, in the resource and draft of what is around it.
     schema:
-        What it says so far.
-    applied:
-        Whether anybody looks at the schema. One that is not applied is only checked.
+        What it says so far. None where nobody looks at it, so that it is only checked.
     """
 
     __slots__ = ("applied", "depth", "draft", "found", "node", "pointer", "resource", "schema")
 
     def __init__(
-        self, found: Subschemas, node: dict[str, Json], place: Location, depth: int, schema: Schema, applied: bool
+        self, found: Subschemas, node: dict[str, Json], pointer: str, resource: int, draft: Dialect, depth: int,
+        schema: Schema | None = None,
     ) -> None:
         self.found = found
         self.node = node
-        _, self.pointer, self.resource, self.draft = place
+        self.pointer = pointer
+        self.resource = resource
+        self.draft = draft
         self.depth = depth
-        self.schema = schema
-        self.applied = applied
+        self.applied = schema is not None
+        self.schema = schema or Schema("")
 
     def aside(self) -> Subschema:
         """The same, to have it checked only."""
-        return Subschema(self.found, self.node, self._place(self.node, self.pointer), self.depth, Schema(""), False)
-
-    def _place(self, node: Json, pointer: str) -> Location:
-        return Location(node, pointer, self.resource, self.draft)
+        return Subschema(self.found, self.node, self.pointer, self.resource, self.draft, self.depth)
 
     def say(self, keyword: str, value: object) -> None:
         """What a keyword says, whose field is called like it."""
@@ -122,7 +120,7 @@ class Subschema:
                 raise self.error(path, "an object in Draft 4, where a boolean is no schema", value)
             return self.found.append(self._made(pointer, never=not value)) if self.applied else 0
         if self.applied:
-            return self.found.apply(value, self._place(value, pointer), self.depth + 1)
+            return self.found.apply(value, pointer, self.resource, self.draft, self.depth + 1)
         self.store(value, path)
         return 0  # nobody looks at the fields of a schema that is only checked
 
@@ -133,13 +131,12 @@ class Subschema:
             return
         pointer = f"{self.pointer}/{path}"
         self.found.count(pointer)
-        place = self._place(value, pointer)
-        self.found.stored.append(Subschema(self.found, value, place, self.depth + 1, Schema(""), applied=False))
+        self.found.stored.append(Subschema(self.found, value, pointer, self.resource, self.draft, self.depth + 1))
 
     def refer(self, keyword: str, reference: str) -> None:
         """A reference to be resolved once the document has been read."""
         if self.applied:
-            place = self._place(self.node, self.pointer)
+            place = Location(self.node, self.pointer, self.resource, self.draft)
             self.found.pending.append(Pending(keyword, reference, place, self.schema))
             self.schema.refs = self.schema.refs  # which takes its place among the fields
 
