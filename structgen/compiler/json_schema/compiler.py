@@ -115,20 +115,10 @@ def bring_to_normal_form(
 def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOptions:
     """How the values of a schema are written."""
     return TextOptions(
-        definition.gap,
-        definition.indent,
-        definition.property_order,
-        definition.escapes,
-        STYLES.get(definition.style),
-        definition.tag_gap,
-        definition.excludes,
-        special,
-        definition.separators,
-        definition.max_items,
-        definition.max_string_length,
-        definition.max_digits,
-        definition.unique_names,
-    )
+        definition.gap, definition.indent, definition.property_order, definition.escapes,
+        STYLES.get(definition.style), definition.tag_gap, definition.excludes, special, definition.separators,
+        definition.max_items, definition.max_string_length, definition.max_digits, definition.unique_names,
+    )  # fmt: skip
 
 
 def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:

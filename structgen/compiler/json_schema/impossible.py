@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from .algebra.expansion import Expansion
 from .algebra.goals import TESTED, Conjunction
@@ -15,7 +15,6 @@ from .normal_form.shapes import Choice, ObjectShape, Ref, Value
 def impossible_places(
     living: Mapping[Ref, Value],
     goals: Sequence[Conjunction],
-    alive: set[Ref],
     expansion: Expansion,
     inhabited: Callable[[Conjunction], bool | None],
 ) -> Iterator[str]:
@@ -23,7 +22,7 @@ def impossible_places(
     ``false`` forbids and what some branch allows.
     """
     told = set[Ref]()
-    some_are_dead = len(alive) < len(goals)
+    some_are_dead = len(living) < len(goals)
 
     def why(goal: Conjunction) -> str:
         error = conflict(goal, expansion, inhabited)
@@ -32,7 +31,7 @@ def impossible_places(
     for ref, draft in expansion.nodes.meter.each(living.items(), "looking for what is impossible"):
         goal = goals[ref]
         if some_are_dead:
-            for what, below in _dead(draft, alive).items():
+            for what, below in _dead(draft, living.keys()).items():
                 if below not in told:
                     told.add(below)
                     yield f"no text has {what}, as no value satisfies it: {why(goals[below])}"
@@ -47,7 +46,7 @@ def impossible_places(
                     yield f"no text has an {what} here, as none satisfies the schema: {why(goal)}"
 
 
-def _dead(draft: Value, alive: set[Ref]) -> dict[str, Ref]:
+def _dead(draft: Value, alive: Set[Ref]) -> dict[str, Ref]:
     """What has no values in any of a draft's shapes, each with the draft of its values."""
     found: dict[str, Ref] = {}
     living = set[str]()

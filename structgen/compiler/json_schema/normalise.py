@@ -31,11 +31,13 @@ from .read.dynamic import without_dynamic_references
 #: Places without values that are told of.
 _MOST_TOLD = 3
 
+_AS_JSON = TextOptions()
+
 #: Drafts between two looks at the meter.
 _OFTEN = 16
 
 
-def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions | None = None) -> Values:
+def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions = _AS_JSON) -> Values:
     """Bring a schema into its normal form.
 
     Parameters
@@ -48,7 +50,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
         Drop the keywords that can't be honoured, and list them in ``Values.relaxations``, in place of refusing them.
 
     layout:
-        How the values must be writable; None: as JSON.
+        How the values must be writable.
 
     Raises
     ------
@@ -64,8 +66,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     assertions = Assertions(meter, lenient=lenient)
     expansion = Expansion(GoalBounds(nodes, assertions, meter), meter)
     goal = nodes.goal(root)
-    bounds = (None, None) if layout is None else (layout.max_items, layout.max_string_length)
-    shaping = Shaping(nodes, NamePartitions(meter), *bounds)
+    shaping = Shaping(nodes, NamePartitions(meter), layout.max_items, layout.max_string_length)
     shaping.ref(goal)
     drafts: Sequence[Value] = list(drafts_of(shaping, expansion, meter))
     alive = inhabited(drafts, meter)
@@ -77,8 +78,8 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     if 0 not in alive:
         raise conflict(goal, expansion, has_values)
     lives = living(drafts, alive, meter)
-    impossible = [*islice(impossible_places(lives, shaping.goals, alive, expansion, has_values), _MOST_TOLD)]
-    if layout is not None and layout.forbidden:
+    impossible = [*islice(impossible_places(lives, shaping.goals, expansion, has_values), _MOST_TOLD)]
+    if layout.forbidden:
         drafts = writable(drafts, layout, meter)
         alive = inhabited(drafts, meter)
         if 0 not in alive:
@@ -89,8 +90,8 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
                 "strings do not hold the closing tag.",
             )
         lives = living(drafts, alive, meter)
-    found, at = assemble(drafts, lives, alive, meter)
-    if layout is not None and layout.max_digits is not None:  # no set of values, so that unions come before
+    found, at = assemble(drafts, lives, meter)
+    if layout.max_digits is not None:  # no set of values, so that unions come before
         found = tuple([with_at_most(layout.max_digits, value, meter) for value in found])
     return Values(found, at, tuple(assertions.relaxations), tuple(impossible))
 

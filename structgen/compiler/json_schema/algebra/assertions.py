@@ -24,20 +24,10 @@ NUMBER_FIELDS = _DIGITS | {"minimum", "maximum", "exclusive_minimum", "exclusive
 ARRAY_FIELDS = frozenset(
     {"prefix_items", "items", "min_items", "max_items", "contains", "unique_items", "unevaluated_items"}
 )
-OBJECT_FIELDS = frozenset(
-    {
-        "properties",
-        "pattern_properties",
-        "additional_properties",
-        "property_names",
-        "required",
-        "min_properties",
-        "max_properties",
-        "dependent_required",
-        "dependent_schemas",
-        "unevaluated_properties",
-    }
-)
+OBJECT_FIELDS = frozenset({
+    "properties", "pattern_properties", "additional_properties", "property_names", "required", "min_properties",
+    "max_properties", "dependent_required", "dependent_schemas", "unevaluated_properties",
+})  # fmt: skip
 _ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"types", "enum"}
 
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})

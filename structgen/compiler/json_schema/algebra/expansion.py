@@ -32,10 +32,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def of(self, goal: Conjunction) -> list[Clause]:
         """The clauses of a goal."""
-        allowed = self.domain.allowed(self.domain.bounds.solve(goal))
-        if allowed is Kleene.SOME:
-            return self.solve((goal, Mode.PLAIN, False, None))
-        return [self.domain.any] if allowed else []
+        return self.solve((goal, Mode.PLAIN, False, None))
 
     def _about(self, query: Query[Clause]) -> tuple[Conjunction, Hashable]:
         return query[0], query[1:3]  # with the context, no query would be asked twice

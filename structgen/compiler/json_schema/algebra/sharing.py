@@ -12,7 +12,6 @@ from ..read.equality import equality_key
 
 _UNSAID = dict(vars(Schema))
 _DOING = "comparing subschemas"
-_OFTEN = 64  # subschemas between two looks at the meter
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"})
 #: The fields of subschemas.
 BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
@@ -47,9 +46,7 @@ def representatives(
 
     node = root
     with placed(lambda: schemas[node].pointer):
-        for number, node in enumerate(post_order([root], children)):
-            if not number % _OFTEN:
-                meter.check_time(_DOING)
+        for node in meter.each(post_order([root], children), _DOING, every=64):
             same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
     return same, fields
 

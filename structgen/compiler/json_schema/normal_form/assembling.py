@@ -19,30 +19,28 @@ _Set = TypeVar("_Set", NumberSet, StringSet)
 _DOING = "merging equal values"
 
 
-def assemble(
-    drafts: Sequence[Value], living: Mapping[Ref, Value], alive: set[Ref], meter: Meter
-) -> tuple[tuple[Value, ...], Ref]:
+def assemble(drafts: Sequence[Value], living: Mapping[Ref, Value], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
     """The values of the drafts, by number, and the root's: that of the first draft. ``living``: see there."""
-    return _Assembly(drafts, alive, meter).run(living)
+    return _Assembly(drafts, living, meter).run()
 
 
 class _Assembly:
     """Drafts become values in their places; what nothing leads to any more stays a draft."""
 
-    def __init__(self, drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> None:
+    def __init__(self, drafts: Sequence[Value], living: Mapping[Ref, Value], meter: Meter) -> None:
         self.values = list(drafts)
-        self.alive = alive
+        self.living = living
         self.meter = meter
         self.same = list(range(len(drafts)))  # for each number one that stands for it
         self._numbered: set[Ref] = set()
-        self._is_changed = len(alive) < len(drafts)  # or some number stands for another one
+        self._is_changed = len(living) < len(drafts)  # or some number stands for another one
         self._known: dict[Hashable, Ref] = {}
         self._unions: dict[frozenset[Ref], Ref] = {}
 
-    def run(self, living: Mapping[Ref, Value]) -> tuple[tuple[Value, ...], Ref]:
+    def run(self) -> tuple[tuple[Value, ...], Ref]:
         draft = self.values[0]
         with placed(lambda: draft.pointer):
-            for ref, draft in self.meter.each(living.items(), _DOING, every=16):
+            for ref, draft in self.meter.each(self.living.items(), _DOING, every=16):
                 self._add(ref, self._trimmed(draft))
         if self._is_changed:
             self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
@@ -73,7 +71,7 @@ class _Assembly:
 
     def _placed(self, choice: Choice) -> Choice:
         """The choice of the living drafts, by the numbers that stand for them."""
-        return tuple(dict.fromkeys([Option(self.same[ref], marks) for ref, marks in choice if ref in self.alive]))
+        return tuple(dict.fromkeys([Option(self.same[ref], marks) for ref, marks in choice if ref in self.living]))
 
     def _renumbered(self, choice: Choice) -> Choice:
         return tuple([Option(self.same[ref], marks) for ref, marks in choice])

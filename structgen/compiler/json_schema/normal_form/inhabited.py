@@ -5,7 +5,7 @@ That is a least fixpoint: an object that must hold another of its own kind can't
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ....budget import Meter
 from ....system.depth_first import post_order
@@ -64,7 +64,7 @@ def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, 
     return found
 
 
-def lives(choice: Choice, alive: set[Ref]) -> bool:
+def lives(choice: Choice, alive: Set[Ref]) -> bool:
     """Whether some option of a choice has values."""
     return not alive.isdisjoint([ref for ref, _ in choice])
 

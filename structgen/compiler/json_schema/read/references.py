@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin
 
 from ....budget import Meter
 from ....errors import DefinitionError, UnsupportedError
@@ -98,8 +99,6 @@ class References:
         base = self.resources[at.resource].base
         if reference[:1] == "#":
             return self._fragment(self.resources[at.resource], reference[1:], reference, at)
-        from urllib.parse import urldefrag
-
         uri, fragment = urldefrag(self._join(base, reference, at.pointer, keep_fragment=True))
         found = self.resources[at.resource] if uri == base else self._resource(uri, reference, at)
         return self._fragment(found, fragment, reference, at)
@@ -134,8 +133,6 @@ class References:
         return resource
 
     def _join(self, base: str, uri: str, pointer: str, keep_fragment: bool = False) -> str:
-        from urllib.parse import urldefrag, urljoin
-
         try:
             joined = urljoin(base, uri)
             return joined if keep_fragment else urldefrag(joined)[0]
@@ -166,8 +163,6 @@ class References:
 
     def _fragment(self, resource: Resource, fragment: str, reference: str, at: Location) -> Location:
         if "%" in fragment:
-            from urllib.parse import unquote
-
             fragment = unquote(fragment, errors="replace")
         if not fragment:
             return resource.root

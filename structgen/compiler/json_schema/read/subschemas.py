@@ -92,7 +92,7 @@ class Subschema:
     def __init__(
         self, found: Subschemas, node: dict[str, Json], pointer: str, resource: int, draft: Dialect, depth: int,
         schema: Schema | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.found = found
         self.node = node
         self.pointer = pointer
@@ -112,15 +112,14 @@ class Subschema:
 
     def add(self, value: Json, path: str, *, boolean: bool = False) -> SchemaId:
         """A subschema, applied if this one is. ``boolean``: may be one even in Draft 4."""
-        pointer = f"{self.pointer}/{path}"
         if not isinstance(value, dict):
             if not isinstance(value, bool):
                 raise self.error(path, "a schema, that is, an object or a boolean", value)
             if self.found.all_draft4 and not boolean:
                 raise self.error(path, "an object in Draft 4, where a boolean is no schema", value)
-            return self.found.append(self._made(pointer, never=not value)) if self.applied else 0
+            return self.synthesize(path, never=not value) if self.applied else 0
         if self.applied:
-            return self.found.apply(value, pointer, self.resource, self.draft, self.depth + 1)
+            return self.found.apply(value, f"{self.pointer}/{path}", self.resource, self.draft, self.depth + 1)
         self.store(value, path)
         return 0  # nobody looks at the fields of a schema that is only checked
 
@@ -142,10 +141,7 @@ class Subschema:
 
     def synthesize(self, path: str, **fields: object) -> SchemaId:
         """A schema that the document doesn't have."""
-        return self.found.append(self._made(f"{self.pointer}/{path}", **fields))
-
-    def _made(self, pointer: str, **fields: object) -> Schema:
-        return Schema(pointer, resource=self.resource, **fields)
+        return self.found.append(Schema(f"{self.pointer}/{path}", resource=self.resource, **fields))
 
     def error(self, path: str, wanted: str, value: Json) -> DefinitionError:
         """The error for a value that a keyword doesn't allow. ``path`` leads to it from here."""

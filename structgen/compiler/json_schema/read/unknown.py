@@ -169,7 +169,7 @@ def nearest(word: str, known: Mapping[str, str]) -> str | None:
 
 def _slips(one: str, other: str, most: int) -> int:
     """The letters that are added, left out, changed, or swapped with their neighbours; ``most`` and 1 for more."""
-    if abs(len(one) - len(other)) > most or len({*one} ^ {*other}) > 2 * most:  # each of them brings in a letter, or two
+    if abs(len(one) - len(other)) > most or len({*one} ^ {*other}) > 2 * most:  # a change brings two letters in
         return most + 1
     before, last = list[int](), list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
