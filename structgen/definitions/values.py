@@ -19,6 +19,7 @@ from ..errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..system.properties import cached_property
 from ..system.types import Foreign, with_article
 from .guidance_options import json_spaces, options_of
+from .schema_sources import schema_text
 from .styles import STYLES as TAG_STYLES
 
 if TYPE_CHECKING:
@@ -325,8 +326,6 @@ class JsonSchema(Composable):
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
-        from .schema_sources import schema_text
-
         object.__setattr__(self, "text", schema_text(schema))
         for name, value in options_of(self.text).items():
             if getattr(self, name) not in (getattr(JsonSchema, name), value):
@@ -389,6 +388,8 @@ class JsonSchema(Composable):
     def separators(self) -> tuple[str, str]:
         """What is written between items, and behind names."""
         usual = ":" if self.indent is None else ": "
+        if not self.item_separator and not self.key_separator:
+            return ",", usual
         return json_spaces(self.item_separator or ","), json_spaces(self.key_separator or usual)
 
     @property

@@ -37,13 +37,14 @@ def impossible_places(
                     yield f"no text has {what}, as no value satisfies it: {why(goals[below])}"
         if len(goal) == 1 and 0 <= next(iter(goal)) < TESTED:  # of one schema, in whatever branch
             bounds = expansion.bounds.solve(goal)
-            for name in _closed_out(goal, draft.objects, expansion):
-                yield f"no text has the member {name!r}, as other keywords allow none ({draft.pointer or 'the root'})"
-            for what, found, allowed in (
-                ("object", draft.objects, bounds.objects), ("array", draft.arrays, bounds.arrays),
-            ):  # fmt: skip
-                if allowed is Kleene.SOME and not found:
-                    yield f"no text has an {what} here, as none satisfies the schema: {why(goal)}"
+            if draft.objects:
+                for name in _closed_out(goal, draft.objects, expansion):
+                    where = draft.pointer or "the root"
+                    yield f"no text has the member {name!r}, as other keywords allow none ({where})"
+            elif bounds.objects is Kleene.SOME:
+                yield f"no text has an object here, as none satisfies the schema: {why(goal)}"
+            if bounds.arrays is Kleene.SOME and not draft.arrays:
+                yield f"no text has an array here, as none satisfies the schema: {why(goal)}"
 
 
 def _dead(draft: Value, alive: Set[Ref]) -> dict[str, Ref]:
@@ -70,7 +71,7 @@ def _dead(draft: Value, alive: Set[Ref]) -> dict[str, Ref]:
 
 def _closed_out(goal: Conjunction, objects: Sequence[ObjectShape], expansion: Expansion) -> Iterator[str]:
     """The names that a schema declares, and that it forbids all the same by what it says of other names."""
-    if not objects or () not in [choice for _, choice, _ in objects[0].properties]:
+    if () not in [choice for _, choice, _ in objects[0].properties]:
         return
     schemas = expansion.nodes.schemas
     said = [schemas[node].properties for node in conjuncts(goal, expansion)]

@@ -32,9 +32,7 @@ from .read.dynamic import without_dynamic_references
 _MOST_TOLD = 3
 
 _AS_JSON = TextOptions()
-
-#: Drafts between two looks at the meter.
-_OFTEN = 16
+_DOING = "normalising the schema"
 
 
 def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions = _AS_JSON) -> Values:
@@ -101,10 +99,10 @@ def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int =
     distinct = Distinct(expansion)
     pointer = ""
     with placed(lambda: pointer):
-        for number, goal in enumerate(islice(shaping.goals, begin, None)):  # grows while it is read
+        for goal in meter.each(islice(shaping.goals, begin, None), _DOING, every=16):  # grows while it is read
             pointer = expansion.nodes.pointer(goal)
-            if not number % _OFTEN:
-                meter.check_states(len(shaping.goals), "normalising the schema")
+            if len(shaping.goals) > meter.states:
+                raise meter.too_many_states(len(shaping.goals), _DOING)
             bounds = expansion.bounds.solve(goal)
             splits = expansion.array_clauses.of(goal) if bounds.arrays else []
             arrays = [clause for split in splits for clause in distinct.settled(split)]

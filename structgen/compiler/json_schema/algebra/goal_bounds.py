@@ -69,9 +69,7 @@ class Recursion(ABC, Generic[_Query, _Answer]):
                 pending.discard(self._about(asked))
                 stack.pop()
                 continue
-            answer = self._answers.get(needed)
-            if answer is None:
-                answer = self._at_once(needed)
+            answer = self._at_once(needed)
             if answer is None:
                 about = self._about(needed)
                 if about in pending:
@@ -86,13 +84,15 @@ class Recursion(ABC, Generic[_Query, _Answer]):
         return answer
 
     def _at_once(self, query: _Query) -> _Answer | None:
-        """The answer to a query that was not asked before, if it is plain."""
-        self._queries += 1
-        if not self._queries & 63:
-            self.meter.check_time(f"expanding {self.where(self._about(query)[0])}")
-        answer = self._plain(query)
-        if answer is not None:
-            self._answers[query] = answer
+        """The answer to a query that was asked before, or is plain."""
+        answer = self._answers.get(query)
+        if answer is None:
+            self._queries += 1
+            if not self._queries & 63:
+                self.meter.check_time(f"expanding {self.where(self._about(query)[0])}")
+            answer = self._plain(query)
+            if answer is not None:
+                self._answers[query] = answer
         return answer
 
 

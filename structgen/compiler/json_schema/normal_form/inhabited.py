@@ -57,10 +57,11 @@ def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, 
     with placed(lambda: draft.pointer):
         for ref in post_order([0], lambda ref: [*filter(is_alive, drafts[ref].children())]):
             draft = found[ref] = drafts[ref]
-            arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])
-            objects = tuple([each for each in draft.objects if object_has_members(each, alive, meter)])
-            if len(arrays) < len(draft.arrays) or len(objects) < len(draft.objects):
-                found[ref] = draft._replace(arrays=arrays, objects=objects)
+            if draft.arrays or draft.objects:
+                arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])
+                objects = tuple([each for each in draft.objects if object_has_members(each, alive, meter)])
+                if len(arrays) < len(draft.arrays) or len(objects) < len(draft.objects):
+                    found[ref] = draft._replace(arrays=arrays, objects=objects)
     return found
 
 
@@ -79,12 +80,11 @@ def _earned(choice: Choice, alive: set[Ref]) -> set[int]:
 
 def object_has_members(shape: ObjectShape, alive: set[Ref], meter: Meter) -> bool:
     """Whether some object has this shape."""
-    required = 0
-    for _, choice, must in shape.properties:
-        if must:
-            if not lives(choice, alive):
-                return False
-            required += 1
+    needed = [choice for _, choice, must in shape.properties if must]
+    for choice in needed:
+        if not lives(choice, alive):
+            return False
+    required = len(needed)
     low, high = shape.min_properties, shape.max_properties
     if high is not None and high < max(required, low):
         return False

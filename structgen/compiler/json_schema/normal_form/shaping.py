@@ -38,7 +38,7 @@ class Shaping:
         self.partitions = partitions
         self.goals: list[Conjunction] = []
         self.refs: dict[Conjunction, Ref] = {}
-        self._choices: dict[Conjunction, Choice] = {}  # without marks
+        self._choices: dict[Conjunction, Choice] = {NOTHING: ()}  # without marks
 
     def ref(self, goal: Conjunction) -> Ref:
         """The number of a goal."""
@@ -72,10 +72,9 @@ class Shaping:
         for name, goal in clause.members().items():
             if len(goal) > 1:
                 self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules])
-            if exists:
+            choice = None if exists else known.get(goal)
+            if choice is None:
                 choice = self._choice(goal, [rule.goal(name) for rule in exists])
-            else:
-                choice = known.get(goal) or self._choice(goal, [])
             properties.append(Property(name, choice, name in required))
         rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
         others = self._classes(rules, exists)
@@ -123,13 +122,13 @@ class Shaping:
 
     def _choice(self, goal: Conjunction, marks: list[Conjunction]) -> Choice:
         """A goal, split by which of the marks' goals are met."""
-        if goal == NOTHING:
-            return ()
         if not marks:
             known = self._choices.get(goal)
             if known is None:
                 known = self._choices[goal] = (Option(self.ref(goal)),)
             return known
+        if goal == NOTHING:
+            return ()
         if len(marks) > MOST_MARKS:
             raise BudgetExceededError(
                 f"more than {MOST_MARKS} kinds of members or items have to be counted at once",

@@ -34,7 +34,9 @@ def read(text: str, meter: Meter, *, additional_properties: bool | str = True) -
     Raises `DefinitionError` for values that a keyword can't have, `UnsupportedError` for references that leave the
     document and for Draft 3, `BudgetExceededError`. The errors' ``where`` is a JSON pointer.
     """
-    document = _Reader(References(parse_json(text), meter), meter).run()
+    reader = _Reader(References(parse_json(text), meter), meter)
+    with placed(lambda: reader.at):
+        document = reader.run()
     if additional_properties is True:
         return document
     from .closing import close_objects
@@ -51,14 +53,10 @@ class _Reader:
         self._found = Subschemas(references.root, meter)
         self._dynamic: list[tuple[Pending, SchemaId, str]] = []  # with the default target and the anchor
         self._entered: set[int] = set()  # the resources that the path to a schema may lead through
-        self._at = ""  # what was read last
+        self.at = ""  # what was read last
 
     def run(self) -> Document:
         """Read everything."""
-        with placed(lambda: self._at):
-            return self._run()
-
-    def _run(self) -> Document:
         found, root = self._found, self._target(self._references.root)
         while found.applied or found.pending:
             for subschema in self._draining(found.applied):
@@ -91,7 +89,7 @@ class _Reader:
 
     def _read(self, sub: Subschema) -> None:
         """Check a subschema, and note what it says."""
-        self._at = sub.pointer
+        self.at = sub.pointer
         if sub.depth > self.meter.budget.depth:
             raise BudgetExceededError(
                 f"the schema is nested deeper than {self.meter.budget.depth:,} subschemas",

@@ -143,7 +143,8 @@ def _formats() -> tuple[str, ...]:
 def _meant(name: str, known: frozenset[str]) -> str | None:
     """The keyword that is likely meant by another word."""
     simple = _simple(re.sub(*_LENGTH, re.sub(*_PROPERTIES, re.sub(*_EXCLUSIVE, name))))
-    found = _MEANT.get(simple) or _spelled(known).get(simple) or nearest(simple, _near(known))
+    spelled = _spelled(known)
+    found = _MEANT.get(simple) or spelled.get(simple) or nearest(simple, spelled)
     if found == "definitions" and name[0] == "$":
         return "$defs"
     return found if found is None or name[0] != "$" or found[0] == "$" else None
@@ -151,13 +152,9 @@ def _meant(name: str, known: frozenset[str]) -> str | None:
 
 @cache
 def _spelled(known: frozenset[str]) -> dict[str, str]:
-    return {_simple(each): each for each in sorted(known - ANNOTATIONS)}
-
-
-@cache
-def _near(known: frozenset[str]) -> dict[str, str]:
     annotations = ("$defs", "definitions", "description", "examples", "readOnly")
-    return {**_spelled(known), **_MEANT_LONG, **{_simple(each): each for each in annotations}}
+    spelled = {_simple(each): each for each in sorted(known - ANNOTATIONS)}
+    return {**spelled, **_MEANT_LONG, **{_simple(each): each for each in annotations}}
 
 
 def nearest(word: str, known: Mapping[str, str]) -> str | None:
