@@ -15,11 +15,8 @@ from decimal import Decimal
 
 from ...budget import Meter
 from ...definitions import JsonSchema
-from .algebra.assertions import Assertions
 from .algebra.expansion import Expansion
-from .algebra.goal_bounds import GoalBounds
 from .algebra.goals import NOTHING, Conjunction, both, node_of
-from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .compiler import layout_of
 from .layout.writable import writable
@@ -71,8 +68,8 @@ class _Search:
     def __init__(self, nodes: Nodes, definition: JsonSchema, meter: Meter) -> None:
         self._nodes, self._meter = nodes, meter
         self._layout = layout_of(definition)
-        self._expansion = Expansion(GoalBounds(nodes, Assertions(meter, lenient=definition.lenient), meter), meter)
-        self._shaping = Shaping(nodes, NamePartitions(meter), self._layout.max_items, self._layout.max_string_length)
+        self._expansion = Expansion(nodes, meter, lenient=definition.lenient)
+        self._shaping = Shaping(nodes, self._layout.max_items, self._layout.max_string_length)
         self._found: dict[tuple[str, str], SchemaPart] = {}
 
     def unused(self, root: SchemaId) -> tuple[list[SchemaPart], int]:

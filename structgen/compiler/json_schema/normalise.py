@@ -8,12 +8,9 @@ from itertools import islice
 
 from ...budget import Meter
 from ...errors import EmptyLanguageError
-from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
 from .algebra.expansion import Expansion
-from .algebra.goal_bounds import GoalBounds
 from .algebra.goals import Conjunction
-from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .algebra.unsatisfiable import conflict
 from .impossible import impossible_places
@@ -61,10 +58,9 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     """
     schemas, root = without_dynamic_references(document, meter)
     nodes = Nodes(schemas, root, meter)
-    assertions = Assertions(meter, lenient=lenient)
-    expansion = Expansion(GoalBounds(nodes, assertions, meter), meter)
+    expansion = Expansion(nodes, meter, lenient=lenient)
     goal = nodes.goal(root)
-    shaping = Shaping(nodes, NamePartitions(meter), layout.max_items, layout.max_string_length)
+    shaping = Shaping(nodes, layout.max_items, layout.max_string_length)
     shaping.ref(goal)
     drafts: Sequence[Value] = list(drafts_of(shaping, expansion, meter))
     alive = inhabited(drafts, meter)
@@ -91,7 +87,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     found, at = assemble(drafts, lives, meter)
     if layout.max_digits is not None:  # no set of values, so that unions come before
         found = tuple([with_at_most(layout.max_digits, value, meter) for value in found])
-    return Values(found, at, tuple(assertions.relaxations), tuple(impossible))
+    return Values(found, at, tuple(expansion.bounds.assertions.relaxations), tuple(impossible))
 
 
 def drafts_of(shaping: Shaping, expansion: Expansion, meter: Meter, begin: int = 0) -> Iterator[Value]:

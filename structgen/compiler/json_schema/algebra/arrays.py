@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..read.document import Json, Schema, SchemaId
@@ -21,6 +21,10 @@ class ItemRule(NamedTuple):
     def goal(self, position: int) -> Conjunction:
         """The goal of a position."""
         return self.prefix[position] if position < len(self.prefix) else self.rest
+
+    def mapped(self, change: Callable[[Conjunction], Conjunction]) -> ItemRule:
+        """The rule with other goals."""
+        return ItemRule(tuple(map(change, self.prefix)), change(self.rest))
 
 
 class Counting(NamedTuple):
@@ -119,11 +123,9 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
 
     def tested(self, clause: ArrayClause) -> ArrayClause:
         """See `ClauseDomain`."""
-        counts = tuple([count._replace(rule=self._tested(count.rule)) for count in clause.counts])
-        return clause._replace(rules=tuple(map(self._tested, clause.rules)), counts=counts)
-
-    def _tested(self, rule: ItemRule) -> ItemRule:
-        return ItemRule(tuple(map(self.nodes.tested, rule.prefix)), self.nodes.tested(rule.rest))
+        tested = self.nodes.tested
+        counts = tuple([count._replace(rule=count.rule.mapped(tested)) for count in clause.counts])
+        return clause._replace(rules=tuple([rule.mapped(tested) for rule in clause.rules]), counts=counts)
 
     def equal(self, values: Sequence[Json]) -> Iterator[ArrayClause]:
         """Each array among the values, alone."""
@@ -224,14 +226,11 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
             if rule == ItemRule():
                 low, high = max(low, least), lower(high, most)
             elif most == 0:
-                rules = joined(rules, (self._negated(rule),))
+                rules = joined(rules, (rule.mapped(self.nodes.negation),))
             elif least or most is not None:
                 low = max(low, least)
                 counts.append(Counting(rule, least, most))
         return clause._replace(rules=rules, low=low, high=high, counts=tuple(counts))
-
-    def _negated(self, rule: ItemRule) -> ItemRule:
-        return ItemRule(tuple(map(self.nodes.negation, rule.prefix)), self.nodes.negation(rule.rest))
 
     def included(self, left: ArrayClause, right: ArrayClause) -> bool:
         """Whether it is plain that every array of the one clause is in the other; evaluation left aside."""

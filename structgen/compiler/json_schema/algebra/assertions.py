@@ -146,18 +146,13 @@ class Assertions:
     def _listed(self, values: tuple[Json, ...], bounds: TypeBounds) -> TypeBounds:
         """The bounds of those literals that bounds allow."""
         kinds = set(map(type, values))
-        numbers, strings = NumberSet.EMPTY, StringSet.EMPTY
-        if Decimal in kinds:
-            listed = NumberSet.literal([value for value in values if isinstance(value, Decimal)])
-            numbers = listed.intersect(bounds.numbers, self.meter)
-        if str in kinds:
-            texts = StringSet.literal([value for value in values if isinstance(value, str)])
-            strings = texts.intersect(bounds.strings, self.meter)
+        numbers = [value for value in values if isinstance(value, Decimal)]
+        texts = [value for value in values if isinstance(value, str)]
         return TypeBounds(
             bounds.null and None in values,
             bounds.booleans & {value for value in values if isinstance(value, bool)},
-            numbers,
-            strings,
+            NumberSet.literal(numbers).intersect(bounds.numbers, self.meter) if numbers else NumberSet.EMPTY,
+            StringSet.literal(texts).intersect(bounds.strings, self.meter),
             min(bounds.arrays, Kleene.SOME) if list in kinds else Kleene.NONE,
             min(bounds.objects, Kleene.SOME) if dict in kinds else Kleene.NONE,
         )

@@ -8,10 +8,12 @@ from typing import Generic, TypeAlias
 from ....budget import Meter
 from ..read.document import Schema, SchemaId
 from .arrays import ArrayClause, ArrayDomain
+from .assertions import Assertions
 from .clauses import Clause, ClauseDomain, Mode
 from .dnf import Dnf
 from .goal_bounds import IN_PLACE, GoalBounds, Recursion
 from .goals import NOTHING, TESTED, Conjunction, node_of
+from .nodes import Nodes
 from .objects import ObjectClause, ObjectDomain
 from .type_bounds import Kleene
 
@@ -278,9 +280,9 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 class Expansion:
     """Type bounds and clauses of goals."""
 
-    def __init__(self, bounds: GoalBounds, meter: Meter) -> None:
-        self.bounds = bounds
-        self.nodes = bounds.nodes
+    def __init__(self, nodes: Nodes, meter: Meter, *, lenient: bool) -> None:
+        self.bounds = bounds = GoalBounds(nodes, Assertions(meter, lenient=lenient), meter)
+        self.nodes = nodes
         self.arrays, self.objects = ArrayDomain(bounds), ObjectDomain(bounds)
         self.array_clauses: Clauses[ArrayClause] = Clauses(self.arrays, meter)
         self.object_clauses: Clauses[ObjectClause] = Clauses(self.objects, meter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from ....budget import Meter
@@ -33,7 +33,7 @@ class _Assembly:
         self.meter = meter
         self.same = list(range(len(drafts)))  # for each number one that stands for it
         self._numbered: set[Ref] = set()
-        self._is_changed = len(living) < len(drafts)  # or some number stands for another one
+        self._changed = set(self.same) - living.keys()  # and those that others stand for
         self._known: dict[Hashable, Ref] = {}
         self._unions: dict[frozenset[Ref], Ref] = {}
 
@@ -42,23 +42,23 @@ class _Assembly:
         with placed(lambda: draft.pointer):
             for ref, draft in self.meter.each(self.living.items(), _DOING, every=16):
                 self._add(ref, self._trimmed(draft))
-        if self._is_changed:
-            self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
+        if self._changed:
+            self.values = [self._mapped(value, self._renumbered) for value in self.meter.each(self.values, _DOING)]
         return tuple(self.values), self.same[0]
 
     def _add(self, ref: Ref, value: Value) -> Ref:
         """Give a number its value, or the number of an equal one, wherever that was written."""
         self.values[ref] = value
         self.same[ref] = same = self._known.setdefault(value[:-1], ref)
-        self._is_changed |= same != ref
+        if same != ref:
+            self._changed.add(ref)
         self._numbered.add(ref)
         return same
 
     def _trimmed(self, draft: Value) -> Value:
         if not draft.arrays and not draft.objects:
             return draft
-        if self._is_changed:
-            draft = draft.mapped(self._placed)
+        draft = self._mapped(draft, self._placed)
         arrays = [trimmed_array(array) for array in draft.arrays]
         objects = [without_idle_marks(shape) for shape in draft.objects]
         if len(arrays) > 1:
@@ -68,6 +68,10 @@ class _Assembly:
         bound = [bounded(shape) for shape in objects]
         united = tuple(arrays), tuple(bound if len(bound) < 2 else dict.fromkeys(bound))
         return Value(draft.null, draft.booleans, draft.numbers, draft.strings, *united, draft.pointer)
+
+    def _mapped(self, value: Value, change: Callable[[Choice], Choice]) -> Value:
+        changed = self._changed
+        return value.mapped(change) if changed and not changed.isdisjoint(value.children()) else value
 
     def _placed(self, choice: Choice) -> Choice:
         """The choice of the living drafts, by the numbers that stand for them."""

@@ -30,12 +30,10 @@ class Shaping:
     Of the options, ``max_items`` and ``max_string_length`` bound what no keyword bounds.
     """
 
-    def __init__(
-        self, nodes: Nodes, partitions: NamePartitions, max_items: int | None, max_string_length: int | None
-    ) -> None:
+    def __init__(self, nodes: Nodes, max_items: int | None, max_string_length: int | None) -> None:
         self.max_items, self.max_string_length = max_items, max_string_length
         self.nodes = nodes
-        self.partitions = partitions
+        self.partitions = NamePartitions(nodes.meter)
         self.goals: list[Conjunction] = []
         self.refs: dict[Conjunction, Ref] = {}
         self._choices: dict[Conjunction, Choice] = {NOTHING: ()}  # without marks

@@ -9,12 +9,9 @@ from .shapes import ArrayShape, Choice, ObjectShape, Option, Property
 
 def without_idle_marks(shape: ObjectShape) -> ObjectShape:
     """The shape without forbidden classes, and marks that are earned anyway. It must have members."""
-    others = shape.others
-    if () in [choice for _, choice in others]:
-        others = tuple([each for each in others if each.choice])
-        shape = shape._replace(others=others)
+    others = tuple([each for each in shape.others if each.choice])
     if not shape.exists:
-        return shape
+        return shape if len(others) == len(shape.others) else shape._replace(others=others)
     properties, kept = list(shape.properties), []
     for mark in range(shape.exists):
         earning = [k for k, (_, choice, _) in enumerate(properties) if _some(choice, mark)]
