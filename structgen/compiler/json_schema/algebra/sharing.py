@@ -10,20 +10,16 @@ from ..read.blame import placed
 from ..read.document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 from ..read.equality import equality_key
 
-_UNSAID = dict(vars(Schema))
 _DOING = "comparing subschemas"
-_SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"})
+_SILENT = {"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default", "written"}
+_UNSAID = {name: value for name, value in vars(Schema).items() if name not in _SILENT}
 #: The fields of subschemas.
 BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
 
 
 def said(schema: Schema) -> list[str]:
     """The fields that say something."""
-    return [
-        name
-        for name, value in vars(schema).items()
-        if value is not _UNSAID[name] and name not in _SILENT and value != _UNSAID[name]
-    ]
+    return [name for name, value in vars(schema).items() if name in _UNSAID and value != _UNSAID[name]]
 
 
 def representatives(
@@ -41,6 +37,8 @@ def representatives(
         schema = schemas[node]
         names = said(schema)
         fields[node] = frozenset(names)
+        if BELOW.isdisjoint(names) and schema.written is None:
+            return []
         below = schema.children([name for name in names if name in BELOW])
         return below if schema.written is None else [schema.written, *below]
 
