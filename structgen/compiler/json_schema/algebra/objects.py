@@ -119,8 +119,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def own(self, node: SchemaId, mode: Mode) -> list[list[ObjectClause]]:
         """What the node's own keywords say: a conjunction of unions of clauses."""
-        own, schema = super().own(node, mode), self.nodes.schemas[node]
-        return own + self._dependent_names(schema) if schema.dependent_required else own
+        return super().own(node, mode) + self._dependent_names(self.nodes.schemas[node])
 
     def asserted(self, node: SchemaId, mode: Mode) -> ObjectClause | None:
         """What the node's keywords about objects say together."""
@@ -298,10 +297,11 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         ruled = left if left.rules else right
         if clause.rules is ruled.rules:  # the same rules make the same goals
             clause.goals = ruled.goals
+        mine, other, dead = left.goals, right.goals, self.bounds.is_unsatisfiable
         for name in clause.required:
-            if clause.goals is not ruled.goals:
-                clause.goals[name] = both(left.goal(name), right.goal(name))
-            if self.bounds.is_unsatisfiable(clause.goal(name)):
+            goal = both(mine.get(name) or left.goal(name), other.get(name) or right.goal(name))
+            clause.goals[name] = goal
+            if dead(goal):
                 return None
         return self._witnessed(clause)
 
@@ -309,8 +309,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         """Whether the clause is plainly empty, its ``exists`` left aside."""
         if clause.high is not None and clause.high < max(clause.low, len(clause.required)):
             return True
-        dead, goal = self.bounds.is_unsatisfiable, clause.goal
-        return any(dead(goal(name)) for name in clause.required)
+        return any(self.bounds.is_unsatisfiable(clause.goal(name)) for name in clause.required)
 
     def _witnessed(self, clause: ObjectClause) -> ObjectClause | None:
         """The clause, its ``exists`` spelled out as far as few members can be the ones; None where none can be."""
@@ -355,7 +354,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             return False
         if right.high is not None and (left.high is None or left.high > right.high):
             return False
-        if not set(right.required) <= set(left.required):
+        if left.required != right.required and not set(right.required) <= set(left.required):
             return False
         if (left.rules, left.required) != (right.rules, right.required) and left.order() != right.order():
             return False  # members come in another order, or do when more is said of both
