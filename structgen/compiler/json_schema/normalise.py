@@ -66,9 +66,8 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
     alive = inhabited(drafts, meter)
 
     def has_values(inner: Conjunction) -> bool | None:
-        return refs[inner] in alive if inner in refs else None
+        return shaping.refs[inner] in alive if inner in shaping.refs else None
 
-    refs = shaping.refs
     if 0 not in alive:
         raise conflict(goal, expansion, has_values)
     lives = living(drafts, alive, meter)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Hashable, Iterable
+from functools import reduce
 from typing import Generic, TypeAlias, TypeVar
 
 from ....budget import Meter
@@ -174,10 +175,7 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
         return parts
 
     def _meet(self, parts: list[TypeBounds]) -> TypeBounds:
-        result = parts[0]
-        for part in parts[1:]:
-            result = meet(result, part, self.meter)
-        return result
+        return reduce(lambda left, right: meet(left, right, self.meter), parts)
 
 
 def _each(goals: Iterable[Conjunction]) -> Generator[Conjunction, TypeBounds, list[TypeBounds]]:

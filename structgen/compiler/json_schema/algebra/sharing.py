@@ -34,13 +34,9 @@ def representatives(
     known: dict[Hashable, SchemaId] = {}
 
     def children(node: SchemaId) -> list[SchemaId]:
-        schema = schemas[node]
-        names = said(schema)
+        names = said(schemas[node])
         fields[node] = frozenset(names)
-        if BELOW.isdisjoint(names) and schema.written is None:
-            return []
-        below = schema.children([name for name in names if name in BELOW])
-        return below if schema.written is None else [schema.written, *below]
+        return schemas[node].children(["written", *[name for name in names if name in BELOW]])
 
     node = root
     with placed(lambda: schemas[node].pointer):

@@ -52,10 +52,9 @@ def _has_members(draft: Value, alive: set[Ref], meter: Meter) -> bool:
 def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, Value]:
     """What has members of all that the root leads to, children first, with those alternatives that have."""
     found: dict[Ref, Value] = {}
-    is_alive = alive.__contains__
     draft = drafts[0]
     with placed(lambda: draft.pointer):
-        for ref in post_order([0], lambda ref: [*filter(is_alive, drafts[ref].children())]):
+        for ref in post_order([0], lambda ref: [child for child in drafts[ref].children() if child in alive]):
             draft = found[ref] = drafts[ref]
             if draft.arrays or draft.objects:
                 arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])

@@ -183,9 +183,7 @@ class Value(NamedTuple):
 
     def children(self) -> list[Ref]:
         """What its items and members may be, each perhaps several times."""
-        refs: list[Ref] = []
-        for array in self.arrays:
-            refs += [ref for choice in (*array.prefix, array.rest) for ref, _ in choice]
+        refs = [ref for array in self.arrays for choice in (*array.prefix, array.rest) for ref, _ in choice]
         for shape in self.objects:
             refs += [ref for _, choice, _ in shape.properties for ref, _ in choice]
             refs += [ref for _, choice in shape.others for ref, _ in choice]

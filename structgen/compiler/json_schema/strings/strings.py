@@ -187,11 +187,9 @@ class StringSet(ABC):
 
     def intersect(self, other: StringSet, meter: Meter) -> StringSet:
         """What both hold."""
-        if self is StringSet.ANY or other is StringSet.EMPTY:
-            return other
         if other is StringSet.ANY or self is StringSet.EMPTY:
             return self
-        if self == other:
+        if self is StringSet.ANY or other is StringSet.EMPTY or self == other:
             return other
         for a, b in ((self, other), (other, self)):
             if isinstance(a, _Words) and not isinstance(b, _Others if a.negated else ()):
