@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
@@ -33,9 +33,6 @@ else:
 _Owner = TypeVar("_Owner")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
-
-
-_ABSENT: Any = object()
 
 
 def remembered(
