@@ -41,7 +41,8 @@ class Rank(IntEnum):
     PARSER = 50  # what a parser with conflicts, or with endings, remembers
     CACHE_WRITING = 80
     CACHE_READING = 90
-    LEAF = 100  # nothing is taken under it
+    LEAF = 100  # nothing is taken under it but the next
+    KERNELS = 110  # tables that kernels share
 
 
 # Python's own lock with a rank: taking it runs no Python, so that what a signal handler raises finds it either taken
@@ -158,4 +159,4 @@ if hasattr(os, "register_at_fork"):
 
 #: Held by kernels that share tables, and where a table is replaced: without the GIL, which sees to that elsewhere.
 has_gil: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-TABLES: AbstractContextManager[object] = nullcontext() if has_gil else Lock(Rank.LEAF)
+TABLES: AbstractContextManager[object] = nullcontext() if has_gil else Lock(Rank.KERNELS)

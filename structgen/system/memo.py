@@ -28,7 +28,12 @@ def shorten(entries: dict[K, V], most: int) -> None:
     For what is looked up at every step: Python looks faster into its own dictionaries than into a `Memo`.
     """
     if len(entries) > most:
-        for key in list(islice(entries, len(entries) - most + most // 8)):
+        count = len(entries) - most + most // 8
+        try:
+            oldest = list(islice(entries, count))
+        except RuntimeError:  # without the GIL others may add to it meanwhile, but not while a list is made of it
+            oldest = list(entries)[:count]
+        for key in oldest:
             entries.pop(key, None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 from functools import partial
 from random import Random
 from typing import Any
@@ -43,7 +44,7 @@ from structgen.runtime.pushdown.store import store
 from structgen.runtime.rows import row_pool as rows
 from structgen.runtime.rows import row_store
 from structgen.runtime.rows.head import Head
-from structgen.system.memo import Memo, first
+from structgen.system.memo import Memo, first, shorten
 from structgen.vocabulary import vocabulary as vocabulary_module
 
 every_kind = pytest.mark.parametrize("kind", list(DEFINITIONS))
@@ -351,6 +352,25 @@ class TestBounds:
         """A row that comes as another array every time is held once."""
         store = row_store.RowStore(vocabulary(), most_bytes=0)
         assert {*store.add(np.tile(vocabulary().eos_row, (3000, 1))).tolist()} == {row_store.EOS_IDS}
+
+
+class Changing(dict[int, int]):
+    """A dictionary that another thread adds to while it is iterated for the first time."""
+
+    changes = 1
+
+    def __iter__(self) -> Iterator[int]:
+        for key in super().__iter__():
+            if self.changes:
+                self.changes -= 1
+                raise RuntimeError("dictionary changed size during iteration")
+            yield key
+
+
+def test_a_dictionary_that_changes_is_shortened() -> None:
+    entries = Changing({key: key for key in range(20)})
+    shorten(entries, 16)
+    assert [*entries] == [*range(6, 20)]
 
 
 class TestMemo:
