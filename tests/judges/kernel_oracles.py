@@ -921,7 +921,7 @@ _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "follow
 
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
-    "move_tokens", "find_part", "add_part", "move_part_slots", "forget_unions", "write_mask", "put_union",
+    "move_tokens", "find_part", "add_part", "forget_unions", "write_mask", "put_union",
     "decide_missing", "decide_and_write", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
 
@@ -992,6 +992,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
+    "move_part_slots": masks(sg.JsonSchema(WIDE), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
     "widest_entry": table_rows,
     "number_byte_classes": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT)),
