@@ -280,7 +280,11 @@ class Builder(MemberText):
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
         bodies = tuple(self.embedding.body(keys) for keys, _ in classes)
-        return self._others(bodies, tuple(self._after_key(tails, level) for _, tails in classes)) if bodies else None
+        afters = [  # states of their own: where the tail lay below shared ones, steps would decide twice as much
+            self._after_key(tails, level) if BELOW in tails else (self._values_after_key(tuple(tails.items()), level),)
+            for _, tails in classes
+        ]
+        return self._others(bodies, tuple(afters)) if bodies else None
 
     def _after_key(self, tails: dict[State, Refs], level: int) -> tuple[State, ...]:
         """The sequence after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
