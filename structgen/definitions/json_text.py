@@ -35,8 +35,8 @@ _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
 
-#: Values, and characters of their strings, that are written by Python's encoder.
-_FEW_VALUES, _FEW_CHARACTERS = 1 << 16, 1 << 20
+#: Values, characters of their strings, and levels of nesting that are written by Python's encoder.
+_FEW_VALUES, _FEW_CHARACTERS, _FEW_LEVELS = 1 << 16, 1 << 20, 500
 
 #: Parts of a text that are as soon written anew as remembered.
 _FEW_PARTS = 16
@@ -128,24 +128,30 @@ def dumps_plain(values: Sequence[object]) -> list[str]:
 
 def _plain(value: Foreign) -> bool:
     """Whether a value is a small one of dicts with string keys, lists, strings, short numbers, bools and None."""
-    values, characters = [value], 0
-    for each in values:  # grows; without end where a value contains itself
-        kind = type(each)
-        if kind is str:
-            characters += len(each)
-        elif kind is dict:
-            for key in each:
-                if type(key) is not str:
-                    return False
-                characters += len(key)
-            values += each.values()
-        elif kind is list:
-            values += each
-        elif kind not in _SCALARS or (kind is int and each.bit_length() >= _SHORT):
+    level, values, characters = [value], 0, 0
+    for _ in range(_FEW_LEVELS):  # Python's encoder recurses; a value that contains itself has more
+        below: list[Foreign] = []
+        for each in level:
+            kind = type(each)
+            if kind is str:
+                characters += len(each)
+            elif kind is dict:
+                for key in each:
+                    if type(key) is not str:
+                        return False
+                    characters += len(key)
+                below += each.values()
+            elif kind is list:
+                below += each
+            elif kind not in _SCALARS or (kind is int and each.bit_length() >= _SHORT):
+                return False
+        values += len(level)
+        if values + len(below) > _FEW_VALUES or characters > _FEW_CHARACTERS:
             return False
-        if len(values) > _FEW_VALUES or characters > _FEW_CHARACTERS:
-            return False
-    return True
+        if not below:
+            return True
+        level = below
+    return False
 
 
 class _Writer:

@@ -46,6 +46,23 @@ class TestJsonText:
         writer.write(value)
         assert dumps(value) == "".join(writer.parts)
 
+    def test_deep_values_are_not_left_to_recursion(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However deep a program lets Python recurse: its encoder does so in C."""
+        written = list[object]()
+
+        class Encoder:
+            def encode(self, value: object) -> str:
+                written.append(value)
+                return json.dumps(value, separators=(",", ":"))
+
+        monkeypatch.setattr(json_text, "_ENCODER", Encoder())
+        for levels in (300, 700):
+            value: Any = 1
+            for _ in range(levels // 2):
+                value = [{"a": value}]
+            assert len(dumps(value)) == 4 * levels + 1
+        assert len(written) == 1
+
     @pytest.mark.parametrize(
         "number",
         ["0", "-1", "1.5", "0.10", "1E+400", "1.0", "123456789.0123456789012345", "9" * 10_000, f"0.{'1' * 5000}"],
