@@ -54,7 +54,7 @@ class Readable:
 
     def _counted(self, operation: int, which: int, *states: int) -> CountedEdge | MarkedEdge:
         if operation == MARK:
-            return MarkedEdge(-1, states[0], states[1], self._conditions[which])
+            return MarkedEdge(states[0], states[1], self._conditions[which])
         return CountedEdge(operation, which, *states)
 
 

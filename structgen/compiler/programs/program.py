@@ -85,8 +85,6 @@ class MarkedEdge(NamedTuple):
 
     Parameters
     ----------
-    register:
-        What `Program.register` gave.
     state:
         The first state of the sequence.
     member:
@@ -95,7 +93,6 @@ class MarkedEdge(NamedTuple):
         The edge is dead, too, where the new set does not pass.
     """
 
-    register: int
     state: State
     member: int = -1
     condition: Condition = Condition()

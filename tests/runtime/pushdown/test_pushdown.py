@@ -58,7 +58,7 @@ def random_program(rng: random.Random) -> Program:
             sequence = [rng.randrange(n) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))]
             counted: CountedEdge | MarkedEdge | None = None
             if size and rng.random() < 0.5:
-                counted = random_mark(rng, loops[0], size, n)
+                counted = random_mark(rng, size, n)
             elif loops and not size and rng.random() < 0.4:
                 loop = rng.choice(loops)
                 targets = [rng.choice((-1, rng.randrange(n))) for _ in range(3)]
@@ -82,14 +82,14 @@ def in_columns(program: Program, rng: random.Random) -> Program:
     return found
 
 
-def random_mark(rng: random.Random, register: int, size: int, states: int) -> MarkedEdge:
+def random_mark(rng: random.Random, size: int, states: int) -> MarkedEdge:
     """Nearly always takes one of a few members, at both ends of the set, so that they come again."""
     members = sorted({0, size // 2, size - 1})
     test = Condition()
     if rng.random() < 0.5:
         low = rng.choice((0, 0, 1))
         test = Condition(sum(1 << k for k in members if rng.random() < 0.7), low, rng.randint(low, 3))
-    return MarkedEdge(register, rng.randrange(states), rng.choice([-1, *members]), test)
+    return MarkedEdge(rng.randrange(states), rng.choice([-1, *members]), test)
 
 
 def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:

@@ -170,14 +170,14 @@ class MarkedOrder(Members):
             for place, bit in self.members.items():
                 way = keys.after_quote(self.with_name(NONE, *self._named(place, below)), None)
                 for tail, fits in tails if way else ():
-                    yield way, MarkedEdge(self.register, tail, bit, fits)
+                    yield way, MarkedEdge(tail, bit, fits)
             others = self.classes(below)
             names = self.forbidden() if others else NONE
             for place in self.rest:
                 names = self.with_name(names, *self._named(place, below))
             way = keys.after_quote(names, others)
             for tail, fits in tails if way else ():
-                yield way, MarkedEdge(self.register, tail, condition=fits)
+                yield way, MarkedEdge(tail, condition=fits)
 
     def _named(
         self, place: int, below: Callable[[Choice], dict[State, Refs]]

@@ -75,7 +75,7 @@ class Whitespace(ABC):
         tail = self._program.state("tail", edges, live=live)
         if close is not None:
             byte, end = self._closing(close, level, conditions is not None)
-            edges += self._under([edge_of(byte, byte, end)], live, conditions and conditions.end)
+            edges += self._under([edge_of(byte, byte, end)], conditions and conditions.end)
         if inside is not None:
             then = self._line(level + 1, inside)
             edges += self._separating(self._item, then, live, conditions and conditions.more)
@@ -94,23 +94,23 @@ class Whitespace(ABC):
     ) -> list[Edge]:
         """The edges that begin a separator; where there is a condition, that is one on a live register."""
         if isinstance(text, list):
-            return self._under(self._program.all_above(then, text), live, condition)
+            return self._under(self._program.all_above(then, text), condition)
         before, mark, after = text
         for byte in after:
             then = self._read(byte, then, "separator")
-        edges = self._under([edge_of(mark, mark, 1 + then)], live, condition)
+        edges = self._under([edge_of(mark, mark, 1 + then)], condition)
         for byte in before:
             edges = [edge_of(byte, byte, 1 + self._program.state("separator", edges, live=live))]
         return edges
 
-    def _under(self, edges: list[Edge], register: int, condition: Condition | None) -> list[Edge]:
-        """Edges under a condition on a register's set, if there is one."""
+    def _under(self, edges: list[Edge], condition: Condition | None) -> list[Edge]:
+        """Edges under a condition on the set of a register that their state is live in, if there is one."""
         if condition is None:
             return edges
         found = []
         for edge in edges:
             first, *others = self._program.sequence(edge >> 16)
-            target = self._program.target(tuple(others), MarkedEdge(register, first, condition=condition))
+            target = self._program.target(tuple(others), MarkedEdge(first, condition=condition))
             found.append(target << 16 | edge & 0xFFFF)
         return found
 
