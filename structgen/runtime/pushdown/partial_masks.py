@@ -185,7 +185,7 @@ class StateMasks:
         self._say_what_is_beyond()
         #: By residual list, state and count, or set: what is decided.
         self.parts = _Parts(self.head)
-        #: Segments of counting states that are not laid out yet, ``int32[*, 4]`` each as they are then.
+        #: By counting state those of its `stretches` that are not laid out yet.
         self._told: dict[int, NDArray[np.int32]] = {}
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
@@ -311,7 +311,7 @@ class StateMasks:
             self._told = {}
         self.head.put(kernels.M_STRETCHES, stretches)
 
-    def _segments(self, state: int) -> NDArray[np.int32]:
+    def _stretches_of(self, state: int) -> NDArray[np.int32]:
         """The stretches of a state; none where they are not known."""
         found = self._told.get(state)
         if found is None:
@@ -321,9 +321,9 @@ class StateMasks:
 
     def _at_count(self, state: int, count: int) -> PartialRow | None:
         """What a state decides at a count, if that is told by stretches."""
-        _, begins, rows, following = self._segments(state).T
-        at = int(begins.searchsorted(count, "right")) - 1
-        return (int(rows[at]), int(following[at])) if at >= 0 else None
+        found = self._stretches_of(state)
+        at = int(found[:, 1].searchsorted(count, "right")) - 1 if len(found) else -1
+        return (int(found[at, 2]), int(found[at, 3])) if at >= 0 else None
 
     def _walked(self, residual: int, state: int, count: int, status: int) -> PartialRow:
         """`decide` for what a kernel does not, for a reason."""
@@ -536,7 +536,7 @@ class StateMasks:
     def tell_counts(self, state: int) -> NDArray[np.int32] | None:
         """The stretches of a state that counts without calling, ``int32[*, 4]`` as in `stretches`; None for any other,
         or if there are too many."""
-        found = self._segments(state)
+        found = self._stretches_of(state)
         if len(found):
             return found
         if self.counts().possible[state] is not None or self._calls(state):

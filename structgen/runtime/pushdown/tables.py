@@ -316,9 +316,7 @@ class PushdownTables:
         sizes = np.array([column.size for column in columns])
         words, sets = self._room_for_sets(sets)
         width, room = int(classes[-1]) + 1, kernels.SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
-        used = (
-            kernels.ARENA_HEADER + 256 + self.states + int(sizes.sum()) + len(self.move_start) + len(self.group_start)
-        )
+        used = kernels.ARENA_HEADER + 256 + self.states + int(sizes.sum()) - len(self.edge_low) + len(self.group_start)
         size = used + room + (self.states + 1) * width  # the last row is that of open states
         if size >= MOST:
             raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")

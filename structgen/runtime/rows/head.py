@@ -50,7 +50,7 @@ class FirstTables:
             view[...] = table
 
     def copied(self, words: NDArray[np.int64]) -> dict[int, Array]:
-        """Tables of a head by their places, which are put into its words."""
+        """A copy of the tables, by place; addresses and lengths are put into a head's words, ``int64[*]``."""
         block = self._block.copy()
         words[self._places] = self._begins + kernels.address(block.view(np.uint8))
         words[self._places + 1] = self._lengths
