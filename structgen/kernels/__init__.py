@@ -47,6 +47,7 @@ from ..system.locks import TABLES, has_gil
 if TYPE_CHECKING:
     from .automaton_walks import *
     from .batches import *
+    from .columns import *
     from .distances import *
     from .grammar import *
     from .key_tries import *

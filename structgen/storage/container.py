@@ -14,8 +14,8 @@
        ...        the sections, each aligned to 16 bytes
 
 The inspiration is the serialised DFAs of Rust's regex-automata: a label, an endianness word, a version, then
-tables that are used where they lie. `unpack` is linear in the file's size, trusts nothing, and either returns
-views into the buffer or raises `FormatError`. What the sections may hold is up to `structgen.storage.columns`, which
+tables that are used where they lie. `unpack` is linear in the file's size, trusts nothing, and either says where
+sections are in the buffer or raises `FormatError`. What they may hold is up to `structgen.storage.columns`, which
 copies those that something is indexed with. docs/internals/format.md describes them all.
 """
 
@@ -24,10 +24,13 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .. import kernels
 from ..errors import FormatError
 from ..system.digest import blake2b
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
@@ -39,20 +42,26 @@ ALIGNMENT = 16
 
 _HEADER = struct.Struct("<8sIIQII")
 _ENTRY = struct.Struct("<16s4sIII")
-_PLACED = struct.Struct("<24sII")  # the same: what a section is, and where
+_KIND = struct.Struct("<16s4sI")  # the beginning of an entry, and the whole as NumPy has it
+_PLACED = np.dtype([("kind", f"V{_KIND.size}"), ("offset", "<u4"), ("size", "<u4")])
 _DTYPES: dict[bytes, DType] = {
     b"u1": np.dtype("<u1"),
     b"u2": np.dtype("<u2"),
     b"u4": np.dtype("<u4"),
     b"i4": np.dtype("<i4"),
 }
-_STORED = {code.ljust(4, b"\0"): dtype for code, dtype in _DTYPES.items()}
+
+#: The dtypes of sections by the numbers that kernels have for them.
+DTYPE_OF: dict[int, DType] = dict(zip((kernels.U1, kernels.U2, kernels.U4, kernels.I4), _DTYPES.values(), strict=True))
+_CODE_OF = {dtype: code for code, dtype in DTYPE_OF.items()}
+_STORED = {name.ljust(4, b"\0"): _CODE_OF[dtype] for name, dtype in _DTYPES.items()}
 _META = "meta"
+
+#: Files of more sections than this are not among those whose kinds of sections are remembered.
+_MANY = 1 << 7
+
 _JSON = json.JSONDecoder()
 _REBUILD = "Delete the file and compile it again."
-
-#: Files of at most so many bytes are copied as a whole, others section by section where they are read.
-_MOST_COPIED = 1 << 18
 
 Buffer = bytes | bytearray | memoryview
 
@@ -82,40 +91,135 @@ def pack(meta: JsonMap, sections: Sections) -> bytes:
     return header + body
 
 
-def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], dict[str, Array]]:
-    """Check a packed file and return its meta mapping and its arrays.
+class SectionTable(Mapping[str, Array]):
+    """The sections of a file by name, each made an array once somebody asks for it.
 
-    They are views of a copy of the reader's own, or read-only ones of the buffer, where that is large.
+    Parameters
+    ----------
+    names:
+        Their numbers by name.
+    places:
+        ``int64[sections, 4]`` or more columns: where they are, as `structgen.kernels.columns` has it.
+    data:
+        What they lie in, ``uint8[*]``, if that is one array.
+    arrays:
+        The arrays, or those of them that there are already.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, int],
+        places: NDArray[np.int64],
+        data: NDArray[np.uint8],
+        arrays: dict[str, Array] | None = None,
+    ) -> None:
+        self._names = names
+        self._places = np.zeros((len(places) + 1, kernels.SECTION_FOUND), np.int64)
+        self._places[:-1, : places.shape[1]] = places  # behind them is one that is missing
+        self._data = data
+        self._arrays = {} if arrays is None else arrays
+
+    @classmethod
+    def of(cls, sections: Sections) -> SectionTable:
+        """The same of arrays that lie anywhere."""
+        if isinstance(sections, cls):
+            return sections
+        arrays = {name: np.ascontiguousarray(array) for name, array in sections.items()}
+        places = [
+            (_address(each), each.nbytes, _CODE_OF.get(each.dtype, 0), each.shape[1] if each.ndim > 1 else 0)
+            for each in arrays.values()
+        ]
+        numbers = {name: number for number, name in enumerate(arrays)}
+        return cls(numbers, np.array(places, np.int64).reshape(-1, _PLACE), _NOTHING, arrays)
+
+    def places(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Where some of them are, ``int64[names, SECTION_FOUND]``: zeros for one that is missing."""
+        numbers = self._names
+        found: NDArray[np.int64] = self._places[[numbers.get(name, -1) for name in names]]
+        return found
+
+    def within(self, prefix: str) -> SectionTable:
+        """Those whose names begin with a prefix, by the rest of the name."""
+        names = {name.removeprefix(prefix): at for name, at in self._names.items() if name.startswith(prefix)}
+        arrays = {name.removeprefix(prefix): each for name, each in self._arrays.items() if name.startswith(prefix)}
+        return SectionTable(names, self._places[:-1], self._data, arrays)
+
+    def __getitem__(self, name: str) -> Array:
+        found = self._arrays.get(name)
+        if found is None:
+            address, nbytes, code, width = self._places[self._names[name], :_PLACE].tolist()
+            dtype, begin = DTYPE_OF[code], address - _address(self._data)
+            rows = nbytes // (dtype.itemsize * max(1, width))
+            found = self._arrays[name] = np.ndarray((rows, width) if width else rows, dtype, self._data, begin)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+_NOTHING = np.zeros(0, np.uint8)
+
+#: Columns of where a section is.
+_PLACE = kernels.F_TARGET
+
+
+def _address(array: Array) -> int:
+    found: int = kernels.address(array.reshape(-1).view(np.uint8))
+    return found
+
+
+def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], SectionTable]:
+    """Check a packed file and return its meta mapping and its sections, where they lie.
 
     Raises `FormatError` naming ``where`` for anything that `pack` of this format version did not write.
     """
     view = memoryview(buffer).cast("B").toreadonly()
-    if len(view) <= _MOST_COPIED:
-        view = memoryview(bytearray(view))
     magic, version, order, length, count, checksum = (
         _HEADER.unpack_from(view) if len(view) >= _HEADER.size else (b"", 0, 0, 0, 0, 0)
     )
     if magic != MAGIC:
         raise FormatError("not a structgen file: the magic number is missing", where=where)
     if order != BYTE_ORDER:
-        raise FormatError(
-            f"byte order word is {order:#010x}, expected {BYTE_ORDER:#010x}", where=where, remedy=_REBUILD
-        )
-    if version != FORMAT_VERSION:
-        raise FormatError(
-            f"format version is {version}, this structgen reads {FORMAT_VERSION}", where=where, remedy=_REBUILD
-        )
-    if length != len(view):
-        raise FormatError(f"the file has {len(view)} bytes, its header says {length}", where=where, remedy=_REBUILD)
-    found = zlib.crc32(view[_HEADER.size :])
-    if found != checksum:
-        raise FormatError(f"checksum is {found:08x}, the header says {checksum:08x}", where=where, remedy=_REBUILD)
-    end_of_table = _HEADER.size + _ENTRY.size * count
-    if end_of_table > len(view):
-        raise FormatError(f"{count} sections do not fit into {len(view)} bytes", where=where, remedy=_REBUILD)
-    sections = _sections(view, end_of_table, where)
+        wrong = f"byte order word is {order:#010x}, expected {BYTE_ORDER:#010x}"
+    elif version != FORMAT_VERSION:
+        wrong = f"format version is {version}, this structgen reads {FORMAT_VERSION}"
+    elif length != len(view):
+        wrong = f"the file has {len(view)} bytes, its header says {length}"
+    elif (found := zlib.crc32(view[_HEADER.size :])) != checksum:
+        wrong = f"checksum is {found:08x}, the header says {checksum:08x}"
+    elif _HEADER.size + _ENTRY.size * count > len(view):
+        wrong = f"{count} sections do not fit into {len(view)} bytes"
+    else:
+        return _unpacked(view, count, where)
+    raise FormatError(wrong, where=where, remedy=_REBUILD)
+
+
+def _unpacked(view: memoryview, count: int, where: str) -> tuple[dict[str, JsonValue], SectionTable]:
+    """The meta mapping and the sections of a file that has so many."""
+    table = np.frombuffer(view, _PLACED, count, _HEADER.size)
+    kinds = table["kind"].tobytes()
+    names, at_meta, dtypes, row_sizes = _kinds(kinds) if count <= _MANY else _kinds.__wrapped__(kinds)
+    data, places = np.frombuffer(view, np.uint8), np.empty((count, _PLACE), np.int64)
+    places[:, 0], places[:, 1], places[:, 2:] = table["offset"], table["size"], dtypes
+    places[:, 0] *= ALIGNMENT
+    begins, sizes = places[:, 0], places[:, 1]
+    outside = (begins < _HEADER.size + _ENTRY.size * count) | (begins + sizes > len(view)) | (row_sizes == 0)
+    uneven = sizes % np.maximum(row_sizes, 1) != 0
+    if outside.any() or uneven.any():
+        name = next((name for name, at in names.items() if outside[at] or uneven[at]), _META)
+        wrong = f"section {name!r} lies outside the file, has no known dtype, or ends within a row"
+        raise FormatError(wrong, where=where, remedy=_REBUILD)
+    if len(names) < count - (at_meta is not None):
+        raise FormatError("a section appears twice", where=where, remedy=_REBUILD)
     try:
-        text = str(sections.pop(_META).data, "utf-8")
+        begin, size = places[at_meta, :2].tolist()  # a TypeError where there is none
+        text = str(view[begin : begin + size], "utf-8")
         meta, end = _JSON.raw_decode(text)
         if end != len(text):
             raise ValueError(text[end:])
@@ -123,36 +227,24 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], 
         raise FormatError("the meta section is not JSON", where=where, remedy=_REBUILD) from error
     if not isinstance(meta, dict):
         raise FormatError("the meta section is not a JSON object", where=where, remedy=_REBUILD)
-    return meta, sections
+    places[:, 0] += _address(data)
+    return meta, SectionTable(names, places, data)
 
 
-def _sections(view: memoryview, end_of_table: int, where: str) -> dict[str, Array]:
-    sections: dict[str, Array] = {}
-    end, ndarray = len(view), np.ndarray
-    for kind, offset, nbytes in _PLACED.iter_unpack(view[_HEADER.size : end_of_table]):
-        name, dtype, columns, row = _kind(kind)
-        start = offset * ALIGNMENT
-        if dtype is None or start < end_of_table or start + nbytes > end:
-            raise FormatError(
-                f"section {name!r} lies outside the file or has no known dtype", where=where, remedy=_REBUILD
-            )
-        if nbytes % row:
-            raise FormatError(
-                f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD
-            )
-        if name in sections:
-            raise FormatError(f"section {name!r} appears twice", where=where, remedy=_REBUILD)
-        sections[name] = ndarray((nbytes // row, columns) if columns else nbytes // row, dtype, view, start)
-    return sections
+@lru_cache(1 << 8)
+def _kinds(kinds: bytes) -> tuple[dict[str, int], int | None, NDArray[np.int64], NDArray[np.int64]]:
+    """Sections of the beginnings of entries: numbers by name, that of `_META`, dtypes and columns, bytes of a row.
 
-
-@lru_cache(1 << 10)
-def _kind(entry: bytes) -> tuple[str, DType | None, int, int]:
-    """A section's name, dtype, columns and bytes of a row, of the first 24 bytes of its entry."""
-    columns = int.from_bytes(entry[20:], "little")
-    dtype = _STORED.get(entry[16:20])
-    name = entry[:16].rstrip(b"\0").decode("ascii", "replace")
-    return name, dtype, columns, 0 if dtype is None else dtype.itemsize * (columns or 1)
+    Bytes of a row are 0 where the dtype is not known.
+    """
+    names: dict[str, int] = {}
+    dtypes, row_sizes = [], []
+    for number, (name, dtype, columns) in enumerate(_KIND.iter_unpack(kinds)):
+        names[name.rstrip(b"\0").decode("ascii", "replace")] = number
+        code = _STORED.get(dtype, 0)
+        dtypes.append((code, columns))
+        row_sizes.append(DTYPE_OF[code].itemsize * (columns or 1) if code else 0)
+    return names, names.pop(_META, None), np.array(dtypes, np.int64).reshape(-1, 2), np.array(row_sizes, np.int64)
 
 
 def _align(offset: int) -> int:

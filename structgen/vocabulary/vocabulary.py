@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyError
 from ..storage import columns
-from ..storage.columns import Column, Field, Sizes
+from ..storage.columns import Column, Columns, Field, Sizes
 from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import check_type, checked_token, integer
 from ..system.digest import blake2b
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Bytes of rows that indexes of one vocabulary share.
 _MOST_SHARED = 256 << 20
 #: The sections and meta fields of the file format (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("token_offsets", "u4", rows=("size", 1), starts="bytes", widest=MAX_TOKEN_BYTES),
     Column("token_bytes", "u1", rows="bytes"),
 )

@@ -146,11 +146,7 @@ class Declared:
             return read_meta(meta, declared, sizes, where)
 
         meta, sections = unpack(data)
-        with (
-            patch.object(columns, "read", reading),
-            patch.object(columns, "read_meta", reading_meta),
-            patch.object(container, "_MOST_COPIED", 0),
-        ):
+        with patch.object(columns, "read", reading), patch.object(columns, "read_meta", reading_meta):
             sg.Index.from_buffer(data, vocabulary)
             if "token_bytes" in sections:
                 sg.Vocabulary.from_sections(meta, sections, "file")
@@ -161,9 +157,9 @@ class Declared:
 
 
 def unpack(data: Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Sections where they lie, not in a copy of the file."""
-    with patch.object(container, "_MOST_COPIED", 0):
-        return container.unpack(data)
+    """The sections of a file, where they lie, to be changed."""
+    meta, sections = container.unpack(data)
+    return meta, dict(sections)
 
 
 def _at(section: Array) -> tuple[int, int]:
@@ -402,8 +398,8 @@ def watched(path: Path, data: bytes) -> Iterator[None]:
     path.unlink()
 
 
-#: How files are opened, in turns: as they are; in a bundle; in one whose whole rows are used where they are mapped.
-WAYS = ("file", "bundle", "file", "mapped bundle")
+#: How files are opened, in turns: as they are; in a bundle, which is mapped.
+WAYS = ("file", "bundle")
 
 
 def opened(data: bytes, known: sg.Vocabulary, way: str, folder: Path) -> sg.Index:
@@ -415,8 +411,7 @@ def opened(data: bytes, known: sg.Vocabulary, way: str, folder: Path) -> sg.Inde
     value = sg.Cache(path).get("damaged")
     assert value is not None
     assert bytes(value) == data
-    with patch.object(container, "_MOST_COPIED", len(data) if way == "bundle" else 0):
-        return sg.Index.from_buffer(value, known)
+    return sg.Index.from_buffer(value, known)
 
 
 def tried(open_index: Callable[[], sg.Index], random: Random, questions: int) -> str:
@@ -429,14 +424,19 @@ def tried(open_index: Callable[[], sg.Index], random: Random, questions: int) ->
     return "used"
 
 
+def indexed(name: str, known: sg.Vocabulary, *, eager: bool = True) -> sg.Index:
+    """The index of one of the definitions."""
+    definition = DEFINITIONS[name]
+    if isinstance(definition, Program):
+        return sg.Index("gbnf", name, PushdownMachine(to_tables(definition), known))
+    return sg.compile(definition, known, eager=eager)
+
+
 def write_originals(folder: Path) -> None:
     """Two files of each definition, without a vocabulary and with one; where no bounds are checked, it is quick."""
     known = vocabulary()
-    for number, (name, definition) in enumerate(DEFINITIONS.items()):
-        if isinstance(definition, Program):
-            index = sg.Index("gbnf", name, PushdownMachine(to_tables(definition), known))
-        else:
-            index = sg.compile(definition, known, eager=number % 3 > 0)
+    for number, name in enumerate(DEFINITIONS):
+        index = indexed(name, known, eager=number % 3 > 0)
         walk(index, Random(0))
         use(index, Random(0), 5)
         for with_vocabulary in (False, True):

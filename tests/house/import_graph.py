@@ -16,7 +16,7 @@ EVERYWHERE = frozenset({"errors", "budget", "progress", "system", "__version__"}
 #: `if TYPE_CHECKING` count too.
 ROOMS = {
     "kernels": "",
-    "storage": "",
+    "storage": "kernels",
     "pages": "",
     "cache": "storage",
     "vocabulary": "storage",

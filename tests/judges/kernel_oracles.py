@@ -15,6 +15,7 @@ import pytest
 
 import structgen as sg
 from judges.batches import Sequence, check, draft, move
+from judges.columns_reader import agrees, readings
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
@@ -964,11 +965,24 @@ def interned(random: Random) -> None:
         assert tuple(ids_of_bits(pool.dense(row))) == tuple(lists[number]) == ids
 
 
+def sections_of_files(random: Random) -> None:
+    """Those of an index, with numbers of one of them changed, are read as a plain reader reads them."""
+    index = sg.compile(sg.JsonSchema(OBJECT), small_vocabulary())
+    for sections, declared, before, _ in readings(index):
+        assert agrees(sections, declared, before)
+        for _ in range(10):
+            name = random.choice([name for name, each in sections.items() if each.size])
+            changed = sections[name].copy()
+            changed.reshape(-1)[random.randrange(changed.size)] = random.randrange(256)
+            agrees({**sections, name: changed}, declared, before)
+
+
 #: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
     **dict.fromkeys(_AUTOMATA, steps_of_automata),
     "address": addresses,
+    "read_columns": sections_of_files,
     **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
     "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
     "decide_all": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),

@@ -39,6 +39,9 @@ _PLAIN = {name: value.py_func for _, name, value in _COMPILED if name in SIGNATU
 #: Calls of a kernel that are followed in Python, too.
 _MOST = 40
 
+#: Modules of kernels that are given addresses: what these lead to has no copy.
+_BY_ADDRESS = ("store.", "columns")
+
 
 @contextmanager
 def plain() -> Iterator[None]:
@@ -64,7 +67,7 @@ class Twin:
 
     def __call__(self, *arguments: Any) -> Any:
         self.calls += 1
-        if self.calls > _MOST or self._signature.module.startswith("store."):  # what its head leads to has no copy
+        if self.calls > _MOST or self._signature.module.startswith(_BY_ADDRESS):
             return self._kernel(*arguments)
         copies, before = [_copied(each) for each in arguments], [_copied(each) for each in arguments]
         found = self._kernel(*arguments)

@@ -20,7 +20,7 @@ from ...errors import BitmaskError, FormatError, InternalError
 from ...kernels import BY_COUNT, MISSING
 from ...progress import Progress, silent
 from ...storage import columns
-from ...storage.columns import MOST, Column
+from ...storage.columns import MOST, Column, Columns
 from ...storage.container import smallest
 from ...system.locks import Lock, Rank
 from ...system.types import Array, JsonMap, Sections
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from .partial_masks import TokenMapper
 
 #: The sections of the file format (see docs/internals/format.md) that say which row is a state's.
-SEGMENTS = (
-    Column("seg_start", rows=("segmented", 1), starts="segments", order="rises"),
-    Column("seg_begin", rows="segments", below=MOST, order="rises", within="seg_start", first=1),
+SEGMENTS = Columns(
+    Column("seg_start", rows=("segmented", 1), starts="segments", order="rises", cast="i4"),
+    Column("seg_begin", rows="segments", below=MOST, order="rises", within="seg_start", first=1, cast="i4"),
     Column("seg_row", rows="segments", below="rows"),
 )
-ROW_OF = (Column("row_of", rows="states", below=("rows", "segmented", 1), cast="i4"),)
+ROW_OF = Columns(Column("row_of", rows="states", below=("rows", "segmented", 1), cast="i4"))
 
 #: Keys and rows, as many: those of a state at a count, ``state << 32 | count``, ascending.
 _Rows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import MOST, Column, Field, Sizes
+from ...storage.columns import MOST, Column, Columns, Field, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 
@@ -59,7 +59,7 @@ LOOPS = Column("loops", "i4", rows="loops", fields=((0, MOST), (1, MOST)), defau
 LIVE = Column("live", "i4", rows="states", least=DEAD, below="loops", default=DEAD)
 
 #: The sections of the file format (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("edge_start", rows=("states", 1), starts="edges", cast="i4"),
     Column("edge_low", "u1", rows="edges"),
     Column("edge_high", "u1", rows="edges"),

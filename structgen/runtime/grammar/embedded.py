@@ -31,7 +31,7 @@ from ...budget import Meter, StepMeter
 from ...errors import FormatError
 from ...progress import Progress, silent
 from ...storage import columns
-from ...storage.columns import Column, Field
+from ...storage.columns import Column, Columns, Field
 from ...storage.container import pack, unpack
 from ...system.locks import Lock, Rank
 from ...system.properties import cached_property
@@ -381,7 +381,7 @@ class Embedded:
         machines: list[tuple[int, InnerMachine]] = []
         for number, terminal in enumerate(found["definitions"]):
             name = f"inner_{number}"
-            (stored,) = columns.read(sections, (Column(name, "u1", mapped=True),), {}, where).values()
+            (stored,) = columns.read(sections, Columns(Column(name, "u1", mapped=True)), {}, where).values()
             inner, own = unpack(stored.data, f"{where}, {name}")
             kinds = BudgetedLexeme, BudgetedDefinition, SubstringMachine
             read = next((each.from_sections for each in kinds if each.is_meta(inner)), definition.from_sections)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import Column, Sizes
+from ...storage.columns import Column, Columns, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
@@ -34,7 +34,7 @@ from .partial_masks import KnownMasks, LexemeMasks
 from .tables import GrammarTables
 
 #: The sections of the file format (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("pl_watches", rows=("watches", 1), starts="watched", cast="i4"),
     Column("pl_watched", rows="watched", below="lexer", cast="i4"),
     Column("pl_way", rows="continuations", fields=((0, COUNT), (0, "watches")), cast="i4"),

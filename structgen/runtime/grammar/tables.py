@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import MOST, Column, Sizes
+from ...storage.columns import MOST, Column, Columns, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
@@ -251,11 +251,11 @@ class GrammarTables:
         sizes |= {"terminals": len(names), "members": members_of(len(names), layout)}
         attributes = GrammarAttributes()
         if SECTION in sections:
-            text = columns.read(sections, (Column(SECTION, "u1"),), sizes, where)[SECTION]
+            text = columns.read(sections, Columns(Column(SECTION, "u1")), sizes, where)[SECTION]
             attributes = GrammarAttributes.from_section(text.tobytes(), len(names), where)
         called = np.zeros(0, np.uint8)
         if NAMES_SECTION in sections:
-            called = columns.read(sections, (Column(NAMES_SECTION, "u1"),), sizes, where)[NAMES_SECTION]
+            called = columns.read(sections, Columns(Column(NAMES_SECTION, "u1")), sizes, where)[NAMES_SECTION]
         found = columns.read(sections, LEXER, sizes, where)
         sizes |= {"classes": int(found["lex_class"].max()) + 1, "ending members": max(1, sizes["endings"])}
         found |= columns.read(sections, PARSER, sizes, where)
@@ -328,8 +328,8 @@ def members_of(terminals: int, layout: IndentationTerminals | None) -> int:
 
 #: The sections of the file format (see docs/internals/format.md), in the order in which they are read; "lexer" and
 #: "parser" are numbers of states.
-NAMES = (Column("terminals", "u1"), Column("layout", "u4"))
-LEXER = (
+NAMES = Columns(Column("terminals", "u1"), Column("layout", "u4"))
+LEXER = Columns(
     Column("lex_class", "u1", rows=256),
     Column("lex_beats", "u1", rows="lexer", below=2),
     Column("lex_lapses", "u1", rows="lexer", below=2),
@@ -341,7 +341,7 @@ LEXER = (
     Column("lex_border", rows="boundaries", columns="widest boundary", below=("lexer", 1), cast="i4"),
     Column("lex_ending", rows="endings", fields=((0, "members"), (0, "boundaries"), (0, 2)), cast="i4"),
 )
-PARSER = (
+PARSER = Columns(
     Column("lex_endings", "u4", rows="lexer with endings", members="ending members"),
     Column("lex_table", rows="lexer", columns="classes", below=("lexer", 1), cast="i4"),
     Column("lr_context", rows="parser", below=("more contexts", 1), cast="i4"),

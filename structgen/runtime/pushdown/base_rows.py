@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import MOST, Column, Field
+from ...storage.columns import MOST, Column, Columns, Field
 from ...storage.container import Buffer, pack, smallest, unpack
 from ...system.properties import remembered
 from ...system.types import Array, JsonMap
@@ -27,7 +27,7 @@ KIND = "base rows"
 _FIELDS = (Field("samples", int), Field("complete", bool))
 
 #: The sections, with those of `RowPool` and `Residuals` (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("name", "u1", rows="names", columns=NAME_BYTES),
     Column("first", rows=("names", 1), starts="stretches", order="rises"),
     Column("begin", rows="stretches", below=MOST),

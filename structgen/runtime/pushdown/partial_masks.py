@@ -137,7 +137,7 @@ class _Parts:
 
     def store(self, stored: Array) -> None:
         """Have these as those of a file, ``int[*, 5]``, in order, and none that were decided since."""
-        self._head.put(kernels.M_STORED, stored.astype(np.int32))
+        self._head.put(kernels.M_STORED, stored.astype(np.int32, copy=False))
         if len(self):
             self._head.words[kernels.M_USED] = 0
             self._number(2 * _FEW_PARTS)  # before the table gets shorter
@@ -290,8 +290,8 @@ class StateMasks:
         """The set that a number stands for in keys."""
         return number if number < kernels.NUMBERED else [*self._wide_sets][number - kernels.NUMBERED]
 
-    def read(self, parts: NDArray[np.int64], sets: Sequence[int]) -> None:
-        """Keep partial masks of a file, ``int64[*, 5]``, of states that are told apart by ``sets``, from 1 on."""
+    def read(self, parts: NDArray[np.int32], sets: Sequence[int]) -> None:
+        """Keep partial masks of a file, ``int32[*, 5]``, of states that are told apart by ``sets``, from 1 on."""
         registers = self.tables.registers
         for residual, state, count, row, after in parts.tolist():
             number = self._number(state, sets[count - 1]) if count and registers[state] else count
@@ -629,7 +629,7 @@ class StateMasks:
         """Let go of what only walking needs, and lay out what was decided as it is stored."""
         self.let_go()
         self.pool.compact()
-        if not self.tables.registers.any():  # a set takes more than 32 bits
+        if not self.tables.widest:  # a set takes more than 32 bits
             self.parts.store(self.parts.all())
         self.lay_out_stretches()
         self.mark()

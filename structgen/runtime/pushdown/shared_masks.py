@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import MOST, Column
+from ...storage.columns import MOST, Column, Columns
 from ...storage.container import Buffer, pack, smallest, unpack
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
@@ -28,7 +28,7 @@ from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, stretches
 T = TypeVar("T")
 
 #: The sections of shared masks (see docs/internals/format.md), at least one.
-SECTIONS = (
+SECTIONS = Columns(
     Column("begins", rows=("more stretches", 1), below=MOST),
     Column("bits", "u4", rows=("more stretches", 1), members="spelled", mapped=True),
     Column("resume_start", rows=("more stretches", 2), starts="residual gaps"),

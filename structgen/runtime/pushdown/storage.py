@@ -8,8 +8,8 @@ import numpy as np
 
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import MOST, Column, Sizes
-from ...storage.container import smallest
+from ...storage.columns import MOST, Column, Columns, Sizes
+from ...storage.container import SectionTable, smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows import residuals, row_pool
@@ -26,42 +26,42 @@ from .token_edges import TokenTables
 _LOWER = (1 << 31) - 1
 
 #: Shared masks that the index uses.
-SHARED = (
+SHARED = Columns(
     Column("shared_hash", "u1", rows="names", columns=NAME_BYTES, default=0),
-    Column("shared_name", rows="shared", below="names", default=0),
-    Column("shared_place", rows="shared", below=1 << 16, default=0),
-    Column("shared_state", rows="shared", below="states", default=0),
-    Column("shared_row", rows="shared", below="rows", default=0),
-    Column("shared_next", rows="shared", below=COUNT, default=0),
+    Column("shared_name", rows="shared", below="names", default=0, cast="i4"),
+    Column("shared_place", rows="shared", below=1 << 16, default=0, cast="i4"),
+    Column("shared_state", rows="shared", below="states", default=0, cast="i4"),
+    Column("shared_row", rows="shared", below="rows", default=0, cast="i4"),
+    Column("shared_next", rows="shared", below=COUNT, default=0, cast="i4"),
 )
 
 _USES = [column.name for column in SHARED[1:]]
 
 #: Which of the shared masks that the file brings along are each name's; of some names it may have none.
-STORED = (Column("sh_first", rows=("names", 1), starts="stretches"),)
+STORED = Columns(Column("sh_first", rows=("names", 1), starts="stretches"))
 
 #: What partial masks decide.
-SETTLED = (
-    Column("set_resume", rows="decided", below=COUNT),
-    Column("set_state", rows="decided", below="states"),
-    Column("set_count", rows="decided", below=MOST, default=0),
-    Column("set_row", rows="decided", below="rows"),
-    Column("set_next", rows="decided", below=COUNT),
+SETTLED = Columns(
+    Column("set_resume", rows="decided", below=COUNT, cast="i4"),
+    Column("set_state", rows="decided", below="states", cast="i4"),
+    Column("set_count", rows="decided", below=MOST, default=0, cast="i4"),
+    Column("set_row", rows="decided", below="rows", cast="i4"),
+    Column("set_next", rows="decided", below=COUNT, cast="i4"),
     Column("set_members", "u4", rows="sets", columns=2, below=_LOWER + 1, default=0),
 )
 
 _DECIDED = [column.name for column in SETTLED]
 
 #: All that is read in one pass.
-SECTIONS = (*tables.SECTIONS, *residuals.SECTIONS, *SHARED, *row_pool.SECTIONS, *SETTLED)
+SECTIONS = Columns(*tables.SECTIONS, *residuals.SECTIONS, *SHARED, *row_pool.SECTIONS, *SETTLED)
 
 #: What states that count decide, by stretches of counts.
-SEGMENTS = (
-    Column("seg_start", rows=("counting", 1), starts="stretches", order="rises"),
-    Column("seg_state", rows="counting", below="states"),
-    Column("seg_begin", rows="stretches", below=MOST, order="rises", within="seg_start", first=2),
-    Column("seg_row", rows="stretches", below="rows"),
-    Column("seg_next", rows="stretches", below=COUNT),
+SEGMENTS = Columns(
+    Column("seg_start", rows=("counting", 1), starts="stretches", order="rises", cast="i4"),
+    Column("seg_state", rows="counting", below="states", cast="i4"),
+    Column("seg_begin", rows="stretches", below=MOST, order="rises", within="seg_start", first=2, cast="i4"),
+    Column("seg_row", rows="stretches", below="rows", cast="i4"),
+    Column("seg_next", rows="stretches", below=COUNT, cast="i4"),
 )
 
 
@@ -99,10 +99,10 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
 
 def _sets_of(rows: StateMasks) -> list[int]:
     """The sets of members that partial masks are told apart by, each once."""
-    parts, registers = rows.parts.all(), rows.tables.registers
-    if not registers.any():
+    if not rows.tables.widest:
         return []
-    in_set = registers[parts[:, 1]] & (parts[:, 2] > 0)
+    parts = rows.parts.all()
+    in_set = rows.tables.registers[parts[:, 1]] & (parts[:, 2] > 0)
     return [*dict.fromkeys(map(rows.members, parts[in_set, 2].tolist()))]
 
 
@@ -159,8 +159,7 @@ def _read_shared(rows: StateMasks, found: Sections, where: str) -> None:
 
 def _read_stored(sections: Sections, hashes: Array, vocabulary: Vocabulary, where: str) -> dict[bytes, SharedMasks]:
     """What the names stand for, where the file brings it along."""
-    own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
-    together = SharedMasks.from_sections(own, vocabulary, where)
+    together = SharedMasks.from_sections(SectionTable.of(sections).within("sh_"), vocabulary, where)
     names = names_of(hashes)
     sizes = {"names": len(names), "stretches": len(together.rows)}
     first = columns.read(sections, STORED, sizes, where)["sh_first"].tolist()
@@ -173,8 +172,10 @@ def _read_stored(sections: Sections, hashes: Array, vocabulary: Vocabulary, wher
 
 def _read_decided(rows: StateMasks, found: Sections, where: str) -> None:
     *decided, words = [found[name] for name in _DECIDED]
-    parts = np.stack([each.astype(np.int64) for each in decided], axis=1)
-    if not rows.tables.registers.any():
+    parts = np.empty((len(decided[0]), len(decided)), np.int32)
+    for number, column in enumerate(decided):
+        parts[:, number] = column
+    if not rows.tables.widest:
         rows.parts.store(parts)
         return
     of_each = _set_rows(rows.tables)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import BudgetExceededError, FormatError
-from ...storage.columns import MOST, Column, Sizes, count_set
+from ...storage.columns import MOST, Column, Columns, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
@@ -46,12 +46,12 @@ Record: TypeAlias = "tuple[int, ...] | None"
 Moves: TypeAlias = tuple[tuple[Record, tuple[int, ...]], ...]
 
 #: The sections of the file format (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("returns", "u1", flags="states"),
-    Column("edge_start", rows=("states", 1), starts="edges"),
+    Column("edge_start", rows=("states", 1), starts="edges", cast="i4"),
     Column("edge_low", "u1", rows="edges"),
-    Column("edge_high", "u1", rows="edges"),
-    Column("like", rows="states", below=("states", 1)),
+    Column("edge_high", "u1", rows="edges", ends="edge_low", within="edge_start"),
+    Column("like", rows="states", below=("states", 1), cast="i4"),
     replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
     LIVE,
     Column("distinct", "u1", rows="marked", below=6, default=0),
@@ -63,11 +63,11 @@ SECTIONS = (
             (DEAD, "states"), (DEAD, ("states", MOST_MEMBERS)), (DEAD, "states"),
         ),
     ),
-    Column("group_start", rows=("groups", 1), starts="moves", order="rises"),
-    Column("edge_target", rows="edges", below=("states", "groups", 1)),
-    Column("move_record", rows="moves", below=("records", 1)),
-    Column("move_start", rows=("moves", 1), starts="sequence", widest=MOST_SEQUENCE),
-    Column("sequence", rows="sequence", below="states"),
+    Column("group_start", rows=("groups", 1), starts="moves", order="rises", cast="i4"),
+    Column("edge_target", rows="edges", below=("states", "groups", 1), cast="i4"),
+    Column("move_record", rows="moves", below=("records", 1), cast="i4"),
+    Column("move_start", rows=("moves", 1), starts="sequence", widest=MOST_SEQUENCE, cast="i4"),
+    Column("sequence", rows="sequence", below="states", cast="i4"),
 )  # fmt: skip
 
 
@@ -197,8 +197,7 @@ class PushdownTables:
     @cached_property
     def widest(self) -> int:
         """Members of the largest set at most."""
-        registers = self.loops[self.loops[:, 0] < 0, 1]
-        return int(registers.max(initial=0))
+        return max((maximum for minimum, maximum in self.loops.tolist() if minimum < 0), default=0)
 
     def edges(self, state: int) -> dict[int, int]:
         """What a state does with each byte that it takes: a state, or ``states + g`` for group ``g``."""
@@ -366,9 +365,8 @@ class PushdownTables:
     ) -> PushdownTables:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
         own: dict[str, Any] = {name: found[name] for name in _NAMES}
-        _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
-        likes = np.zeros(len(like) + 1, like.dtype)
+        likes = np.zeros(len(like) + 1, np.int32)
         likes[1:] = like
         if likes.take(like).tobytes().strip(b"\0"):
             raise FormatError("section 'like' has a state like one that is like another", where=where)
@@ -379,15 +377,6 @@ class PushdownTables:
         if tokens is not None and (found["live"][tokens.exhausted] >= 0).any():
             raise FormatError("section 'cap_exhausted' has a state that counts in a loop", where=where)
         return cls(**own, start=sizes["start"], tokens=tokens, interiors={})
-
-
-def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
-    """Raise `FormatError` unless the ranges of bytes of each state ascend without overlap."""
-    overlap = np.zeros(len(low) + 1, np.bool_)
-    np.less_equal(low[1:], high[:-1], overlap[1:-1])
-    overlap.put(start, False)
-    if count_set(high < low) or count_set(overlap):
-        raise FormatError("sections 'edge_low' and 'edge_high' have ranges of a state that overlap", where=where)
 
 
 def _check_counters(records: NDArray[np.int32], loops: NDArray[np.int32], sizes: Sizes, where: str) -> None:

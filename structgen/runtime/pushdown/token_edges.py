@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError, InternalError
 from ...storage import columns
-from ...storage.columns import MOST, Column, Sizes
+from ...storage.columns import MOST, Column, Columns, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
@@ -26,7 +26,7 @@ from ..rows.bitmask import ids_of, pack
 _Moves: TypeAlias = "tuple[tuple[tuple[int, ...] | None, tuple[int, ...]], ...]"
 
 #: The sections of the file format (see docs/internals/format.md): all of them, or none.
-SECTIONS = (
+SECTIONS = Columns(
     Column("tok_complement", "u1", rows="token_sets", below=3),
     Column("tok_in", rows="token_members", below="token_sets", order="never falls"),
     Column("tok_id", rows="token_members", below="size"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import FormatError
 from ...storage import columns
-from ...storage.columns import Column, Sizes
+from ...storage.columns import Column, Columns, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
@@ -28,7 +28,7 @@ ROOT, NOTHING = 0, 1
 COUNT = ("stored lists", 2)
 
 #: The sections of the file format (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("resume_start", rows=("stored lists", 1), starts="residual gaps"),
     Column("resume_gaps", "u2", rows="residual gaps"),
 )

@@ -22,17 +22,17 @@ from ... import kernels
 from ...errors import FormatError
 from ...kernels.values import LONG_GAP
 from ...storage import columns
-from ...storage.columns import Column, Sizes, count_set
+from ...storage.columns import Column, Columns, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
 from .head import FirstTables, Head, address_of, longer
 
 #: The sections of the file format (see docs/internals/format.md).
-SECTIONS = (
+SECTIONS = Columns(
     Column("bases", "u4", rows="bases", members="spelled", mapped=True),
-    Column("row_base", rows="rows", below=("rows", "bases", "shared", 1)),
-    Column("row_start", rows=("rows", 1), starts="row gaps"),
+    Column("row_base", rows="rows", below=("rows", "bases", "shared", 1), cast="i4"),
+    Column("row_start", rows=("rows", 1), starts="row gaps", cast="i4"),
     Column("row_gaps", "u2", rows="row gaps", within="row_start", gaps="spelled"),
 )
 
@@ -134,12 +134,11 @@ class RowPool:
 
     def _hold_flat(self, flat: tuple[Array, Array, NDArray[np.uint16]], shared: int) -> None:
         """Have the rows of a file: row r is base ``_base[r]`` and gaps ``_gaps[_start[r]:_start[r + 1]]``."""
-        base, start, gaps = flat
-        numbers = base.astype(np.int32)
+        numbers, start, gaps = flat
         if len(numbers) and int(numbers.max()) > self._n_bases:
             others = numbers - (self._n_bases + 1)
             beyond = np.where(others < shared, SHARED + others, shared - 1 - others)
-            numbers = np.where(others < 0, numbers, beyond).astype(np.int32)
+            numbers = np.where(others < 0, numbers, beyond)
         #: Rows that were there when they were laid out; those behind them were added.
         self._laid_out = len(numbers)
         self.head.words[kernels.R_COUNT] = len(numbers)
@@ -244,10 +243,9 @@ class RowPool:
 
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
-        numbers = rows.astype(np.int64)
-        expected = SHARED + np.arange(len(numbers))
-        plain = self._start[numbers] == self._start[numbers + 1]
-        return bool((self._base[numbers] == expected).all() and plain.all())
+        is_expected = self._base[rows] == np.arange(SHARED, SHARED + len(rows))
+        is_plain = self._start[rows] == self._start[rows + 1]
+        return bool((is_expected & is_plain).all())
 
     def lend(self, shared: int) -> None:
         """Have kernels find a shared row, by its number among them."""
@@ -448,7 +446,7 @@ _LONGEST_CHAIN = 64
 def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
     first = 1 + bases + shared  # stands for row 0
-    if count_set(row_base >= np.arange(first, first + len(row_base), dtype=np.uint32)):
+    if count_set(row_base >= np.arange(first, first + len(row_base), dtype=np.int32)):
         return False
     is_user = row_base >= first
     if count_set(is_user) < _LONGEST_CHAIN:

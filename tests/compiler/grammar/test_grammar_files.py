@@ -153,7 +153,7 @@ def test_places_that_lead_round_in_circles_are_refused() -> None:
     ends = sections["pl_end"].copy()
     ends[sections["pl_ends"][place], 1] = sections["pl_place"][place, 0]
     with pytest.raises(sg.errors.FormatError, match="in circles"):
-        sg.Index.from_buffer(pack(meta, sections | {"pl_end": ends}), VOCABULARY)
+        sg.Index.from_buffer(pack(meta, {**sections, "pl_end": ends}), VOCABULARY)
 
 
 def test_ways_that_are_there_twice_are_followed() -> None:
@@ -163,7 +163,7 @@ def test_ways_that_are_there_twice_are_followed() -> None:
     meta, sections = unpack(index.to_bytes(with_vocabulary=False))
     for value in range(len(sections["lex_beats"])):
         same = np.full_like(sections["pl_watched"], value)
-        found = sg.Index.from_buffer(pack(meta, sections | {"pl_watched": same}), VOCABULARY)
+        found = sg.Index.from_buffer(pack(meta, {**sections, "pl_watched": same}), VOCABULARY)
         for seed in range(2):
             use(found, Random(seed), 5)
 
@@ -306,7 +306,7 @@ def test_damaged_tables_are_made_anew(tmp_path: Path, loaded: list[str]) -> None
             good[:-1], good[:-1] + b"\xff", b"", pack({**meta, "definition": "another"}, sections),
             pack({**meta, "kind": "grammar"}, sections),
             pack({**meta, "notes": "none"}, sections),
-            pack(meta, sections | {"lex_table": sections["lex_table"] + 9}),
+            pack(meta, {**sections, "lex_table": sections["lex_table"] + 9}),
         ]  # fmt: skip
         for times, value in enumerate(broken, 2):
             grammar_store.forget()

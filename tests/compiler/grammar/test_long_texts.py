@@ -118,7 +118,7 @@ def test_stored_ones_go_on_alike_and_damaged_ones_are_refused() -> None:
         ("text", np.zeros(2, np.uint8)),
     ):
         with pytest.raises(FormatError):
-            SubstringMachine.from_sections(meta, sections | {name: damaged}, BYTES, "here")
+            SubstringMachine.from_sections(meta, {**sections, name: damaged}, BYTES, "here")
 
 
 @pytest.fixture(scope="module")

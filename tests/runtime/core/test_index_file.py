@@ -123,7 +123,7 @@ def test_rows_that_depend_on_a_count() -> None:
     parts = [range(*part) for part in itertools.pairwise(starts)]
     parts[:2] = reversed(parts[:2])
     order = [i for part in parts for i in part]
-    turned = sections | {each: sections[each][order] for each in ("seg_begin", "seg_row")}
+    turned = {**sections, **{each: sections[each][order] for each in ("seg_begin", "seg_row")}}
     turned["seg_start"] = np.cumsum([0, *map(len, parts)]).astype(np.uint32)
     row_of[[first, second]] = row_of[[second, first]]
     other = Index.from_buffer(container.pack(meta, turned | {"row_of": row_of}), index.vocabulary)

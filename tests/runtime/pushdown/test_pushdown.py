@@ -188,7 +188,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
             damaged = sections[name].copy()
             damaged.view(np.uint8).reshape(-1)[rng.randrange(damaged.nbytes)] = rng.randrange(256)
             try:
-                index = Index.from_buffer(pack(meta, sections | {name: damaged}))
+                index = Index.from_buffer(pack(meta, {**sections, name: damaged}))
             except (FormatError, VocabularyError):
                 refused += 1
                 continue

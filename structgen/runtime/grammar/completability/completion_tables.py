@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ....errors import FormatError
 from ....storage import columns
-from ....storage.columns import MOST, Column, Sizes
+from ....storage.columns import MOST, Column, Columns, Sizes
 from ....storage.container import smallest
 from ....system.types import Array, Sections
 from ...core.bitsets import words_of
@@ -32,7 +32,7 @@ from .lexeme_ends import Endings
 from .pop_summaries import Group, PopSummary
 
 #: The sections of the file format (see docs/internals/format.md): all of them, or none.
-SECTIONS = (
+SECTIONS = Columns(
     Column("cp_reach", rows="parser", below=MOST, cast="i4"),
     Column("cp_net", "i4", rows="parser"),
     Column("cp_sets", "u4", rows="completion sets", columns="completion words"),

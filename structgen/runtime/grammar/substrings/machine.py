@@ -17,7 +17,7 @@ from ....budget import Meter, StepMeter
 from ....errors import VocabularyError
 from ....progress import Progress, silent
 from ....storage import columns
-from ....storage.columns import Column, Field
+from ....storage.columns import Column, Columns, Field
 from ....system.locks import Lock
 from ....system.types import Array, JsonMap, Sections
 from ....vocabulary.vocabulary import Vocabulary
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LENGTH = Field("substring_bytes", int, least=1)
 
 #: The sections of the file format (see docs/internals/format.md).
-_SECTIONS = (
+_SECTIONS = Columns(
     Column("text", "u1", rows="bytes"),
     Column("suffixes", "u4", rows="units", below="bytes"),
     Column("unit_ends", "u1", flags=("bytes", 1)),

@@ -11,7 +11,7 @@ from ....budget import MOST_STEP_WORK, Meter, StepMeter
 from ....errors import BudgetExceededError, FormatError, UnsupportedError
 from ....progress import Progress, silent
 from ....storage import columns
-from ....storage.columns import Column, Field
+from ....storage.columns import Column, Columns, Field
 from ....storage.container import pack, unpack
 from ....system.locks import Lock
 from ....system.memo import Memo
@@ -26,7 +26,7 @@ from .pop_costs import PopCosts
 _BUDGET = Field("definition_tokens", int, least=1)
 
 #: The one section: a file within the file.
-_SECTION = Column("definition", "u1", mapped=True)
+_SECTIONS = Columns(Column("definition", "u1", mapped=True))
 
 #: Places for which it is remembered which tokens are in time, half a megabyte each at most with Llama-3's vocabulary.
 _MOST_PLACES = 16
@@ -179,14 +179,14 @@ class BudgetedDefinition:
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format: the definition's machine, as a file within the file."""
         sections = self._machine.to_sections(self_contained=self_contained)
-        return {_SECTION.name: np.frombuffer(pack(self._machine.to_meta(), sections), np.uint8)}
+        return {_SECTIONS[0].name: np.frombuffer(pack(self._machine.to_meta(), sections), np.uint8)}
 
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> BudgetedDefinition:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         most = columns.read_meta(meta, (_BUDGET,), {}, where)[_BUDGET.name]
-        (stored,) = columns.read(sections, (_SECTION,), {}, where).values()
-        inner, own = unpack(stored.data, f"{where}, {_SECTION.name}")
+        (stored,) = columns.read(sections, _SECTIONS, {}, where).values()
+        inner, own = unpack(stored.data, f"{where}, {_SECTIONS[0].name}")
         machine = PushdownMachine.from_sections(inner, own, vocabulary, where)
         if not _is_counted(machine):
             what = "a definition with a budget has registers, sets of items, or edges that take tokens"
