@@ -71,7 +71,7 @@ _ALIKE = 1_600
 
 
 #: The tables to begin with.
-_FIRST = FirstTables({
+_FIRST = FirstTables(kernels.MACHINE_HEAD, {
     kernels.M_ARENA: np.zeros(0, np.int32), kernels.M_PARTS: np.zeros((_FEW_PARTS, 5), np.int64),
     kernels.M_PART_SLOTS: np.full(2 * _FEW_PARTS, -1, np.int32), kernels.M_STORED: np.zeros((0, 5), np.int32),
     kernels.M_STRETCHES: np.zeros((0, 4), np.int32),
@@ -177,7 +177,7 @@ class StateMasks:
         self.residuals = residuals if residuals is not None else Residuals()
         self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
         #: Where kernels find all this; see `structgen.kernels.store.layout`.
-        self.head = Head(kernels.MACHINE_HEAD, _FIRST)
+        self.head = Head(_FIRST)
         self.head.put(kernels.M_POOL, self.pool.head.words)
         self.head.put(kernels.M_LISTS, self.residuals.head.words)
         self.head.lend(kernels.M_OFFSETS, vocabulary.offsets, vocabulary.blob, vocabulary.eos_row)

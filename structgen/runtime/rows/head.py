@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...system.locks import TABLES
-from ...system.types import Array
+from ...system.types import Array, DType
 
 
 def address_of(array: Array) -> int:
@@ -29,35 +29,48 @@ def longer(length: int) -> int:
 
 
 class FirstTables:
-    """The tables that heads of a kind begin with, one behind the other, of which each head has a copy.
+    """The words and the tables that heads of a kind begin with, in one block, of which each head has a copy.
 
     Parameters
     ----------
+    size:
+        How many words there are.
     tables:
-        By place what is copied.
+        What is copied, by place.
     """
 
-    def __init__(self, tables: Mapping[int, Array]) -> None:
-        begins = np.cumsum([0, *[-(-table.nbytes // 8) for table in tables.values()]])
-        self._block = np.zeros(begins[-1], np.int64)
-        self._places, self._lengths = np.array([*tables]), np.array([*map(len, tables.values())])
-        self._begins = 8 * begins[:-1]
-        self._views = [
-            (place, table.shape, table.dtype, begin)
-            for (place, table), begin in zip(tables.items(), self._begins.tolist(), strict=True)
-        ]
-        for view, table in zip(self._in(self._block).values(), tables.values(), strict=True):
-            view[...] = table
+    def __init__(self, size: int, tables: Mapping[int, Array]) -> None:
+        begins = size + np.cumsum([0, *[-(-table.nbytes // 8) for table in tables.values()]])
+        self.size = size
+        self.block = np.zeros(begins[-1], np.int64)
+        #: 1 in words that are addresses, which are told from the block's.
+        self.are_addresses = np.zeros(size, np.int64)
+        self._views: dict[int, tuple[tuple[int, ...], DType, int]] = {}
+        for (place, table), begin in zip(tables.items(), (8 * begins).tolist(), strict=False):
+            self._views[place] = table.shape, table.dtype, begin
+            self.block[place : place + 2] = begin, len(table)
+            self.are_addresses[place] = 1
+            self.view(self.block, place)[...] = table
 
-    def copied(self, words: NDArray[np.int64]) -> dict[int, Array]:
-        """A copy of the tables, by place; addresses and lengths are put into a head's words, ``int64[*]``."""
-        block = self._block.copy()
-        words[self._places] = self._begins + kernels.address(block.view(np.uint8))
-        words[self._places + 1] = self._lengths
-        return self._in(block)
+    def view(self, block: NDArray[np.int64], place: int) -> Array:
+        """A table in a copy of the block. Raises `KeyError` where there is none."""
+        shape, dtype, begin = self._views[place]
+        found: Array = np.ndarray(shape, dtype, block, begin)
+        return found
 
-    def _in(self, block: NDArray[np.int64]) -> dict[int, Array]:
-        return {place: np.ndarray(shape, dtype, block, begin) for place, shape, dtype, begin in self._views}
+
+class _Tables(dict[int, Array]):
+    """Tables by their places, those of the first block once somebody asks for them."""
+
+    __slots__ = ("_block", "_first")
+
+    def __init__(self, first: FirstTables, block: NDArray[np.int64]) -> None:
+        super().__init__()
+        self._first, self._block = first, block
+
+    def __missing__(self, place: int) -> Array:
+        found = self[place] = self._first.view(self._block, place)
+        return found
 
 
 class Head:
@@ -65,19 +78,21 @@ class Head:
 
     Parameters
     ----------
-    size:
-        How many words there are.
     first:
-        The tables that are there to begin with.
+        The words and the tables that are there to begin with, or only how many words.
     """
 
     __slots__ = ("arrays", "words")
 
-    def __init__(self, size: int, first: FirstTables | None = None) -> None:
-        #: ``int64[size]``, for kernels.
-        self.words: NDArray[np.int64] = np.zeros(size, np.int64)
+    def __init__(self, first: FirstTables | int) -> None:
+        if isinstance(first, int):
+            first = FirstTables(first, {})
+        block = first.block.copy()
+        #: ``int64[*]``, for kernels.
+        self.words: NDArray[np.int64] = block[: first.size]
+        self.words += first.are_addresses * kernels.address(block.view(np.uint8))
         #: The arrays by their places.
-        self.arrays: dict[int, Array] = {} if first is None else first.copied(self.words)
+        self.arrays: dict[int, Array] = _Tables(first, block)
 
     def lend(self, place: int, *arrays: Array) -> None:
         """`put` for arrays that somebody else keeps."""

@@ -45,7 +45,7 @@ _BYTES_OF_LIST = 40
 
 
 #: The tables to begin with.
-_FIRST = FirstTables({
+_FIRST = FirstTables(kernels.LISTS_HEAD, {
     kernels.L_LISTS: np.zeros((_FEW, 3), np.int64), kernels.L_NODES: np.zeros(_FEW_NODES, np.int32),
     kernels.L_SLOTS: np.full(2 * _FEW, -1, np.int32),
 })  # fmt: skip
@@ -56,7 +56,7 @@ class Residuals:
 
     def __init__(self) -> None:
         #: Where kernels find the lists; see `structgen.kernels.store.layout`.
-        self.head = Head(kernels.LISTS_HEAD, _FIRST)
+        self.head = Head(_FIRST)
         # How to get a list that is not there yet: a shared one by its number there, all others from a file.
         self._shared: dict[int, int] = {}
         self._source: Callable[[int], NDArray[np.int32]] | None = None

@@ -67,6 +67,7 @@ class Segments:
 #: The tables to begin with: where there are no rows yet, and where a file has them.
 _FIRST_OF_FILE, _FIRST = (
     FirstTables(
+        kernels.POOL_HEAD,
         {
             kernels.R_WHOLE: np.zeros(0, np.uint32),
             kernels.R_SHARED: np.zeros(2 * _FEW_SHARED, np.int64),
@@ -74,7 +75,7 @@ _FIRST_OF_FILE, _FIRST = (
             kernels.R_START: np.zeros(rows + 1, np.int64),
             kernels.R_GAPS: np.zeros(_FEW_GAPS if rows else 0, np.uint16),
             kernels.R_SLOTS: np.full(4 * rows, -1, np.int32),
-        }
+        },
     )
     for rows in (0, _FEW_ROWS)
 )
@@ -107,7 +108,7 @@ class RowPool:
         self.size = size
         self.words = -(-size // 32)
         #: Where kernels find the rows; see `structgen.kernels.store.layout`.
-        self.head = Head(kernels.POOL_HEAD, _FIRST if flat is None else _FIRST_OF_FILE)
+        self.head = Head(_FIRST if flat is None else _FIRST_OF_FILE)
         self.head.words[kernels.R_WORDS] = self.words
         # The first `_n_bases` rows are in use.
         self._bases = np.zeros((0, self.words), np.uint32)

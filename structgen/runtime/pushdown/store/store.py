@@ -182,7 +182,7 @@ class ConfigurationStore:
         self.machine = machine
         self.vocabulary = machine.vocabulary
         self._rows = machine.rows
-        self._head = head = Head(kernels.STORE_HEAD, _FIRST)
+        self._head = head = Head(_FIRST)
         self.head = self._words = words = head.words
         row_words = machine.pool.words
         head.put(kernels.S_MACHINE, self._rows.head.words)
@@ -531,7 +531,7 @@ def _slots(items: int) -> NDArray[np.int32]:
 
 
 #: The tables of a store that is new.
-_FIRST = FirstTables({
+_FIRST = FirstTables(kernels.STORE_HEAD, {
     kernels.S_CELLS: np.zeros((_FEW, kernels.CELL), np.int64), kernels.S_CELL_SLOTS: _slots(_FEW),
     kernels.S_THREADS: np.zeros((_FEW, 3), np.int64), kernels.S_CONFIGS: np.zeros((_FEW, kernels.CONFIG), np.int64),
     kernels.S_CONFIG_SLOTS: _slots(_FEW), kernels.S_TOKENS: np.full(2 * _FEW, -1, np.int64),
