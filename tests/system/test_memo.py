@@ -299,7 +299,7 @@ class TestBounds:
 
         def watched(head: Head, place: int, *arrays: Any) -> None:
             if head is machine._head and machine._singles is not None:  # which kernels of other threads read until now
-                assert head.arrays.get(kernels.D_SINGLE_POOL) is machine._singles.head.words
+                assert head.get(kernels.D_SINGLE_POOL) is machine._singles.head.words
             put(head, place, *arrays)
 
         monkeypatch.setattr(Head, "put", watched)

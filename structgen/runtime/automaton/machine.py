@@ -232,7 +232,7 @@ class AutomatonMachine(CompiledMachine):
         return True
 
     def _add_single(self, key: int, row: NDArray[np.uint32]) -> None:
-        keys, rows = (self._head.arrays[place] for place in (kernels.D_SINGLES, kernels.D_SINGLE_ROWS))
+        keys, rows = (self._head[place] for place in (kernels.D_SINGLES, kernels.D_SINGLE_ROWS))
         singles = self._singles
         if singles is None or singles.grown > MOST_GROWN:
             singles, (keys, rows) = RowPool(self.pool.size), _NO_ROWS
@@ -259,7 +259,7 @@ class AutomatonMachine(CompiledMachine):
                 self._row_of[states] = BY_COUNT
 
     def _stretches(self) -> _Rows:
-        arrays = self._head.arrays
+        arrays = self._head
         return arrays[kernels.D_STRETCHES], arrays[kernels.D_STRETCH_ROWS]
 
     def _numbered(self) -> _Rows:

@@ -66,7 +66,7 @@ class NumberedStepper:
         found = self._numbers.get(config)
         if found is None:
             found = len(self._configs)
-            if found == len(self._head.arrays[kernels.S_CONFIGS]):
+            if found == len(self._head[kernels.S_CONFIGS]):
                 with self._lock:
                     self._head.lengthen(kernels.S_CONFIGS)
                     self._head.lengthen(kernels.S_DENSE)
@@ -90,7 +90,7 @@ class NumberedStepper:
         here = self._configs[config]
         after = self._machine.advance(here, token_id)
         if after is None and token_id in self._eos_ids and self._machine.is_accepting(here):
-            self._head.arrays[kernels.S_CONFIGS][config, kernels.C_ACCEPTS] = 1
+            self._head[kernels.S_CONFIGS][config, kernels.C_ACCEPTS] = 1
         target = DEAD if after is None else self.number(after)
         while kernels.put_target(self.head, config, token_id, target):
             self._head.lengthen_tokens()
@@ -106,7 +106,7 @@ class NumberedStepper:
             if is_new and len(self._rows) >= MOST_ROWS:
                 self._forget_rows()
             self._rows[id(row)] = row
-            self._head.arrays[kernels.S_DENSE][2 * config : 2 * config + 2] = address_of(row), len(row)
+            self._head[kernels.S_DENSE][2 * config : 2 * config + 2] = address_of(row), len(row)
         if is_new:
             DENSE_ROWS.note(self, len(self._rows) * row.nbytes)
 
@@ -117,7 +117,7 @@ class NumberedStepper:
 
     def _forget_rows(self) -> None:
         with TABLES:
-            self._head.arrays[kernels.S_DENSE][:] = 0
+            self._head[kernels.S_DENSE][:] = 0
         self._rows = {}
 
     def is_accepting(self, config: int) -> bool:

@@ -22,21 +22,20 @@ from ...errors import BudgetExceededError, UnsupportedError
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
-from ...system.locks import Lock, Rank
+from ...system.locks import Lock
 from ...system.memo import Memo, memo, shorten
 from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
-from ..core.lazy_table import LazyTable
 from ..core.machine import Captured, CompiledMachine, Match, Productions, SharedRows, Stepper, Symbol, ranges_of
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
 from .store.configuration import StoredConfiguration
-from .store.store import FEW_PARTS, ConfigurationStore
-from .tables import MOST_MEMBERS, Moves, PushdownTables
+from .store.store import FEW_PARTS, GROWING, ConfigurationStore
+from .tables import MOST_MEMBERS, GroupMoves, Moves, PushdownTables
 from .token_edges import TokenMoves
 
 if TYPE_CHECKING:
@@ -79,9 +78,7 @@ _Deciding: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 #: The columns of the tables' edges as buffers, which yield ints faster than arrays; the number of states, groups'
 #: moves and open states that go with them.
-_Edges: TypeAlias = tuple[
-    memoryview, memoryview, memoryview, memoryview, memoryview, int, LazyTable[Moves], frozenset[int]
-]
+_Edges: TypeAlias = tuple[memoryview, memoryview, memoryview, memoryview, memoryview, int, GroupMoves, frozenset[int]]
 
 
 def _edges_of(t: PushdownTables) -> _Edges:
@@ -147,8 +144,6 @@ class PushdownMachine(CompiledMachine):
         self.start_threads: tuple[Thread, ...] = ((tables.start, 0, None),)
         self.rows.head.words[kernels.M_TELLS] = bool(tables.labels.temperatures)
         self._sets: dict[tuple[int, ...], int] = {}  # sets of tokens that masks have together, by their numbers
-        #: Held while a store's tables grow.
-        self.growing = Lock(Rank.LEAF)
         self._store: ConfigurationStore | None = None
 
     @cached_property
@@ -166,7 +161,7 @@ class PushdownMachine(CompiledMachine):
         """The store that guides begin in: another one where the last is full."""
         store = self._store
         if store is None or store.is_full():
-            with self.growing:
+            with GROWING:
                 if self._store is store:
                     self._store = ConfigurationStore(self)
                     self.forget()
@@ -689,8 +684,8 @@ class PushdownMachine(CompiledMachine):
     def _take_counters(self) -> None:
         tables = self.tables
         self.states = tables.states
-        self._loops: list[list[int]] = tables.loops.tolist()
-        self._tests = tables.passes if len(tables.tests) else []
+        self._loops: Sequence[list[int]] = tables.loops.tolist() or ()
+        self._tests = tables.passes if len(tables.tests) else ()
         new = len(self._keeps)
         if self._loops:
             self._keeps += (tables.live[new:] >= 0).tobytes()
@@ -812,7 +807,7 @@ class PushdownMachine(CompiledMachine):
                 self.rows.head.put(kernels.M_SETS, np.zeros(0, np.int32))
                 self._sets = {}
             row = np.bitwise_or.reduce([self._token_moves.row(number) for number in numbers])
-            before = self.rows.head.arrays.get(kernels.M_SETS, row[:0])
+            before = self.rows.head.get(kernels.M_SETS, row[:0])
             self.rows.head.put(kernels.M_SETS, np.concatenate([before, row]))
             found = self._sets[numbers] = len(self._sets)
         return found

@@ -89,7 +89,7 @@ class _Parts:
 
     def __init__(self, head: Head) -> None:
         self._head = head
-        self._table, self._slots = head.arrays[kernels.M_PARTS], head.arrays[kernels.M_PART_SLOTS]
+        self._table, self._slots = head[kernels.M_PARTS], head[kernels.M_PART_SLOTS]
 
     def _hold(self, room: int) -> None:
         """Have room for so many."""
@@ -103,7 +103,7 @@ class _Parts:
     def _number(self, slots: int) -> None:
         before, self._slots = self._slots, np.full(slots, -1, np.int32)
         kernels.move_part_slots(self._head.words, self._slots, address_of(self._slots))
-        self._head.arrays[kernels.M_PART_SLOTS] = self._slots
+        self._head[kernels.M_PART_SLOTS] = self._slots
         del before  # which kernels read until now
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class _Parts:
     @property
     def stored(self) -> NDArray[np.int32]:
         """Those of a file, ``int32[*, 5]``: residual list, state, count, row, next list."""
-        return self._head.arrays[kernels.M_STORED]
+        return self._head[kernels.M_STORED]
 
     def get(self, residual: int, state: int, number: int) -> PartialRow | None:
         """What is known of a key."""
@@ -301,7 +301,7 @@ class StateMasks:
     @property
     def stretches(self) -> NDArray[np.int32]:
         """What counting states decide by stretches of counts, ``int32[*, 4]``: state, count, row, next list."""
-        return self.head.arrays[kernels.M_STRETCHES]
+        return self.head[kernels.M_STRETCHES]
 
     def lay_out_stretches(self, stretches: NDArray[np.int32] | None = None) -> None:
         """Have kernels find these, or all so far."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar, overload
 
@@ -186,21 +186,22 @@ class SharedMaskStore:
         self._numbers: dict[tuple[bytes, int], int] | None = {}  # by name and stretch; None: not read from `uses` yet
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         self._cache: SharedRows | None = None
-        self._kept: set[bytes] = set()  # names that the cache is known to have
+        self._kept: Collection[bytes] = ()  # names that the cache is known to have
 
     def keep_in(self, cache: SharedRows) -> None:
         """Look there for what another process has worked out, and keep there what is worked out afresh."""
         self._cache = cache
-        self._kept = set()
+        self._kept = ()
         cache.expect({name for name, *_ in self.uses if name not in self.stored})
 
     def keep_used(self) -> None:
         """Keep there whatever is used, also what was at hand from another index or another cache."""
         if self._cache is None or self._cache.are_brought_along():
             return
-        for name, state in self._missing(self._cache).items():
+        missing = self._missing(self._cache)
+        for name, state in missing.items():
             self._cache.keep(name, self.find(name, state).to_bytes())
-            self._kept.add(name)
+        self._kept = {*self._kept, *missing}
 
     def brought_along(self) -> dict[bytes, SharedMasks]:
         """What a file in the cache has to have itself, by name."""
@@ -212,7 +213,7 @@ class SharedMaskStore:
         """Names that are used and not in the cache, each with a state that has it."""
         used = {name: state for name, _, state, *_ in self.uses if name not in self._kept}
         missing = cache.missing(used.keys())
-        self._kept |= used.keys() - missing
+        self._kept = {*self._kept, *used} - missing
         return {name: state for name, state in used.items() if name in missing}
 
     # -- partial masks ----------------------------------------------------------------------------------------
@@ -371,7 +372,7 @@ class SharedMaskStore:
     def adopt(self, uses: list[Use]) -> None:
         """Use what a file does, before anything else is used."""
         self.uses, self._numbers = uses, None
-        self.pool.shared += [self.row_of] * len(uses)
+        self.pool.share(len(uses), self.row_of)
         self.residuals.share([residual for *_, residual in uses], range(len(uses)), self.residual_of)
 
     def cut(self, count: int) -> None:

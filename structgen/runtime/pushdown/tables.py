@@ -17,10 +17,10 @@ from ... import kernels
 from ...errors import BudgetExceededError, FormatError
 from ...storage.columns import MOST, Column, Columns, Sizes
 from ...storage.container import smallest
+from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
-from ..core.lazy_table import LazyTable
 from .captures.labels import NO_LABELS, StateLabels
 from .token_edges import TokenTables
 
@@ -35,6 +35,9 @@ _SET_BYTES = 1 << 28
 #: The marks of states: behind the opening bracket of an array whose items must differ, and behind one of its items;
 #: behind the opening brace of an object whose names must differ, behind a name, and behind a member.
 OPENS_ARRAY, ENDS_ITEM, OPENS_OBJECT, ENDS_NAME, ENDS_MEMBER = range(1, 6)
+
+#: Groups whose moves are kept spelled out.
+_MOST_SPELLED = 1 << 17
 
 #: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
@@ -74,6 +77,29 @@ SECTIONS = Columns(
 _NAMES = [column.name for column in SECTIONS]
 
 _BYTES = bytes(range(256))
+
+
+class GroupMoves(Memo[int, Moves]):
+    """The moves of groups by number. Threads may spell the same out twice: they are equal, and either will do."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, tables: PushdownTables) -> None:
+        super().__init__(_MOST_SPELLED)
+        self._columns = (
+            tables.group_start, tables.move_record, tables.move_start, tables.records.reshape(-1), tables.sequence,
+        )  # fmt: skip
+
+    def __missing__(self, group: int) -> Moves:
+        # Slices of buffers cost less than those of arrays; but each is two objects to the collector of garbage.
+        groups, numbers, starts, records, states = (column.data for column in self._columns)
+        found: list[tuple[Record, tuple[int, ...]]] = []
+        for move in range(groups[group], groups[group + 1]):
+            number = 5 * numbers[move]
+            record = tuple(records[number - 5 : number]) if number else None
+            found.append((record, tuple(states[starts[move] : starts[move + 1]])))
+        moves = self[group] = tuple(found)
+        return moves
 
 
 class Source(Protocol):
@@ -238,21 +264,9 @@ class PushdownTables:
         return tuple([np.ascontiguousarray(column).data for column in columns])
 
     @cached_property
-    def moves(self) -> LazyTable[Moves]:
+    def moves(self) -> GroupMoves:
         """The moves of each group, spelled out when first asked for."""
-        columns = self.group_start, self.move_record, self.move_start, self.records.reshape(-1), self.sequence
-
-        def of(group: int) -> Moves:
-            # Slices of buffers cost less than those of arrays; but each is two objects to the collector of garbage.
-            groups, numbers, starts, records, states = (column.data for column in columns)
-            found: list[tuple[Record, tuple[int, ...]]] = []
-            for move in range(groups[group], groups[group + 1]):
-                number = 5 * numbers[move]
-                record = tuple(records[number - 5 : number]) if number else None
-                found.append((record, tuple(states[starts[move] : starts[move + 1]])))
-            return tuple(found)
-
-        return LazyTable(of)
+        return GroupMoves(self)
 
     def all_moves(self) -> Iterator[Moves]:
         """The moves of one group after the other, sooner than each by itself."""

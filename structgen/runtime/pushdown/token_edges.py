@@ -6,6 +6,7 @@ What they mean is in `structgen.compiler.programs.program`. Here are their colum
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,7 +20,6 @@ from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.lazy_table import LazyTable
 from ..rows.bitmask import ids_of, pack
 
 #: As in `structgen.runtime.pushdown.tables`.
@@ -127,7 +127,7 @@ class TokenMoves:
         #: By state the tokens that may end there, and the state that takes its place then.
         self.bounds: dict[int, tuple[int, int]] = {}
 
-    def take(self, tables: TokenTables, states: int, moves: LazyTable[_Moves]) -> None:
+    def take(self, tables: TokenTables, states: int, moves: Mapping[int, _Moves]) -> None:
         """Follow these from now on: the same as before, and those of states that were open.
 
         Parameters

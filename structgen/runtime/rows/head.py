@@ -59,22 +59,8 @@ class FirstTables:
         return found
 
 
-class _Tables(dict[int, Array]):
-    """Tables by their places, those of the first block once somebody asks for them."""
-
-    __slots__ = ("_block", "_first")
-
-    def __init__(self, first: FirstTables, block: NDArray[np.int64]) -> None:
-        super().__init__()
-        self._first, self._block = first, block
-
-    def __missing__(self, place: int) -> Array:
-        found = self[place] = self._first.view(self._block, place)
-        return found
-
-
-class Head:
-    """Tables by their places. It keeps each of them as long as it is there.
+class Head(dict[int, Array]):
+    """Tables by their places, those of the first block once somebody asks for them. It keeps each that it has.
 
     Parameters
     ----------
@@ -82,17 +68,18 @@ class Head:
         The words and the tables that are there to begin with, or only how many words.
     """
 
-    __slots__ = ("arrays", "words")
+    __slots__ = ("_block", "_first", "words")
 
     def __init__(self, first: FirstTables | int) -> None:
-        if isinstance(first, int):
-            first = FirstTables(first, {})
-        block = first.block.copy()
+        self._first = FirstTables(first, {}) if isinstance(first, int) else first
+        self._block = self._first.block.copy()
         #: ``int64[*]``, for kernels.
-        self.words: NDArray[np.int64] = block[: first.size]
-        self.words += first.are_addresses * kernels.address(block.view(np.uint8))
-        #: The arrays by their places.
-        self.arrays: dict[int, Array] = _Tables(first, block)
+        self.words: NDArray[np.int64] = self._block[: self._first.size]
+        self.words += self._first.are_addresses * kernels.address(self._block.view(np.uint8))
+
+    def __missing__(self, place: int) -> Array:
+        found = self[place] = self._first.view(self._block, place)
+        return found
 
     def lend(self, place: int, *arrays: Array) -> None:
         """`put` for arrays that somebody else keeps."""
@@ -102,24 +89,24 @@ class Head:
 
     def put(self, place: int, *arrays: Array) -> None:
         """Have contiguous arrays at a place and those behind it, all at once: no kernel runs between two of them."""
-        before = [self.arrays.get(place + 2 * i) for i in range(len(arrays))]
-        self.arrays.update({place + 2 * i: array for i, array in enumerate(arrays)})
+        before = [self.get(place + 2 * i) for i in range(len(arrays))]
+        self.update({place + 2 * i: array for i, array in enumerate(arrays)})
         self.lend(place, *arrays)
         del before
 
     def lengthen(self, place: int) -> None:
         """Have a table in a longer array."""
-        old = self.arrays[place]
+        old = self[place]
         new = np.zeros((longer(len(old)), *old.shape[1:]), old.dtype)
         kernels.move_table(self.words, place, _octets(old), _octets(new), address_of(new), len(new))
-        self.arrays[place] = new  # not sooner: it is read while nobody holds the lock
+        self[place] = new  # not sooner: it is read while nobody holds the lock
 
     def lengthen_tokens(self) -> None:
         """Have room for more tokens of which it is known where they lead, in a store's head."""
-        before = self.arrays[kernels.S_TOKENS], self.arrays[kernels.S_TARGETS]
+        before = self[kernels.S_TOKENS], self[kernels.S_TARGETS]
         size = longer(len(before[0]))
         keys, targets = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-        self.arrays[kernels.S_TOKENS], self.arrays[kernels.S_TARGETS] = keys, targets
+        self[kernels.S_TOKENS], self[kernels.S_TARGETS] = keys, targets
         kernels.move_tokens(self.words, keys, targets, address_of(keys), address_of(targets))
         del before
 

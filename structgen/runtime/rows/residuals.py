@@ -63,7 +63,7 @@ class Residuals:
         self._stored: Callable[[], Lists] | None = None
         self._lent: dict[int, NDArray[np.int32]] = {}  # shared ones that were fetched
         # The nodes of all others; the last has room.
-        self._chunks: list[NDArray[np.int32]] = [self.head.arrays[kernels.L_NODES]]
+        self._chunks: list[NDArray[np.int32]] = [self.head[kernels.L_NODES]]
         self._full = 0  # nodes in all chunks but the last
         self._in_file: NDArray[np.int32] | None = None  # the nodes of those of a file
         self.add(np.zeros(1, np.int32))
@@ -86,7 +86,7 @@ class Residuals:
 
     @property
     def _table(self) -> NDArray[np.int64]:
-        return self.head.arrays[kernels.L_LISTS]
+        return self.head[kernels.L_LISTS]
 
     # -- room ------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class Residuals:
         wanted, last = int(words[kernels.L_WANTED]), self._chunks[-1]
         if words[kernels.L_USED] + wanted > len(last):
             self._begin_chunk(max(wanted, min(2 * len(last), _MOST_NODES)))
-        if 2 * len(self) + 2 > len(self.head.arrays[kernels.L_SLOTS]):
+        if 2 * len(self) + 2 > len(self.head[kernels.L_SLOTS]):
             self.head.put(kernels.L_SLOTS, np.full(4 << len(self).bit_length(), -1, np.int32))
             kernels.number_lists(words)
 

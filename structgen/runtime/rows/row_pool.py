@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...errors import FormatError
+from ...errors import FormatError, InternalError
 from ...kernels.values import LONG_GAP
 from ...storage import columns
 from ...storage.columns import Column, Columns, Sizes, count_set
@@ -115,13 +115,14 @@ class RowPool:
         if bases is not None:
             self._hold_whole(bases)
         self._n_bases = len(self._bases)
-        #: How to get each shared row, by its number among them; and those that kernels were lent.
-        self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
+        # How many shared rows there are, how to get one by its number among them, and those that kernels were lent.
+        self._n_shared = 0
+        self._source: Callable[[int], NDArray[np.uint32]] = _no_source
         self._lent: dict[int, NDArray[np.uint32]] = {}
-        self._shared = self.head.arrays[kernels.R_SHARED]
+        self._shared = self.head[kernels.R_SHARED]
         self._laid_out = 0  # rows that were there when they were laid out; those behind them were added
         if flat is None:
-            arrays = self.head.arrays
+            arrays = self.head
             self._base, self._start = arrays[kernels.R_BASE], arrays[kernels.R_START]
             self._gaps: NDArray[np.uint16] = arrays[kernels.R_GAPS]
         else:
@@ -238,9 +239,13 @@ class RowPool:
 
         ``source`` is asked for it when it is first needed, by how many shared rows there were before it.
         """
-        base = SHARED + len(self.shared)
-        self.shared.append(source)
-        return self._add(base, _NO_GAPS)
+        self.share(1, source)
+        return self._add(SHARED + self._n_shared - 1, _NO_GAPS)
+
+    def share(self, count: int, source: Callable[[int], NDArray[np.uint32]]) -> None:
+        """Have so many shared rows more, of a source that is the same for all."""
+        self._n_shared += count
+        self._source = source
 
     def are_shared(self, rows: Array) -> bool:
         """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
@@ -250,7 +255,7 @@ class RowPool:
 
     def lend(self, shared: int) -> None:
         """Have kernels find a shared row, by its number among them."""
-        row = self.shared[shared](shared)
+        row = self._source(shared)
         while 2 * shared >= len(self._shared):
             wider = np.zeros(2 * len(self._shared), np.int64)
             wider[: len(self._shared)] = self._shared
@@ -288,7 +293,7 @@ class RowPool:
                 wider = np.zeros(max(2 * len(wider), gaps, _FEW_GAPS), np.uint16)
                 wider[:used] = self._gaps[:used]
             self._hold(base, start, wider)
-        if 2 * n + 2 > len(self.head.arrays[kernels.R_SLOTS]):
+        if 2 * n + 2 > len(self.head[kernels.R_SLOTS]):
             self.head.put(kernels.R_SLOTS, np.full(2 << len(self._base).bit_length(), -1, np.int32))
             kernels.number_rows(self.head.words)
 
@@ -313,14 +318,14 @@ class RowPool:
 
     def mark(self) -> tuple[int, int, int]:
         """How much there is now, for `cut`: rows, whole rows and shared rows."""
-        return len(self), self._n_bases, len(self.shared)
+        return len(self), self._n_bases, self._n_shared
 
     def cut(self, mark: tuple[int, int, int]) -> None:
         """Take away all rows that came since a mark, which is not older than the last `compact`."""
-        self.head.words[kernels.R_COUNT], self._n_bases, shared = mark
+        self.head.words[kernels.R_COUNT], self._n_bases, self._n_shared = mark
+        shared = self._n_shared
         self._forget_slots()
         self._shared[2 * shared :] = 0
-        del self.shared[shared:]
         self._lent = {number: row for number, row in self._lent.items() if number < shared}
         self._hold_whole(self._bases[: self._n_bases].copy())  # somebody may hold rows of the old array
         self._by_content = None
@@ -403,7 +408,7 @@ class RowPool:
         return dense
 
     def _whole(self, base: int) -> NDArray[np.uint32]:
-        return self.shared[base - SHARED](base - SHARED) if base >= SHARED else self._bases[base - 1]
+        return self._source(base - SHARED) if base >= SHARED else self._bases[base - 1]
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
         return int(self._base[number]), self._gaps[self._start[number] : self._start[number + 1]]
@@ -414,7 +419,7 @@ class RowPool:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/internals/format.md)."""
         base = self._base[: len(self)].astype(np.int64)  # as a file has them: 0, whole rows, shared rows, rows
         base[base >= SHARED] -= SHARED - self._n_bases - 1
-        base[self._base[: len(self)] < 0] = self._n_bases + len(self.shared) - base[base < 0]
+        base[self._base[: len(self)] < 0] = self._n_bases + self._n_shared - base[base < 0]
         return {
             "bases": self._bases[: self._n_bases],
             "row_base": smallest(base),
@@ -432,7 +437,7 @@ class RowPool:
     def from_columns(cls, found: Sections, sizes: Sizes, where: str) -> RowPool:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`.
 
-        The quantity "shared" says how many shared rows there are; the caller appends to ``shared`` how to get each.
+        The quantity "shared" says how many shared rows there are; the caller says how to get them by `share`.
         """
         if not _bases_are_sound(found["row_base"], sizes["bases"], sizes["shared"]):
             raise FormatError("section 'row_base' has a row that is not before its users, or far before", where=where)
@@ -460,6 +465,10 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
         chained = rows[chained]
         chained = chained[chained >= 0]
     return False
+
+
+def _no_source(shared: int) -> NDArray[np.uint32]:
+    raise InternalError(f"a pool has no shared row {shared}")
 
 
 def _digest(row: Array) -> bytes:

@@ -63,7 +63,7 @@ class RowStore:
 
     @property
     def _rows(self) -> NDArray[np.int32]:
-        found: NDArray[np.int32] = self._pages.arrays[kernels.G_ROWS].reshape(-1, self.words)[: len(self)]
+        found: NDArray[np.int32] = self._pages[kernels.G_ROWS].reshape(-1, self.words)[: len(self)]
         return found
 
     def __len__(self) -> int:
@@ -109,8 +109,8 @@ class RowStore:
         """The numbers, ``int32[n]``, of rows, ``int32[n, words]``: of equal ones, or the next, under which there are
         copies.
         """
-        while len(self) + len(rows) > len(self._pages.arrays[kernels.G_HASHES]):
-            before, self._pages = self._rows, pages(2 * len(self._pages.arrays[kernels.G_HASHES]), self.words)
+        while len(self) + len(rows) > len(self._pages[kernels.G_HASHES]):
+            before, self._pages = self._rows, pages(2 * len(self._pages[kernels.G_HASHES]), self.words)
             self._put(before, are_new=True)
         return self._put(rows, are_new=False)
 

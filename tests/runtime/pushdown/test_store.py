@@ -289,7 +289,7 @@ def test_masks_are_written_out_once_for_all_stores(monkeypatch: pytest.MonkeyPat
 
 
 def page_of(store: ConfigurationStore, config: int) -> int:
-    arrays = store._head.arrays
+    arrays = store._head
     union = arrays[kernels.S_CONFIGS][config, kernels.C_UNION]
     return int(arrays[kernels.S_UNIONS][union, kernels.U_PAGE])
 

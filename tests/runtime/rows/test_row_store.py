@@ -54,7 +54,7 @@ def test_rows_whose_hashes_are_equal() -> None:
     """They are told apart by what they are."""
     store = row_store.RowStore(VOCABULARY)
     assert store.add(dense({5})[None]) == [3]
-    store._pages.arrays[kernels.G_ROWS].reshape(-1, store.words)[3] = dense({6})  # where {5} is found by its hash
+    store._pages[kernels.G_ROWS].reshape(-1, store.words)[3] = dense({6})  # where {5} is found by its hash
     assert store.add(np.array([dense({5}), dense({5})])).tolist() == [4, 4]
 
 

@@ -27,6 +27,7 @@ from ....kernels import (
     TOO_SHORT,
     WRITTEN,
 )
+from ....system.locks import Lock, Rank
 from ....system.memo import Memo, memo
 from ....system.sizes import COMMON
 from ...rows.head import FirstTables, Head, address_of, longer
@@ -34,7 +35,6 @@ from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
 
 if TYPE_CHECKING:
-    from ....system.locks import Lock
     from ....vocabulary.vocabulary import Vocabulary
     from ...rows.row_pool import RowPool
     from ..partial_masks import StateMasks
@@ -118,6 +118,10 @@ _scratch = _Scratch()
 COMMON.append(_scratch)
 
 
+#: Held while a store's tables grow.
+GROWING = Lock(Rank.LEAF)
+
+
 class Automaton(Protocol):
     """What a store needs of a `structgen.runtime.pushdown.machine.PushdownMachine`."""
 
@@ -125,7 +129,6 @@ class Automaton(Protocol):
     vocabulary: Vocabulary
     rows: StateMasks
     pool: RowPool
-    growing: Lock
 
     @property
     def lock(self) -> Lock:
@@ -358,35 +361,35 @@ class ConfigurationStore:
 
     def is_accepting(self, config: int) -> bool:
         """Whether the text so far is complete."""
-        return bool(self._head.arrays[kernels.S_CONFIGS][config, kernels.C_ACCEPTS])
+        return bool(self._head[kernels.S_CONFIGS][config, kernels.C_ACCEPTS])
 
     # -- room ------------------------------------------------------------------------------------------
 
     def _grow(self) -> None:
         """Have more room in tables that are full, or nearly."""
         words = self._words
-        with self.machine.growing:
-            cells, used = len(self._head.arrays[kernels.S_CELLS]), int(words[kernels.N_CELLS])
+        with GROWING:
+            cells, used = len(self._head[kernels.S_CELLS]), int(words[kernels.N_CELLS])
             full = [table for table in _TABLES if self._is_nearly_full(*table)]
             is_short = cells < 2 * used + _FEW
-            tokens = 4 * words[kernels.N_TOKENS] > len(self._head.arrays[kernels.S_TOKENS])
+            tokens = 4 * words[kernels.N_TOKENS] > len(self._head[kernels.S_TOKENS])
             if is_short or not (full or tokens):  # or one step needs more than there is in use
                 self._head.lengthen(kernels.S_CELLS)
-                slots, kept = _slots(longer(cells)), self._head.arrays[kernels.S_CELL_SLOTS]
-                self._head.arrays[kernels.S_CELL_SLOTS] = slots
+                slots, kept = _slots(longer(cells)), self._head[kernels.S_CELL_SLOTS]
+                self._head[kernels.S_CELL_SLOTS] = slots
                 kernels.move_cell_slots(words, slots, address_of(slots))
                 del kept
             for place, _ in full or ([] if tokens else _TABLES):
                 self._head.lengthen(place)
-            configs = len(self._head.arrays[kernels.S_CONFIGS])
-            if len(self._head.arrays[kernels.S_CONFIG_SLOTS]) < 2 * configs:
+            configs = len(self._head[kernels.S_CONFIGS])
+            if len(self._head[kernels.S_CONFIG_SLOTS]) < 2 * configs:
                 slots = _slots(configs)
-                kept = self._head.arrays[kernels.S_CONFIG_SLOTS]
-                self._head.arrays[kernels.S_CONFIG_SLOTS] = slots
+                kept = self._head[kernels.S_CONFIG_SLOTS]
+                self._head[kernels.S_CONFIG_SLOTS] = slots
                 kernels.move_config_slots(words, slots, address_of(slots))
                 del kept
-            unions = len(self._head.arrays[kernels.S_UNIONS])
-            if len(self._head.arrays[kernels.S_UNION_SLOTS]) < 2 * unions:
+            unions = len(self._head[kernels.S_UNIONS])
+            if len(self._head[kernels.S_UNION_SLOTS]) < 2 * unions:
                 self._head.put(kernels.S_UNION_SLOTS, _slots(unions))
                 kernels.forget_unions(words)
             if tokens:
@@ -394,10 +397,10 @@ class ConfigurationStore:
 
     def _is_large(self) -> bool:
         """Whether there is room for more cells than one step may add."""
-        return len(self._head.arrays[kernels.S_CELLS]) - int(self._words[kernels.N_CELLS]) > _MOST_NEW_CELLS
+        return len(self._head[kernels.S_CELLS]) - int(self._words[kernels.N_CELLS]) > _MOST_NEW_CELLS
 
     def _is_nearly_full(self, place: int, used: int) -> bool:
-        return bool(2 * self._words[used] >= len(self._head.arrays[place]))
+        return bool(2 * self._words[used] >= len(self._head[place]))
 
     # -- for people, and what kernels don't do ---------------------------------------------------------
 
@@ -405,9 +408,9 @@ class ConfigurationStore:
         """The threads of a configuration, as the reference stepper has them."""
         found = self._threads.get(config)
         if found is None:
-            first, count, ended, *_ = self._head.arrays[kernels.S_CONFIGS][config].tolist()
-            cells, stacks, known = self._head.arrays[kernels.S_CELLS], self.machine.known_stacks(), self._stacks
-            members = self._head.arrays[kernels.S_THREADS][first : first + count].tolist()
+            first, count, ended, *_ = self._head[kernels.S_CONFIGS][config].tolist()
+            cells, stacks, known = self._head[kernels.S_CELLS], self.machine.known_stacks(), self._stacks
+            members = self._head[kernels.S_THREADS][first : first + count].tolist()
             count_of = self._count_of
             found = tuple(
                 [(state, count_of(n), stacks.of_cell(cell, cells, known, count_of)) for state, n, cell in members]
@@ -428,8 +431,8 @@ class ConfigurationStore:
         found = self._rows_known.get(config)
         if found is None:
             with self.machine.lock:  # no table grows
-                first, count, ended, *_ = self._head.arrays[kernels.S_CONFIGS][config].tolist()
-                rows = self._head.arrays[kernels.S_THREADS][first : first + count].tolist()
+                first, count, ended, *_ = self._head[kernels.S_CONFIGS][config].tolist()
+                rows = self._head[kernels.S_THREADS][first : first + count].tolist()
             found = self._rows_known[config] = [(state, n, cell) for state, n, cell in rows] + [(END, 0, -1)] * ended
         return found
 
@@ -441,7 +444,7 @@ class ConfigurationStore:
             return rows
         found = dict.fromkeys(rows)
         with self.machine.lock:
-            cells = self._head.arrays[kernels.S_CELLS]
+            cells = self._head[kernels.S_CELLS]
             for cell in todo:  # which grows
                 row = (END, 0, -1) if cell < 0 else tuple(cells[cell, :3].tolist())
                 if row[0] == FORK:
@@ -504,7 +507,7 @@ class ConfigurationStore:
         if other._counts:
             with self.machine.lock:  # large counts get numbers
                 return np.array([c if c < 0 else self.add(other.threads(c)) for c in configs.tolist()], np.int32)
-        found, numbers = np.empty(len(configs), np.int32), np.empty(len(other._head.arrays[kernels.S_CELLS]), np.int64)
+        found, numbers = np.empty(len(configs), np.int32), np.empty(len(other._head[kernels.S_CELLS]), np.int64)
         while status := kernels.adopt_configs(other._words, self._words, configs, numbers, found):
             self._provide(status)
         # What a guide can go back to stays, however much it is.
