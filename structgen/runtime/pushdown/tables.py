@@ -39,6 +39,9 @@ OPENS_ARRAY, ENDS_ITEM, OPENS_OBJECT, ENDS_NAME, ENDS_MEMBER = range(1, 6)
 #: Groups whose moves are kept spelled out.
 _MOST_SPELLED = 1 << 17
 
+#: No states that are open.
+NOTHING_OPEN: frozenset[int] = frozenset()
+
 #: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
 
@@ -189,7 +192,7 @@ class PushdownTables:
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
-        self.open: frozenset[int] = frozenset()
+        self.open = NOTHING_OPEN
         self.source: Source | None = None
 
     def lower(self, states: Collection[int]) -> None:
