@@ -19,7 +19,7 @@ BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
 
 def said(schema: Schema) -> list[str]:
     """The fields that say something."""
-    return [name for name, value in vars(schema).items() if name in _UNSAID and value != _UNSAID[name]]
+    return [name for name, value in vars(schema).items() if _UNSAID.get(name, value) != value]
 
 
 def representatives(
@@ -36,7 +36,8 @@ def representatives(
     def children(node: SchemaId) -> list[SchemaId]:
         names = said(schemas[node])
         fields[node] = frozenset(names)
-        return schemas[node].children(["written", *[name for name in names if name in BELOW]])
+        below = [name for name in names if name in BELOW]
+        return schemas[node].children(["written", *below]) if below or schemas[node].written is not None else []
 
     node = root
     with placed(lambda: schemas[node].pointer):
@@ -47,6 +48,8 @@ def representatives(
 
 def _key(schema: Schema, names: Collection[str], same: list[SchemaId], meter: Meter) -> Hashable:
     """Equal for subschemas that say the same, their children compared by representative."""
+    if len(names) == 1 and schema.types is not None:
+        return schema.types, schema.integer_is_exact
     parts: list[Hashable] = [schema.integer_is_exact, schema.order() if len(names) > 1 else ()]
     for name in sorted(names):
         value = getattr(schema, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from .document import Json, SchemaFinding
 from .drafts import DRAFT4, DRAFT6, DRAFT7, DRAFT2019, DRAFT2020, Dialect
@@ -160,14 +160,20 @@ def _spelled(known: frozenset[str]) -> dict[str, str]:
 def nearest(word: str, known: Mapping[str, str]) -> str | None:
     """The value of the key that a word is a slip of: as many as a third of its letters, at most three."""
     most = min(3, max(1, len(word) // 3 - 1))
-    slips, _, name = min((_slips(word, each, most), each[:1] != word[:1], each) for each in known)
+    near = [each for each in known if abs(len(each) - len(word)) <= most]
+    near = [each for each in near if len(_letters(each) ^ _letters(word)) <= 2 * most]  # a change brings two letters in
+    found = [(_slips(word, each), each[:1] != word[:1], each) for each in near]
+    slips, _, name = min(found, default=(most + 1, True, ""))
     return known[name] if slips <= most else None
 
 
-def _slips(one: str, other: str, most: int) -> int:
-    """The letters that are added, left out, changed, or swapped with their neighbours; ``most`` and 1 for more."""
-    if abs(len(one) - len(other)) > most or len({*one} ^ {*other}) > 2 * most:  # a change brings two letters in
-        return most + 1
+@lru_cache(maxsize=1_024)
+def _letters(word: str) -> frozenset[str]:
+    return frozenset(word)
+
+
+def _slips(one: str, other: str) -> int:
+    """The letters that are added, left out, changed, or swapped with their neighbours."""
     before, last = list[int](), list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
         row = [at]

@@ -173,6 +173,8 @@ def few_texts(tree: Node, limit: int) -> list[str] | None:
     """All texts of the tree, with repetitions perhaps, if they are at most ``limit`` and not long."""
     found: dict[int, list[str]] = {}
     for node in post_order(tree):
+        if isinstance(node, Chars) and sum([high - low + 1 for low, high in node.ranges]) > limit:
+            return None
         some = _texts(node, [found[id(child)] for child in children(node)])
         if some is None:
             return None
