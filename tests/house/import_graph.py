@@ -41,7 +41,7 @@ ROOMS = {
     "runtime.events": "vocabulary",
     "runtime": "runtime.guide runtime.index runtime.rows",  # its public names
     "compiler.automata": "definitions kernels runtime.automaton storage",
-    "compiler.programs": "runtime.automaton runtime.pushdown storage vocabulary",
+    "compiler.programs": "kernels runtime.automaton runtime.pushdown vocabulary",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": (
         "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton runtime.core"

@@ -28,6 +28,8 @@ from structgen.compiler.automata.dfa import Dfa, complement, determinize, inters
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.compiler.programs.program import REFUSED, CountedEdge, First, Program, bytes_of, edge_of
+from structgen.compiler.programs.tables import to_tables
 from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.automaton.reaching import reaching
@@ -363,6 +365,55 @@ def arenas(random: Random) -> None:
         assert arena[kernels.A_SETS] == arena[kernels.A_TESTS] + tables.tests.size
         assert not arena[arena[kernels.A_ROWS] :][: tables.states].any()
         assert not arena[arena[kernels.A_FREE] : arena[kernels.A_DEAD_ROW]].any()
+
+
+def random_moves(random: Random) -> Program:
+    """A program of a few states, some like the first one, which move, call, count and refuse."""
+    program = Program()
+    n, loop = random.randint(1, 7), program.loop(2, 4)
+    for state in range(n):
+        like = random.choice([-1, 0]) if state else -1
+        refused = edge_of(99, 99, REFUSED) if like == 0 or random.random() < 0.5 else edge_of(99, 99, 1)
+        program.state("", [refused], returns=random.random() < 0.3, live=random.choice([-1, loop]), like=like)
+    for _ in range(random.randint(0, 3 * n)):
+        sequence = tuple(random.randrange(n) for _ in range(random.choice((0, 1, 1, 2))))
+        counted = CountedEdge(SET, loop, random.randrange(n), -1, random.randrange(n))
+        low, high = sorted(random.choices(b"ab", k=2))
+        target = program.target(sequence, random.choice([None, counted]))
+        program.give(random.randrange(n), First((edge_of(low, high, target),)))
+    program.start = random.randrange(n)
+    return program
+
+
+def flat_programs(random: Random) -> None:
+    """The tables of a program make its moves, in each state that the start leads to; there are no other states."""
+    program = random_moves(random)
+    records = [(), *program.records]
+    made: dict[tuple[int, int], set[tuple[int, ...]]] = {}  # by state and byte: a record, and a sequence
+    leads: dict[int, set[int]] = {}
+    for state, like in enumerate(program.like):
+        leads[state] = {like}
+        for edge in program.edges_at(state):
+            target = edge >> 16
+            move = (0, target - 1) if target > 0 else program.moves[-1 - target]
+            leads[state] |= {*move[1:], *records[move[0]][2:]}
+            for byte in bytes_of([edge]):
+                made.setdefault((state, byte), set()).add(move)
+    reached = {program.start}
+    while more := set().union(*(leads[state] for state in reached)) - {*reached, -1}:
+        reached |= more
+    number = {state: at for at, state in enumerate(sorted(reached))} | {-1: -1}
+    tables = to_tables(program)
+    assert (tables.states, tables.start) == (len(reached), number[program.start])
+    for state in reached:
+        own, edges = number[state], tables.edges(number[state])
+        assert (tables.returns[own], tables.live[own]) == (program.returns[state], program.live[state])
+        for byte in ALPHABET:
+            to = edges.get(byte)
+            found = () if to is None else [(None, (to,))] if to < len(reached) else tables.moves[to - len(reached)]
+            moves = made.get((state, byte), set())
+            wanted = {(records[record], tuple(map(number.get, states))) for record, *states in moves}
+            assert {*found} == {((*r[:2], *map(number.get, r[2:])) or None, states) for r, states in wanted}
 
 
 def table_rows(random: Random) -> None:
@@ -1011,6 +1062,8 @@ ORACLES: Mapping[str, Oracle] = {
     "widest_entry": table_rows,
     "number_byte_classes": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT)),
     "lay_out_arena": arenas,
+    "order_edges": flat_programs,
+    "flatten": flat_programs,
     "approach_base": bases,
     "heights_of": heights,
     "kinds_below": kinds_of_bytes,

@@ -11,6 +11,7 @@ from .cells import *
 from .count_tables import *
 from .counts import *
 from .differences import *
+from .flattening import *
 from .set_walks import *
 from .sets import *
 from .subautomata import *
