@@ -26,6 +26,9 @@ from .read.reader import read
 #: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
 _FEW_STATES = 100_000
 
+#: Those of a member with its name and its value, as a rule at most.
+_OF_MEMBER = 200
+
 #: Findings that are told while compiling.
 _MOST_WARNINGS = 3
 
@@ -74,7 +77,8 @@ def begin_json_schema(
     with blaming(definition.text):
         schema = read_schema(definition, meter, special)
         schema.warn()
-        most = most_states(schema.values, schema.layout, meter)
+        members = sum(len(shape.properties) for value in schema.values.values for shape in value.objects)
+        most = most_states(schema.values, schema.layout, meter) if _OF_MEMBER * members >= _FEW_STATES else None
         if most is None or not _FEW_STATES < most <= meter.states:
             program = lower_schema(schema, meter, keeps_sets=keeps_sets)
             return program, tuple(dict.fromkeys(schema.relaxed))

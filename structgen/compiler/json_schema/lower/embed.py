@@ -8,7 +8,7 @@ accept what unconstrained strings do *are* those states.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -70,7 +70,7 @@ class Body:
     states: list[State]
     loops: list[int]  # the program's numbers of the automaton's loops
     counts: list[int]  # the targets that the automaton's records are
-    moves: dict[Classes, list[Move]] = field(default_factory=dict)
+    moves: dict[Classes, list[Move]]
 
     @property
     def start(self) -> State:
@@ -118,7 +118,8 @@ class Embedding:
         piece = made(inside, others and others.automaton)
         first, beside = program.states("string", piece.states), others.states[0] if others else 0
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        body = Body(inside, (piece.targets(first, beside) - 1).tolist(), loops, [])
+        moves = {} if inside.records or inside.states > _RECENT_STATES else _moves_of(inside)
+        body = Body(inside, (piece.targets(first, beside) - 1).tolist(), loops, [], moves)
         states = [*body.states, -1]
         for operation, loop, *targets in inside.records:
             counted = CountedEdge(operation, loops[loop], *(states[q] for q in targets))
@@ -223,6 +224,12 @@ def _of_strings(automaton: EdgeLists, model: EdgeLists | None) -> _Piece:
     common = {} if model is None else _common(automaton, model)
     others[[*common]] = [1 + state for state in common.values()]
     return _Piece(automaton, others == 0, others)
+
+
+@lru_cache(maxsize=_RECENT_SIZE)
+def _moves_of(automaton: EdgeLists) -> dict[Classes, list[Move]]:
+    """The moves of an automaton that counts nothing, as they are found, for all programs."""
+    return {}
 
 
 @lru_cache(maxsize=_RECENT_SIZE)

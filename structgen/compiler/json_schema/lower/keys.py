@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....errors import InternalError
+from ...automata.edge_lists import EdgeLists
 from ...programs.program import REFUSED, CountedEdge, Edge, First, Program, State, TokenEdge, edge_of, in_block
 from .embed import Body, Classes, Move
 from .trie import NONE, Node, Tries
@@ -30,6 +32,9 @@ _REMEDY = "Declare fewer members, or group them in objects of their own"
 
 #: What the kernel takes for each place that it has room for, and a state of other names in its table.
 _BYTES_OF_PLACE, _BYTES_OF_ROW = 200, 1 << 10
+
+#: Automata of other names whose tables are kept together have so many states at most.
+_JOINED_STATES = 500
 
 
 class Others:
@@ -202,8 +207,10 @@ class KeyStates:
         program.states("key", int(np.count_nonzero(made[:, 0] >= len(program.edges))))
         named = sorted({*made[:, 1].tolist()} - {kernels.NO_CLASS})
         bases = {which: self._base(*families.local(classes[which].tolist())) for which in named}
+        like, live = program.like, program.live
         for state, which in zip(*made[made[:, 1] != kernels.NO_CLASS].T.tolist(), strict=True):
-            program.like[state], program.live[state] = bases[which], program.live[bases[which]]
+            like[state] = base = bases[which]
+            live[state] = live[base]
 
     # -- off the trie ----------------------------------------------------------------------------------------
 
@@ -234,6 +241,19 @@ def _hash_table(slots: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return np.full(slots, -1, np.int64), np.empty(slots, np.int32)
 
 
+@lru_cache(maxsize=64)
+def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The tables of automata one below the other, and which of their states accept."""
+    tables = np.concatenate([np.zeros((0, 256), np.int32), *(automaton.dense for automaton in automata)])
+    first = records = 0
+    for automaton in automata:
+        table = tables[first : first + automaton.states]
+        table[table >= 0] += first
+        table[table < -1] -= records
+        first, records = first + automaton.states, records + len(automaton.records)
+    return tables, np.array([*itertools.chain.from_iterable(each.accepting for each in automata)], np.uint8)
+
+
 class _Families:
     """The classes of other names that stand beside some tries, as the kernel takes them.
 
@@ -248,18 +268,13 @@ class _Families:
         self._first = dict(zip(bodies, itertools.accumulate([0, *states]), strict=False))
         self._width = max((len(others.bodies) for others in self.all), default=0)
         self._number = {others: number for number, others in enumerate(self.all, 1)}
-        self.tables = np.full((sum(states), 256), -1, np.int32)
-        self.accepting = np.zeros(sum(states), np.uint8)
-        records: list[list[int]] = []
-        for body, first in self._first.items():
-            automaton, table = body.automaton, self.tables[first : first + len(body.states)]
-            table[:] = automaton.dense
-            table[table >= 0] += first
-            table[table < -1] -= len(records)
-            self.accepting[first : first + len(table)] = automaton.accepting
-            for operation, loop, *zones in automaton.records:
-                rows = [zone + first if zone >= 0 else -1 for zone in zones]
-                records.append([operation, body.loops[loop], *rows])
+        automata = tuple(body.automaton for body in bodies)
+        self.tables, self.accepting = (_joined if sum(states) <= _JOINED_STATES else _joined.__wrapped__)(automata)
+        records = [
+            [operation, body.loops[loop], *(zone + first if zone >= 0 else -1 for zone in zones)]
+            for body, first in self._first.items()
+            for operation, loop, *zones in body.automaton.records
+        ]
         self.records = np.array(records, np.int32).reshape(-1, 5)
 
     def start_of(self, others: Others | None) -> int:
