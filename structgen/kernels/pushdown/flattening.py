@@ -11,9 +11,9 @@ from ..values import MARK
 #: The target of the first several moves that are made together; those of single ones are above it.
 TOGETHER = -(1 << 30)
 
-#: The rows of `flatten`'s room: where the edges of each state, the moves of each group and each move begin, which pair
-#: leads from a node, counted from 1, and which other one from the same node.
-_EDGES, _GROUPS, _MOVES, _PAIRS, _MORE = range(5)
+#: The rows of `flatten`'s room: where the edges of each state begin and end, where the moves of each group and each
+#: move begin, which pair leads from a node, counted from 1, and which other one from the same node.
+_EDGES, _ENDS, _GROUPS, _MOVES, _PAIRS, _MORE = range(6)
 
 
 @kernel
@@ -105,7 +105,7 @@ def _reach(edges, of_states, groups, moves, records, pairs, singles, begins, to,
             pair = begins[_MORE, pair - 1]
         if node < states:
             top = _come_to(of_states[0, node], to, stack, top)
-            for e in range(begins[_EDGES, node], begins[_EDGES, node + 1]):
+            for e in range(begins[_EDGES, node], begins[_ENDS, node]):
                 top = _come_to(_node_of(edges[3, e], states, singles), to, stack, top)
         elif node < states + groups:
             for move in range(begins[_GROUPS, node - states], begins[_GROUPS, node - states + 1]):
@@ -134,8 +134,9 @@ def flatten(
     Parameters
     ----------
     edges:
-        As `order_edges` has them, disjoint. A target is 1 plus a state, -1 minus a group, or `TOGETHER` minus one of
-        those behind the first ``singles`` groups; 0 where the bytes are refused.
+        Those of a state stand together, as `order_edges` has them, and are disjoint. A target is 1 plus a state, -1
+        minus a group, or `TOGETHER` minus one of those behind the first ``singles`` groups; 0 where the bytes are
+        refused.
     of_states:
         ``int32[3, states]``: the state that each is like, or -1; the loop that it is live in, or -1; whether it
         returns.
@@ -151,7 +152,7 @@ def flatten(
     start:
         A state, or -1 where all are numbered.
     begins, stack:
-        ``int32[5, *]``, as long as there are nodes, moves or pairs and one more, of zeros, and ``int32[nodes]``: room.
+        ``int32[6, *]``, as long as there are nodes, moves or pairs and one more, of zeros, and ``int32[nodes]``: room.
     to:
         ``int32[nodes]`` of zeros, out: 0 for a node that is left out, else its target, or 1 plus the record.
     read:
@@ -168,9 +169,9 @@ def flatten(
     states, groups = of_states.shape[1], len(sizes)
     n = states + groups
     for e in range(edges.shape[1]):
-        begins[_EDGES, edges[0, e] + 1] += 1
-    for i in range(states):
-        begins[_EDGES, i + 1] += begins[_EDGES, i]
+        if not begins[_ENDS, edges[0, e]]:
+            begins[_EDGES, edges[0, e]] = e
+        begins[_ENDS, edges[0, e]] = e + 1
     for i in range(groups):
         begins[_GROUPS, i + 1] = begins[_GROUPS, i] + sizes[i]
     for i in range(len(lengths)):
@@ -190,7 +191,7 @@ def flatten(
         if to[state]:
             n_states += 1
             to[state] = n_states
-            for e in range(begins[_EDGES, state], begins[_EDGES, state + 1]):
+            for e in range(begins[_EDGES, state], begins[_ENDS, state]):
                 n_edges += edges[3, e] != 0 or of_states[0, state] >= 0
     n_groups = np.int64(0)
     n_moves = np.int64(0)
@@ -215,7 +216,7 @@ def flatten(
         if not to[state]:
             continue
         like = of_states[0, state]
-        for e in range(begins[_EDGES, state], begins[_EDGES, state + 1]):
+        for e in range(begins[_EDGES, state], begins[_ENDS, state]):
             node = _node_of(edges[3, e], states, singles)
             if node >= 0 or like >= 0:
                 read[edge] = edges[1, e]
