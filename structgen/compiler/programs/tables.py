@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...budget import Budget, Meter
 from ...errors import InternalError
-from ...runtime.pushdown.captures.labels import LabelledState, StateLabels
+from ...runtime.pushdown.captures.labels import NO_LABELS, LabelledState, StateLabels
 from ...runtime.pushdown.tables import PushdownTables
 from ...runtime.pushdown.token_edges import TokenTables
 from .program import Program, State, TokenSet
@@ -225,14 +225,13 @@ class Flattener:
                 for state, (interior, behind) in program.interiors.items()
                 if to[state]
             },
-            labels=StateLabels(
-                tuple(
-                    LabelledState(int(to[state]) - 1, label)
-                    for state, label in sorted(program.labels.items(), key=itemgetter(0))
-                    if to[state]
-                )
-            ),
+            labels=StateLabels(labels) if (labels := self._labels(to)) else NO_LABELS,
         )
+
+    def _labels(self, to: _Numbers) -> tuple[LabelledState, ...]:
+        """The labelled states; ``to`` as `_token_tables` has it."""
+        labels = sorted(self._program.labels.items(), key=itemgetter(0))
+        return tuple([LabelledState(int(to[state]) - 1, label) for state, label in labels if to[state]])
 
     def _token_tables(self, to: _Numbers) -> TokenTables | None:
         """Token edges and bounds; ``to`` has the target that each node is, 0 for states that are left out."""
