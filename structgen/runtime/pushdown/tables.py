@@ -57,7 +57,7 @@ SECTIONS = Columns(
     Column("edge_start", rows=("states", 1), starts="edges", cast="i4"),
     Column("edge_low", "u1", rows="edges"),
     Column("edge_high", "u1", rows="edges", ends="edge_low", within="edge_start"),
-    Column("like", rows="states", below=("states", 1), cast="i4"),
+    Column("like", rows="states", below=("states", 1)),
     replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
     LIVE,
     Column("distinct", "u1", rows="marked", below=6, default=0),
@@ -69,11 +69,11 @@ SECTIONS = Columns(
             (DEAD, "states"), (DEAD, ("states", MOST_MEMBERS)), (DEAD, "states"),
         ),
     ),
-    Column("group_start", rows=("groups", 1), starts="moves", order="rises", cast="i4"),
-    Column("edge_target", rows="edges", below=("states", "groups", 1), cast="i4"),
-    Column("move_record", rows="moves", below=("records", 1), cast="i4"),
-    Column("move_start", rows=("moves", 1), starts="sequence", widest=MOST_SEQUENCE, cast="i4"),
-    Column("sequence", rows="sequence", below="states", cast="i4"),
+    Column("group_start", rows=("groups", 1), starts="moves", order="rises"),
+    Column("edge_target", rows="edges", below=("states", "groups", 1)),
+    Column("move_record", rows="moves", below=("records", 1)),
+    Column("move_start", rows=("moves", 1), starts="sequence", widest=MOST_SEQUENCE),
+    Column("sequence", rows="sequence", below="states"),
 )  # fmt: skip
 
 
@@ -383,7 +383,7 @@ class PushdownTables:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
         own: dict[str, Any] = {name: found[name] for name in _NAMES}
         like = found["like"]
-        likes = np.zeros(len(like) + 1, np.int32)
+        likes = np.zeros(len(like) + 1, like.dtype)
         likes[1:] = like
         if likes.take(like).tobytes().strip(b"\0"):
             raise FormatError("section 'like' has a state like one that is like another", where=where)
