@@ -211,7 +211,7 @@ def _is_sound(plan, totals, fields, found, numbers, parts, lows, sizes, wrong):
     return not is_ordered or _is_in_order(plan, totals, found, numbers, parts, lows, sizes, wrong)
 
 
-@kernel(releases_gil=False)
+@kernel
 def read_columns(
     plans: int64[:, ::1], totals: int64[:, ::1], fields: int64[:, ::1], sections: Out[int64[:, ::1]],
     sizes: Out[int64[::1]], block: int64, wrong: Out[int64[::1]],
