@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InstallationError
 from ..system.locks import TABLES, has_gil
+from . import plans as plans  # which is there where there are no kernels
 
 if TYPE_CHECKING:
     from .automaton_walks import *

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..errors import FormatError
+from ..kernels import plans
 from ..system.properties import cached_property
 from ..system.types import Array, JsonMap, JsonValue, Sections
 from .container import DTYPE_OF, SectionTable
@@ -141,9 +142,9 @@ class Columns(tuple[Column, ...]):
 
 
 #: The dtypes that a section may have, by what is declared, and the dtypes themselves.
-_CODES = {"u1": kernels.U1, "u2": kernels.U2, "u4": kernels.U4, "i4": kernels.I4}
-_CODES["u"] = kernels.U1 | kernels.U2 | kernels.U4
-_ORDERS = {"": kernels.ANY_ORDER, "never falls": kernels.NEVER_FALLS, "rises": kernels.RISES}
+_CODES = {"u1": plans.U1, "u2": plans.U2, "u4": plans.U4, "i4": plans.I4}
+_CODES["u"] = plans.U1 | plans.U2 | plans.U4
+_ORDERS = {"": plans.ANY_ORDER, "never falls": plans.NEVER_FALLS, "rises": plans.RISES}
 _INT32 = np.dtype(np.int32)
 
 
@@ -166,15 +167,15 @@ class _Plan:
                 assert not column.columns, column.name
         #: ``int64[columns, COLUMN_PLAN]``; ``int64[*, TOTAL_WORDS]``; ``int64[*, FIELD_WORDS]``.
         self.rows = np.array(rows, np.int64)
-        self.totals = np.array(self._totals, np.int64).reshape(-1, kernels.TOTAL_WORDS)
-        self.fields = np.array(self._fields, np.int64).reshape(-1, kernels.FIELD_WORDS)
+        self.totals = np.array(self._totals, np.int64).reshape(-1, plans.TOTAL_WORDS)
+        self.fields = np.array(self._fields, np.int64).reshape(-1, plans.FIELD_WORDS)
         #: Bytes of a copy for each byte of a section, at most, ``int64[columns]``.
         self.growth = np.array([8 if c.flags else 4 if c.cast else int(not c.mapped) for c in columns], np.int64)
         #: The names of quantities by number.
         self.quantities = [*self._quantities]
 
     def _row(self, column: Column) -> list[int]:
-        use = kernels.MAPPED if column.mapped else kernels.CAST if column.cast else kernels.COPIED
+        use = plans.MAPPED if column.mapped else plans.CAST if column.cast else plans.COPIED
         fields, width, below = len(self._fields), column.columns, column.below
         self._fields += [(least, self._total(each)) for least, each in column.fields]
         if below is None and (column.cast or column.least):
@@ -199,9 +200,9 @@ class _Plan:
             return -1
         parts = total if isinstance(total, tuple) else (total,)
         names = [self._quantities.setdefault(p, len(self._quantities)) for p in parts if isinstance(p, str)]
-        assert len(names) < kernels.TOTAL_WORDS
+        assert len(names) < plans.TOTAL_WORDS
         amount = sum(part for part in parts if isinstance(part, int))
-        self._totals.append([*names, *[-1] * (kernels.TOTAL_WORDS - 1 - len(names)), amount])
+        self._totals.append([*names, *[-1] * (plans.TOTAL_WORDS - 1 - len(names)), amount])
         return len(self._totals) - 1
 
 
@@ -219,9 +220,9 @@ def read(sections: Sections, columns: Columns, sizes: Sizes, where: str) -> dict
     """
     plan = columns.plan
     found, names = SectionTable.of(sections).places(plan.names), plan.quantities
-    known = np.array([sizes.get(name, kernels.NOT_KNOWN) for name in names], np.int64)
-    wrong = np.zeros(kernels.WRONG_WORDS, np.int64)
-    block = np.empty(int(found[:, kernels.F_BYTES] @ plan.growth) + 8 * len(columns), np.uint8)
+    known = np.array([sizes.get(name, plans.NOT_KNOWN) for name in names], np.int64)
+    wrong = np.zeros(plans.WRONG_WORDS, np.int64)
+    block = np.empty(int(found[:, plans.F_BYTES] @ plan.growth) + 8 * len(columns), np.uint8)
     base = kernels.address(block)
     used = kernels.read_columns(plan.rows, plan.totals, plan.fields, found, known, base, wrong)
     if used < 0:
@@ -243,26 +244,26 @@ def read(sections: Sections, columns: Columns, sizes: Sizes, where: str) -> dict
 
 #: What is wrong, by what kernels say, with the value and its bound.
 _TEXTS = {
-    kernels.W_MISSING: "is missing",
-    kernels.W_DIMENSIONS: "has {} dimensions, must have {}",
-    kernels.W_ROWS: "has {} rows, must have {}",
-    kernels.W_WIDTH: "has {} columns, must have {}",
-    kernels.W_BEGINS: "does not begin at 0",
-    kernels.W_LAST: "has {} as the last value, must have {}",
-    kernels.W_TOP: "has the value {}{field}, must be below {}",
-    kernels.W_LOW: "has the value {}{field}, must be at least {}",
-    kernels.W_MEMBER: "has a member that is not below {1}: {0:#x}",
-    kernels.W_PART: "has a part of {}, must have at most {}",
-    kernels.W_ORDER: "has the value {} behind {}: it {order}",
-    kernels.W_FIRST: "has the value {} at the beginning of a part, must be below {}",
-    kernels.W_LIST: "has a list that comes to {}, must be below {}",
-    kernels.W_OVERLAP: "has a range that overlaps with the one before it, or ends before it begins: {} to {}",
+    plans.W_MISSING: "is missing",
+    plans.W_DIMENSIONS: "has {} dimensions, must have {}",
+    plans.W_ROWS: "has {} rows, must have {}",
+    plans.W_WIDTH: "has {} columns, must have {}",
+    plans.W_BEGINS: "does not begin at 0",
+    plans.W_LAST: "has {} as the last value, must have {}",
+    plans.W_TOP: "has the value {}{field}, must be below {}",
+    plans.W_LOW: "has the value {}{field}, must be at least {}",
+    plans.W_MEMBER: "has a member that is not below {1}: {0:#x}",
+    plans.W_PART: "has a part of {}, must have at most {}",
+    plans.W_ORDER: "has the value {} behind {}: it {order}",
+    plans.W_FIRST: "has the value {} at the beginning of a part, must be below {}",
+    plans.W_LIST: "has a list that comes to {}, must be below {}",
+    plans.W_OVERLAP: "has a range that overlaps with the one before it, or ends before it begins: {} to {}",
 }
 
 
 def _told(plan: _Plan, sections: Sections, number: int, what: int, value: int, bound: int, field: int) -> str:
     column = plan.columns[number]
-    if what == kernels.W_DTYPE:
+    if what == plans.W_DTYPE:
         dtype = sections[column.name].dtype.str[1:]
         return f"section {column.name!r} has the dtype {dtype}, must have {column.dtype}"
     in_field = f" in column {field}" if field >= 0 else ""

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..errors import FormatError
+from ..kernels import plans
 from ..system.digest import blake2b
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
@@ -52,7 +53,7 @@ _DTYPES: dict[bytes, DType] = {
 }
 
 #: The dtypes of sections by the numbers that kernels have for them.
-DTYPE_OF: dict[int, DType] = dict(zip((kernels.U1, kernels.U2, kernels.U4, kernels.I4), _DTYPES.values(), strict=True))
+DTYPE_OF: dict[int, DType] = dict(zip((plans.U1, plans.U2, plans.U4, plans.I4), _DTYPES.values(), strict=True))
 _CODE_OF = {dtype: code for code, dtype in DTYPE_OF.items()}
 _STORED = {name.ljust(4, b"\0"): _CODE_OF[dtype] for name, dtype in _DTYPES.items()}
 _META = "meta"
@@ -114,7 +115,7 @@ class SectionTable(Mapping[str, Array]):
         arrays: dict[str, Array] | None = None,
     ) -> None:
         self._names = names
-        self._places = np.zeros((len(places) + 1, kernels.SECTION_FOUND), np.int64)
+        self._places = np.zeros((len(places) + 1, plans.SECTION_FOUND), np.int64)
         self._places[:-1, : places.shape[1]] = places  # behind them is one that is missing
         self._data = data
         self._arrays = {} if arrays is None else arrays
@@ -133,7 +134,7 @@ class SectionTable(Mapping[str, Array]):
         return cls(numbers, np.array(places, np.int64).reshape(-1, _PLACE), _NOTHING, arrays)
 
     def places(self, names: Iterable[str]) -> NDArray[np.int64]:
-        """Where some of them are, ``int64[names, SECTION_FOUND]``: zeros for one that is missing."""
+        """Where some of them are, ``int64[names, plans.SECTION_FOUND]``: zeros for one that is missing."""
         numbers = self._names
         found: NDArray[np.int64] = self._places[[numbers.get(name, -1) for name in names]]
         return found
@@ -166,7 +167,7 @@ class SectionTable(Mapping[str, Array]):
 _NOTHING = np.zeros(0, np.uint8)
 
 #: Columns of where a section is.
-_PLACE = kernels.F_TARGET
+_PLACE = plans.F_TARGET
 
 
 def _address(array: Array) -> int:

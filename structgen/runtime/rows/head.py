@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...system.locks import TABLES
+from ...system.sizes import COMMON
 from ...system.types import Array, DType
 
 
@@ -40,6 +42,7 @@ class FirstTables:
     """
 
     def __init__(self, size: int, tables: Mapping[int, Array]) -> None:
+        COMMON.append(self)
         begins = size + np.cumsum([0, *[-(-table.nbytes // 8) for table in tables.values()]])
         self.size = size
         self.block = np.zeros(begins[-1], np.int64)
@@ -59,6 +62,11 @@ class FirstTables:
         return found
 
 
+@cache
+def _no_tables(size: int) -> FirstTables:
+    return FirstTables(size, {})
+
+
 class Head(dict[int, Array]):
     """Tables by their places, those of the first block once somebody asks for them. It keeps each that it has.
 
@@ -71,7 +79,7 @@ class Head(dict[int, Array]):
     __slots__ = ("_block", "_first", "words")
 
     def __init__(self, first: FirstTables | int) -> None:
-        self._first = FirstTables(first, {}) if isinstance(first, int) else first
+        self._first = _no_tables(first) if isinstance(first, int) else first
         self._block = self._first.block.copy()
         #: ``int64[*]``, for kernels.
         self.words: NDArray[np.int64] = self._block[: self._first.size]
