@@ -33,5 +33,5 @@ F_ADDRESS, F_BYTES, F_DTYPE, F_WIDTH, F_TARGET, F_SIZE, F_LOW, F_TOP, SECTION_FO
 #: Words of what is wrong: the column, one of those below, the number that is there, what it must be (below, or at
 #: least, or the number before it), and which field it is in, or -1.
 WRONG_WORDS = 5
-W_SOUND, W_MISSING, W_DTYPE, W_DIMENSIONS, W_ROWS, W_WIDTH, W_BEGINS, W_LAST = range(8)
-W_TOP, W_LOW, W_MEMBER, W_PART, W_ORDER, W_FIRST, W_LIST, W_OVERLAP = range(8, 16)
+W_MISSING, W_DTYPE, W_DIMENSIONS, W_ROWS, W_WIDTH, W_BEGINS, W_LAST = range(7)
+W_TOP, W_LOW, W_MEMBER, W_PART, W_ORDER, W_FIRST, W_LIST, W_OVERLAP = range(7, 15)

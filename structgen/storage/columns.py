@@ -141,7 +141,7 @@ class Columns(tuple[Column, ...]):
         return _Plan(self)
 
 
-#: The dtypes that a section may have, by what is declared, and the dtypes themselves.
+#: The dtypes that a section may have, and the order of its numbers, by what is declared.
 _CODES = {"u1": plans.U1, "u2": plans.U2, "u4": plans.U4, "i4": plans.I4}
 _CODES["u"] = plans.U1 | plans.U2 | plans.U4
 _ORDERS = {"": plans.ANY_ORDER, "never falls": plans.NEVER_FALLS, "rises": plans.RISES}
@@ -159,12 +159,16 @@ class _Plan:
         self._fields: list[tuple[int, int]] = []
         rows = [self._row(column) for column in columns]
         for number, column in enumerate(columns):
-            if column.within:  # kernels read parts by the starts that they have checked before
+            if column.within:  # kernels index with these and with ``ends``, which they have checked before
                 starts = columns[self.names.index(column.within)]
                 assert starts in columns[:number], column.name
                 assert starts.cast, column.name
                 assert starts.starts == column.rows, column.name
                 assert not column.columns, column.name
+            if column.ends:
+                lows = columns[self.names.index(column.ends)]
+                assert lows in columns[:number], column.name
+                assert (lows.dtype, lows.cast, lows.rows) == ("u1", "", column.rows), column.name
         #: ``int64[columns, COLUMN_PLAN]``; ``int64[*, TOTAL_WORDS]``; ``int64[*, FIELD_WORDS]``.
         self.rows = np.array(rows, np.int64)
         self.totals = np.array(self._totals, np.int64).reshape(-1, plans.TOTAL_WORDS)

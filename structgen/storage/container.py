@@ -58,6 +58,9 @@ _CODE_OF = {dtype: code for code, dtype in DTYPE_OF.items()}
 _STORED = {name.ljust(4, b"\0"): _CODE_OF[dtype] for name, dtype in _DTYPES.items()}
 _META = "meta"
 
+#: Columns of where a section is; and what sections lie in that have arrays already.
+_PLACE, _NOTHING = plans.F_TARGET, np.zeros(0, np.uint8)
+
 #: Files of more sections than this are not among those whose kinds of sections are remembered.
 _MANY = 1 << 7
 
@@ -134,7 +137,7 @@ class SectionTable(Mapping[str, Array]):
         return cls(numbers, np.array(places, np.int64).reshape(-1, _PLACE), _NOTHING, arrays)
 
     def places(self, names: Iterable[str]) -> NDArray[np.int64]:
-        """Where some of them are, ``int64[names, plans.SECTION_FOUND]``: zeros for one that is missing."""
+        """Where some of them are, ``int64[names, SECTION_FOUND]``: zeros for one that is missing."""
         numbers = self._names
         found: NDArray[np.int64] = self._places[[numbers.get(name, -1) for name in names]]
         return found
@@ -162,12 +165,6 @@ class SectionTable(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-_NOTHING = np.zeros(0, np.uint8)
-
-#: Columns of where a section is.
-_PLACE = plans.F_TARGET
 
 
 def _address(array: Array) -> int:
@@ -218,13 +215,15 @@ def _unpacked(view: memoryview, count: int, where: str) -> tuple[dict[str, JsonV
         raise FormatError(wrong, where=where, remedy=_REBUILD)
     if len(names) < count - (at_meta is not None):
         raise FormatError("a section appears twice", where=where, remedy=_REBUILD)
+    if at_meta is None:
+        raise FormatError("the meta section is missing", where=where, remedy=_REBUILD)
     try:
-        begin, size = places[at_meta, :2].tolist()  # a TypeError where there is none
+        begin, size = places[at_meta, :2].tolist()
         text = str(view[begin : begin + size], "utf-8")
         meta, end = _JSON.raw_decode(text)
         if end != len(text):
             raise ValueError(text[end:])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError("the meta section is not JSON", where=where, remedy=_REBUILD) from error
     if not isinstance(meta, dict):
         raise FormatError("the meta section is not a JSON object", where=where, remedy=_REBUILD)
