@@ -116,8 +116,8 @@ def _weigh(arena, row, weights):
 
 
 @kernel(releases_gil=False)
-def number_byte_classes(low: uint8[::1], high: uint8[::1], class_of: Out[uint8[::1]]) -> int64:
-    """Give bytes that no range tells apart the same class, numbered in their order; returns how many there are.
+def number_byte_classes(low: uint8[::1], high: uint8[::1], class_of: Out[uint8[::1]]) -> None:
+    """Give bytes that no range tells apart the same class, numbered in their order.
 
     ``class_of`` is ``uint8[256]`` of zeros.
     """
@@ -128,7 +128,6 @@ def number_byte_classes(low: uint8[::1], high: uint8[::1], class_of: Out[uint8[:
     class_of[0] = 0
     for byte in range(1, 256):
         class_of[byte] += class_of[byte - 1]
-    return np.int64(class_of[255]) + 1
 
 
 @kernel(releases_gil=False)

@@ -40,7 +40,7 @@ OPENS_ARRAY, ENDS_ITEM, OPENS_OBJECT, ENDS_NAME, ENDS_MEMBER = range(1, 6)
 _MOST_SPELLED = 1 << 17
 
 #: No states that are open.
-NOTHING_OPEN: frozenset[int] = frozenset()
+_NONE_OPEN: frozenset[int] = frozenset()
 
 #: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
@@ -192,7 +192,7 @@ class PushdownTables:
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
-        self.open = NOTHING_OPEN
+        self.open = _NONE_OPEN
         self.source: Source | None = None
 
     def lower(self, states: Collection[int]) -> None:
