@@ -36,7 +36,6 @@ states with the same counts, or to states that are exhausted to those. Texts tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import NamedTuple, TypeAlias
@@ -47,6 +46,7 @@ from numpy.typing import NDArray
 from ...runtime.automaton.tables import DEAD, MARK
 from ...runtime.pushdown.captures.labels import RuleLabel
 from ...runtime.pushdown.tables import MOST_MEMBERS, PAIR
+from ...system.properties import branch
 
 State: TypeAlias = int
 
@@ -362,9 +362,7 @@ class Program:
 
     def continued(self) -> Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
-        found = copy(self)
-        vars(found).update({name: each.copy() for name, each in vars(self).items() if isinstance(each, list | dict)})
-        return found
+        return branch(self)
 
 
 def _moved(found: NDArray[np.integer], by: int, targets: list[int]) -> NDArray[np.integer]:

@@ -12,9 +12,10 @@ from ....budget import Meter
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import POP, Edge, First, Program, State, TokenSet, edge_of
+from ...programs.program import Edge, First, Program, State, TokenSet, edge_of
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
+from ..normal_form.shapes import ArrayShape, Choice, KeyClass, ObjectShape, Option, Ref, Value, Values
+from ..numbers.numbers import NumberSet
 from ..read.blame import placed
 from ..strings.strings import StringSet
 from .embed import QUOTE, Body, Embedding
@@ -37,9 +38,19 @@ _FEW, _DEPTH = 4, 2
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
 
+#: The reference of any value where a builder begins with it.
+ANY: Ref = 0
+
 
 #: A tail that lies below already.
 BELOW: State = -1
+
+
+def any_value(ref: Ref, pointer: str = "") -> Value:
+    """Any value; ``ref`` is its own reference."""
+    items = (Option(ref),)
+    arrays, objects = (ArrayShape(rest=items),), (ObjectShape(others=(KeyClass(StringSet.ANY, items),)),)
+    return Value(True, frozenset((False, True)), NumberSet.ANY, StringSet.ANY, arrays, objects, pointer)
 
 
 def over(tail: State, sequence: tuple[State, ...]) -> tuple[State, ...]:
@@ -105,6 +116,8 @@ class Builder(MemberText):
         Whether all is lowered together; else what can wait is kept in `open`.
     keeps_sets:
         Whether who follows a text can keep a set of an array's items.
+    begun:
+        One for the same layout. If it has lowered any value, as its own first one, the states of that are there.
     """
 
     def __init__(
@@ -116,13 +129,16 @@ class Builder(MemberText):
         *,
         whole: bool = True,
         keeps_sets: bool = False,
+        begun: Builder | None = None,
     ) -> None:
         self.values: list[Value] = list(values.values)
         self.layout = layout
         self.meter = meter
         self.opening = ((b'"', None),)
-        self.program = Program()
-        self.embedding = Embedding(self.program, layout.escapes, meter)
+        self.program: Program = begun.program.continued() if begun else Program()
+        self.embedding: Embedding = (
+            begun.embedding.continued(self.program, meter) if begun else Embedding(self.program, layout.escapes, meter)
+        )
         #: How members are written at level -1; None: as at all others.
         self.tags: MemberText | None = None
         #: States that have no edges yet, each with the values that begin there, and their level.
@@ -134,7 +150,18 @@ class Builder(MemberText):
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient
+        if begun is not None:
+            self.whitespace = begun.whitespace.continued(self.program)
+            self._take_any(begun)
         self.begin_part()
+
+    def _take_any(self, begun: Builder) -> None:
+        """Have what was lowered for any value stand for the one among the values that may be any."""
+        for ref, value in enumerate(self.values if begun._states else ()):
+            if value.null and value.objects and value == any_value(ref, value.pointer):
+                self._states = {((ref,), 0): begun._states[(ANY,), 0]}
+                shapes = (begun.values[ANY].arrays, value.arrays), (begun.values[ANY].objects, value.objects)
+                self._starts = {(shape, 0): begun._starts[known, 0] for (known,), (shape,) in shapes}
 
     def begin_part(self) -> None:
         """Begin what is lowered together, with names of its own."""
@@ -142,6 +169,8 @@ class Builder(MemberText):
         self.keys = KeyStates(self.program, self.tries, self.meter)
         #: The last places of objects, by what they depend on; kept by `structgen.compiler.json_schema.lower.members`.
         self.ends: dict[Hashable, MemberEnd] = {}
+        #: The number of members of the largest object, and where that stands in the schema.
+        self.widest: tuple[int, str] = (0, "")
 
     def inner(self, level: int) -> int:
         """The level of what stands inside brackets of a level; always 0 where the layout doesn't depend on it."""
@@ -210,9 +239,9 @@ class Builder(MemberText):
         for object_ in value.objects:
             yield edge_of(OPEN_BRACE, OPEN_BRACE, 1 + self.start(object_, value, level))
         for flag in sorted(value.booleans):
-            yield self._word(b"true" if flag else b"false")
+            yield self.embedding.word(b"true" if flag else b"false")
         if value.null:
-            yield self._word(b"null")
+            yield self.embedding.word(b"null")
 
     @remembered
     def _string(self, strings: StringSet) -> State:
@@ -230,17 +259,6 @@ class Builder(MemberText):
             if spelled is not None:
                 names = self.tries.insert(names, spelled, end)
         return names
-
-    def _word(self, word: bytes) -> Edge:
-        return edge_of(word[0], word[0], self._end_of_word(word[1:]))
-
-    @remembered
-    def _end_of_word(self, rest: bytes) -> int:
-        if not rest:
-            return POP
-        state = self.program.state("word")
-        self.program.edges[state] = (edge_of(rest[0], rest[0], self._end_of_word(rest[1:])),)
-        return 1 + state
 
     def start(self, shape: ArrayShape | ObjectShape, value: Value, level: int) -> State:
         """The state after a shape's opening bracket, to be given its edges later."""

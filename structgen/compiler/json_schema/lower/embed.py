@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
+from ....system.properties import branch, remembered
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import POP, CountedEdge, Edge, First, Program, State, TokenEdge, edge_of
@@ -102,6 +103,12 @@ class Embedding:
         self._bodies: dict[Hashable, Body] = {}
         self._numbers: dict[Hashable, list[Edge]] = {}
 
+    def continued(self, program: Program, meter: Meter) -> Embedding:
+        """One to go on with from here, for a program that goes on from this one."""
+        found = branch(self)
+        found.program, found._meter = program, meter
+        return found
+
     def body(self, strings: StringSet) -> Body:
         """The inside of a string of a set."""
         known = self._bodies.get(strings.key)
@@ -159,6 +166,14 @@ class Embedding:
             known = self._numbers[numbers.key] = embedded(self.program, digits, "number")
         return known
 
+    def word(self, word: bytes) -> Edge:
+        """The first edge of a word."""
+        return edge_of(word[0], word[0], self._end_of_word(word[1:]))
+
+    @remembered
+    def _end_of_word(self, rest: bytes) -> int:
+        return 1 + self.program.state("word", (self.word(rest),)) if rest else POP
+
 
 def embedded(
     program: Program, automaton: EdgeLists, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
@@ -194,7 +209,7 @@ class _Piece:
         self.is_own = is_own
         self.states = int(is_own.sum())
         self._targets = np.where(is_own, np.cumsum(is_own), others).astype(np.int32)
-        self.accepting: list[int] = (self._targets[is_own & automaton.accepting] - 1).tolist()
+        self.accepting: tuple[int, ...] = tuple((self._targets[is_own & automaton.accepting] - 1).tolist())
         state, low, high, target = automaton.columns[:, is_own[automaton.columns[0]]]
         counts = target < 0
         #: Which edges count, and by which records.
@@ -205,7 +220,9 @@ class _Piece:
         self._is_own[0], self._is_own[3] = 1, is_own[target]
         self._is_other[3] = (self._block[3] > 0) & ~is_own[target]
         #: The target, and the bytes, of each of the first edges.
-        self.begin = [(int(self._targets[q]), high << 8 | low) for low, high, q in automaton.row(automaton.start)]
+        self.begin = tuple(
+            [(int(self._targets[q]), high << 8 | low) for low, high, q in automaton.row(automaton.start)]
+        )
 
     def targets(self, first: State, beside: State) -> NDArray[np.int32]:
         """By state of the automaton, the target that it is in a program."""

@@ -9,10 +9,11 @@ example.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ....budget import Meter, Unremembered
+from ....budget import Budget, Meter, Unremembered
 from ....errors import DefinitionError
 from ....runtime.pushdown.tables import ENDS_NAME, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists, of_dfa
@@ -20,10 +21,11 @@ from ...patterns.lower import language
 from ...patterns.parser import parse
 from ...programs.program import Program, State
 from ...programs.tables import Flattener
-from ..layout.options import TextOptions
+from ..layout.options import NONE, TextOptions
 from ..normal_form.shapes import ArrayShape, ObjectShape, Values
+from ..numbers.numbers import NumberSet
 from ..read.blame import placed
-from .builder import Builder
+from .builder import ANY, Builder, any_value
 from .items import ArrayStates
 from .members import InOrder
 from .whitespace import WHITESPACE, Gaps, Indented, Separator, Whitespace
@@ -73,22 +75,24 @@ class SchemaLowering:
         whole: bool,
         keeps_sets: bool = False,
     ) -> None:
-        builder = self._builder = Builder(values, layout, meter, lenient, whole=whole, keeps_sets=keeps_sets)
-        builder.whitespace = _whitespace(builder)
+        begun = _begun(replace(layout, style=None, special=NONE), keeps_sets, Unremembered(meter))
+        meter.grant(len(begun.program.edges))
+        builder = self._builder = Builder(
+            values, layout, meter, lenient, whole=whole, keeps_sets=keeps_sets, begun=begun
+        )
         program = self.program = builder.program
-        self._widest: tuple[int, str] = (0, "")
         if layout.style is not None:
             from .tags import Tags
 
             tags = builder.tags = Tags(builder, layout.style, _gap(builder, layout.tag_gap))
             program.start = tags.root(builder.values[values.root])
-            self._lower()
+            _lower(builder)
             tags.finish()
             return
         program.start = builder.value((values.root,), 0)
         if program.start in builder.open:
             builder.begin(program.start)
-        self._lower()
+        _lower(builder)
 
     @property
     def open(self) -> list[State]:
@@ -106,35 +110,52 @@ class SchemaLowering:
         enough = len(edges) + max(_PART, len(edges) // _SHARE)
         for state in states:
             builder.begin(state)
-            self._drain()
+            _drain(builder)
         # Members are made from the last one on, and so are the states before their values.
         following = [other for other in builder.open if other < state]
         while (following or builder.open) and len(edges) + builder.tries.size < enough:
             following = following or list(builder.open)
             builder.begin(following.pop())
-            self._drain()
-        self._lower()
+            _drain(builder)
+        _lower(builder)
 
-    def _drain(self) -> None:
-        builder = self._builder
-        while builder.todo:
-            builder.meter.check_states(len(self.program.edges), "lowering the schema")
-            shape, start, value, level = builder.todo.pop()
-            with placed(value.pointer):
-                _states_of(builder, shape, value.pointer, level).run(start)
-            if isinstance(shape, ObjectShape) and len(shape.properties) > self._widest[0]:
-                self._widest = len(shape.properties), value.pointer
 
-    def _lower(self) -> None:
-        """Give all states but open ones their edges."""
-        builder = self._builder
-        self._drain()
-        if OPENS_OBJECT in self.program.distinct.values():
-            self.program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
-        with placed(self._widest[1]):  # the names of all objects together; these are the most
-            builder.keys.finish()
-        self._widest = 0, ""
-        builder.meter.let_go(builder.tries.held)
+def _drain(builder: Builder) -> None:
+    """Give arrays and objects their edges, and those within."""
+    while builder.todo:
+        builder.meter.check_states(len(builder.program.edges), "lowering the schema")
+        shape, start, value, level = builder.todo.pop()
+        with placed(value.pointer):
+            _states_of(builder, shape, value.pointer, level).run(start)
+        if isinstance(shape, ObjectShape) and len(shape.properties) > builder.widest[0]:
+            builder.widest = len(shape.properties), value.pointer
+
+
+def _lower(builder: Builder) -> None:
+    """Give all states but open ones their edges."""
+    _drain(builder)
+    program = builder.program
+    if OPENS_OBJECT in program.distinct.values():
+        program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
+    with placed(builder.widest[1]):  # the names of all objects together; these are the most
+        builder.keys.finish()
+    builder.meter.let_go(builder.tries.held)
+
+
+@lru_cache(maxsize=64)
+def _begun(layout: TextOptions, keeps_sets: bool, by: Unremembered) -> Builder:
+    """A builder that has what most schemas have: any value, and integers, unless these depend on where they stand.
+
+    How many states there may be is no matter for these few, of which most programs leave some out.
+    """
+    meter = Meter(replace(by.meter.budget, states=Budget().states))
+    builder = Builder(Values((any_value(ANY),), ANY), layout, meter, None, keeps_sets=keeps_sets)
+    builder.whitespace = _whitespace(builder)
+    if layout.indent is None and not layout.unique_names:
+        builder.value((ANY,), 0)
+        builder.embedding.number(NumberSet.INTEGERS)
+        _lower(builder)
+    return builder
 
 
 def _states_of(

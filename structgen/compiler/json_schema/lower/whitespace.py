@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple, TypeAlias
 
 from ....errors import UnsupportedError
-from ....system.properties import remembered
+from ....system.properties import branch, remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import POP, Condition, Edge, First, MarkedEdge, Program, State, edge_of
 from .embed import embedded
@@ -51,6 +51,12 @@ class Whitespace(ABC):
         )
         #: The states behind names.
         self.colons: list[State] = []
+
+    def continued(self, program: Program) -> Whitespace:
+        """One to go on with from here, for a program that goes on from this one."""
+        found = branch(self)
+        found._program = program
+        return found
 
     @abstractmethod
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
