@@ -166,7 +166,7 @@ def test_the_frames_of_a_base_are_counted_with_what_is_pushed() -> None:
 
     machine = opened("gbnf", change).machine
     assert isinstance(machine, PushdownMachine)
-    walk = machine.rows._walk()
+    walk = machine.rows.walker()
     assert walk.base(0) is None  # with so many frames, which a walk of two of them has no cells for
     ids, below = walk.narrow(np.zeros(1, np.int32), (0, 0))
     assert (len(ids), len(below)) == (sum(map(bool, map(VOCABULARY.token, range(VOCABULARY.size)))), 0)
@@ -175,7 +175,7 @@ def test_the_frames_of_a_base_are_counted_with_what_is_pushed() -> None:
 def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     machine = opened("gbnf", lambda meta, sections: None).machine
     assert isinstance(machine, PushdownMachine)
-    walk = machine.rows._walk()
+    walk = machine.rows.walker()
     deep, flat = np.zeros(6 * ROOM, np.int64), np.zeros(2, np.int64)
     ids, below = np.empty(VOCABULARY.size, np.int32), np.empty(len(VOCABULARY.trie.byte), np.int32)
     root = np.zeros(1, np.int32)

@@ -445,7 +445,7 @@ def bases(_: Random) -> None:
     vocabulary = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
     machine = sg.compile(sg.JsonSchema({"properties": {"abc": {}, "ad": {}}}), vocabulary, eager=False).machine
     assert isinstance(machine, PushdownMachine)
-    walk, found = machine.rows._walk(), set[tuple[int, ...] | None]()
+    walk, found = machine.rows.walker(), set[tuple[int, ...] | None]()
     for state in range(machine.tables.states):
         base = walk.base(state)
         found.add(base)

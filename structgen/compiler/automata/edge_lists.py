@@ -39,11 +39,11 @@ class EdgeLists:
     """
 
     columns: NDArray[np.int32]
-    calls: list[tuple[tuple[int, int], ...]]
-    accepting: list[bool]
-    live: list[int]
-    records: list[tuple[int, int, int, int, int]]
-    loops: list[tuple[int, int]]
+    calls: Sequence[tuple[tuple[int, int], ...]]
+    accepting: Sequence[bool]
+    live: Sequence[int]
+    records: Sequence[tuple[int, int, int, int, int]]
+    loops: Sequence[tuple[int, int]]
     start: int
     bounds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -105,11 +105,11 @@ def of_dfa(dfa: Dfa, meter: Meter, rules: Sequence[int] = ()) -> EdgeLists:
     return EdgeLists(
         # A range may hold bytes and calls alike, where all of them lead to one state.
         columns=np.stack([state, low, np.minimum(high, BYTES - 1), target])[:, low < BYTES],
-        calls=calls,
-        accepting=[bool(a) for a in dfa.accepting.tolist()],
-        live=to_tables(dfa).live.tolist() if counts else [-1] * dfa.states,
-        records=[tuple(record) for record in dfa.records.tolist()] if counts else [],
-        loops=[tuple(loop) for loop in dfa.loops.tolist()] if counts else [],
+        calls=tuple(calls),  # automata are kept, and the garbage collector looks at lists
+        accepting=tuple(map(bool, dfa.accepting.tolist())),
+        live=tuple(to_tables(dfa).live.tolist()) if counts else (-1,) * dfa.states,
+        records=tuple(map(tuple, dfa.records.tolist())) if counts else (),
+        loops=tuple(map(tuple, dfa.loops.tolist())) if counts else (),
         start=dfa.start,
     )
 

@@ -175,7 +175,7 @@ class StateMasks:
         self.lock = Lock(Rank.MACHINE)
         self.pool = pool if pool is not None else RowPool(vocabulary.spelled)
         self.residuals = residuals if residuals is not None else Residuals()
-        self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
+        self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self)
         #: Where kernels find all this; see `structgen.kernels.store.layout`.
         self.head = Head(_FIRST)
         self.head.put(kernels.M_POOL, self.pool.head.words)
@@ -340,7 +340,7 @@ class StateMasks:
         return self._narrow(residual, state, count)
 
     def _narrow(self, residual: int, state: int, count: int) -> PartialRow:
-        walk = self._walk()
+        walk = self.walker()
         ids, below = walk.narrow(self.residuals[residual], (state, walk.word(count)))
         if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
             found = self.shared.publish(state, ids, below)
@@ -357,10 +357,10 @@ class StateMasks:
             return None
         config = self._far(state, count)
         for model, held in self._models:
-            differs = self._walk().difference_of_alike(config, model)
+            differs = self.walker().difference_of_alike(config, model)
             if differs is not None:
                 found = self.differing(held, *differs)
-                ARENAS.note(self, self._walk().nbytes)
+                ARENAS.note(self, self.walker().nbytes)
                 self._take_for_model(state, count, found, model)  # the next one is nearer to this one
                 return found
         return None
@@ -379,8 +379,8 @@ class StateMasks:
 
     def _leads_far(self, state: int, count: int) -> bool:
         """Whether a state is wide, and not just like another one but for edges that lead nowhere near as far."""
-        weight = self._walk().weight(state)
-        return weight >= _WIDE and bool(count or not self.tables.like[state] or weight >= self._walk().narrowest_base)
+        weight = self.walker().weight(state)
+        return weight >= _WIDE and bool(count or not self.tables.like[state] or weight >= self.walker().narrowest_base)
 
     def _by_interior(self, interior: int, behind: int) -> PartialRow:
         """What a state at the bottom decides that does as an interior above the state behind it."""
@@ -418,7 +418,7 @@ class StateMasks:
 
         Their counts and sets are the bits of ``counted``.
         """
-        walk = self._walk()
+        walk = self.walker()
         laid, cells = laid_out(threads, most, lambda count: walk.word(count & counted))
         return self.pool.add_ids(walk.whole(laid, cells)) if len(cells) <= most else None
 
@@ -426,11 +426,11 @@ class StateMasks:
         self, threads: NDArray[np.int64], cells: NDArray[np.int64], residual: NDArray[np.int32] | None = None
     ) -> Iterator[Reached]:
         """Where tokens lead from threads on such cells; see `StackWalker.reached`."""
-        return self._walk().reached(threads, cells, residual)
+        return self.walker().reached(threads, cells, residual)
 
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""
-        return bool(self._walk().weight(state) >= _WIDE)
+        return bool(self.walker().weight(state) >= _WIDE)
 
     # -- wide states -----------------------------------------------------------------------------------
 
@@ -441,7 +441,7 @@ class StateMasks:
         known = self.shared.known(state)
         if known is not None:
             return known
-        walk = self._walk()
+        walk = self.walker()
         base = walk.base(state)
         if base is None:
             alike = self._before_counting(state) or self._like_a_shared_one(state)
@@ -464,20 +464,20 @@ class StateMasks:
 
     def _before_counting(self, state: int) -> PartialRow | None:
         """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
-        inside = self._walk().counts_in(state)
+        inside = self.walker().counts_in(state)
         if inside is None:
             return None
         held = self._with_nothing_counted(inside)
         if held is None:
             return self._near((state, 0), inside, *self._zone(inside, 0))
-        found = self._walk().difference((state, 0), (inside, 0))
+        found = self.walker().difference((state, 0), (inside, 0))
         return self.differing(held, *found) if found else None
 
     def _like_a_shared_one(self, state: int) -> PartialRow | None:
         """A wide state as a difference from the first shared mask that was used, inside any string as a rule."""
         for _, _, model, *held in self.shared.uses:
             if self.tables.live[model] < 0:
-                found = self._walk().difference((state, 0), (model, 0), _ALIKE)
+                found = self.walker().difference((state, 0), (model, 0), _ALIKE)
                 return self.differing((held[0], held[1]), *found) if found else None
         return None
 
@@ -518,14 +518,14 @@ class StateMasks:
         if left > self.vocabulary.longest:
             return self.shared.unbounded(state, zone)
         found = self.shared.counted(state, count) or self._near((state, count), state, zone, left)
-        spelled = self._walk().spelled(state, count) if found is None else None
+        spelled = self.walker().spelled(state, count) if found is None else None
         return found if spelled is None else (self.pool.add_dense(spelled[0]), self.residuals.add(spelled[1]))
 
     def _near(self, config: tuple[int, ...], state: int, zone: int, left: int) -> PartialRow | None:
         """What a configuration decides that comes to a state so much before a bound, as a difference from the same
         state with a count that stays in its zone."""
         held = self.shared.unbounded(state, zone) if left >= _FEW_LEFT else None
-        found = held and self._walk().near(config, state, zone)
+        found = held and self.walker().near(config, state, zone)
         return self.differing(held, *found) if held and found else None
 
     def _zone(self, state: int, count: int) -> tuple[int, int]:
@@ -552,7 +552,7 @@ class StateMasks:
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         self.long_walks += self.is_wide(state)
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
-        walked = self._walk().counted(state, (minimum, maximum))
+        walked = self.walker().counted(state, (minimum, maximum))
         if walked is None:
             return None
         if len(walked.ids) + len(walked.tokens[0]) > self.pool.longest_list:
@@ -582,7 +582,7 @@ class StateMasks:
 
     # -- walking ---------------------------------------------------------------------------------------
 
-    def _walk(self) -> StackWalker:
+    def walker(self) -> StackWalker:
         """What walks the vocabulary."""
         return self._laid_out()
 

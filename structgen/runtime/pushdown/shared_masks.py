@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar, overload
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,13 @@ class _TooManyIntervals(Exception):
     """Counts of a state can't be told apart all at once."""
 
 
+class Walks(Protocol):
+    """Whoever has a walker, or makes one."""
+
+    def walker(self) -> StackWalker:
+        """What walks the vocabulary."""
+
+
 class SharedMaskStore:
     """The shared masks that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
@@ -162,27 +169,22 @@ class SharedMaskStore:
         The index's.
     pool, residuals:
         Where rows and residual lists get their numbers.
-    walker:
-        Gives the walker when something has to be walked.
+    walks:
+        Has the walker when something has to be walked.
     """
 
     def __init__(
-        self,
-        tables: PushdownTables,
-        vocabulary: Vocabulary,
-        pool: RowPool,
-        residuals: Residuals,
-        walker: Callable[[], StackWalker],
+        self, tables: PushdownTables, vocabulary: Vocabulary, pool: RowPool, residuals: Residuals, walks: Walks
     ) -> None:
         self._tables = tables
         self._vocabulary = vocabulary
         self.pool = pool
         self.residuals = residuals
-        self._walker = walker
+        self._walks = walks
         self._automata: dict[int, tuple[bytes, int] | None] = {}  # digests and loops of those that can be shared
         self._far: dict[tuple[int, int], bytes | None] = {}  # names of states whose counts stay in a zone
         #: Those that are used, in the order in which the pool numbers their rows.
-        self.uses: list[Use] = []
+        self.uses: tuple[Use, ...] = ()
         self._numbers: dict[tuple[bytes, int], int] | None = {}  # by name and stretch; None: not read from `uses` yet
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         self._cache: SharedRows | None = None
@@ -307,7 +309,7 @@ class SharedMaskStore:
         if (kind == PLAIN) != (tables.live[state] < 0) or tables.returns[state] or tables.like[state]:
             return None
         if state not in self._automata:
-            found = self._walker().subautomaton(state)
+            found = self._walks.walker().subautomaton(state)
             self._automata[state] = None if found is None else (found.digest, found.loop)
         automaton = self._automata[state]
         if automaton is None:
@@ -320,7 +322,7 @@ class SharedMaskStore:
 
     def _unbounded_name(self, state: int, zone: int) -> bytes | None:
         if (state, zone) not in self._far:
-            automaton = self._walker().subautomaton(state, zone)
+            automaton = self._walks.walker().subautomaton(state, zone)
             self._far[state, zone] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
         return self._far[state, zone]
 
@@ -371,13 +373,13 @@ class SharedMaskStore:
 
     def adopt(self, uses: list[Use]) -> None:
         """Use what a file does, before anything else is used."""
-        self.uses, self._numbers = uses, None
-        self.pool.share(len(uses), self.row_of)
-        self.residuals.share([residual for *_, residual in uses], range(len(uses)), self.residual_of)
+        self.uses, self._numbers = tuple(uses), None
+        self.pool.share(len(uses), self)
+        self.residuals.share([residual for *_, residual in uses], range(len(uses)), self)
 
     def cut(self, count: int) -> None:
         """Keep the first that are used only."""
-        del self.uses[count:]
+        self.uses = self.uses[:count]
         self._numbers = None
 
     def row_of(self, number: int) -> NDArray[np.uint32]:
@@ -402,9 +404,9 @@ class SharedMaskStore:
             self._numbers = {(name, stretch): number for number, (name, stretch, *_) in enumerate(self.uses)}
         number = self._numbers.setdefault((name, stretch), len(self.uses))
         if number == len(self.uses):
-            row = self.pool.add_shared(self.row_of)
-            residual = self.residuals.add_shared(number, self.residual_of)
-            self.uses.append((name, stretch, state, row, residual))
+            row = self.pool.add_shared(self)
+            residual = self.residuals.add_shared(number, self)
+            self.uses += ((name, stretch, state, row, residual),)
         return self.uses[number][3:]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
@@ -417,7 +419,7 @@ class SharedMaskStore:
             zone = next((zone for zone in (BETWEEN, BELOW) if self._unbounded_name(state, zone) == name), None)
         if kind is None and zone is None:
             raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
-        walker = self._walker()
+        walker = self._walks.walker()
         if kind is None or kind == PLAIN:
             automaton = walker.subautomaton(state, zone)
             if automaton is not None and automaton.loop < 0:

@@ -6,7 +6,7 @@ See `structgen.runtime.pushdown.partial_masks` for what they are for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,13 @@ _FIRST = FirstTables(kernels.LISTS_HEAD, {
 })  # fmt: skip
 
 
+class ListSource(Protocol):
+    """Lists that are kept elsewhere."""
+
+    def residual_of(self, number: int) -> NDArray[np.int32]:
+        """The list of a number."""
+
+
 class Residuals:
     """Interned residual lists: ascending trie nodes, ``int32[*]``, in arrays that kernels read and add to."""
 
@@ -59,11 +66,11 @@ class Residuals:
         self.head = Head(_FIRST)
         # How to get a list that is not there yet: a shared one by its number there, all others from a file.
         self._shared: dict[int, int] = {}
-        self._source: Callable[[int], NDArray[np.int32]] | None = None
+        self._source: ListSource | None = None
         self._stored: Callable[[], Lists] | None = None
         self._lent: dict[int, NDArray[np.int32]] = {}  # shared ones that were fetched
         # The nodes of all others; the last has room.
-        self._chunks: list[NDArray[np.int32]] = [self.head[kernels.L_NODES]]
+        self._chunks: tuple[NDArray[np.int32], ...] = (self.head[kernels.L_NODES],)
         self._full = 0  # nodes in all chunks but the last
         self._in_file: NDArray[np.int32] | None = None  # the nodes of those of a file
         self.add(np.zeros(1, np.int32))
@@ -100,7 +107,7 @@ class Residuals:
 
     def _begin_chunk(self, size: int) -> None:
         self._full += int(self.head.words[kernels.L_USED])
-        self._chunks.append(np.empty(size, np.int32))
+        self._chunks += (np.empty(size, np.int32),)
         self._use_chunk(0)
 
     def _use_chunk(self, used: int) -> None:
@@ -138,7 +145,7 @@ class Residuals:
             self._read_stored()
             return
         assert self._source is not None
-        nodes = np.ascontiguousarray(self._source(shared), np.int32)
+        nodes = np.ascontiguousarray(self._source.residual_of(shared), np.int32)
         self._table[number, :2] = address_of(nodes), len(nodes)
         self._lent[number] = nodes
 
@@ -161,7 +168,7 @@ class Residuals:
         """Take away all lists that came since a mark."""
         count, chunks, self._full, used = mark
         self.head.words[kernels.L_COUNT] = count
-        del self._chunks[chunks:]
+        self._chunks = self._chunks[:chunks]
         self._use_chunk(used)
         self._forget_slots()
         self._shared = {number: shared for number, shared in self._shared.items() if number < count}
@@ -176,7 +183,7 @@ class Residuals:
         """Bytes of what was added, about, since it was last cut."""
         return self._size() - self._before
 
-    def add_shared(self, shared: int, source: Callable[[int], NDArray[np.int32]]) -> int:
+    def add_shared(self, shared: int, source: ListSource) -> int:
         """The number of a list that is kept elsewhere.
 
         ``source``, the same for all of them, is asked for it when it is first needed, by its number ``shared`` there.
@@ -188,7 +195,7 @@ class Residuals:
         self.share([number], [shared], source)
         return number
 
-    def share(self, numbers: Sequence[int], shared: Iterable[int], source: Callable[[int], NDArray[np.int32]]) -> None:
+    def share(self, numbers: Sequence[int], shared: Iterable[int], source: ListSource) -> None:
         """Say which lists, whose places in the numbering are known, are kept elsewhere; see `add_shared`."""
         self._shared.update(zip(numbers, shared, strict=True))
         self._source = source

@@ -11,9 +11,9 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,13 @@ _FIRST_OF_FILE, _FIRST = (
 )
 
 
+class RowSource(Protocol):
+    """Rows that are kept elsewhere."""
+
+    def row_of(self, number: int) -> NDArray[np.uint32]:
+        """The row of a number."""
+
+
 class RowPool:
     """Bitmask rows of one vocabulary, deduplicated. Rows are added, and all taken away that came since a mark.
 
@@ -117,7 +124,7 @@ class RowPool:
         self._n_bases = len(self._bases)
         # How many shared rows there are, how to get one by its number among them, and those that kernels were lent.
         self._n_shared = 0
-        self._source: Callable[[int], NDArray[np.uint32]] = _no_source
+        self._source: RowSource | None = None
         self._lent: dict[int, NDArray[np.uint32]] = {}
         self._shared = self.head[kernels.R_SHARED]
         self._laid_out = 0  # rows that were there when they were laid out; those behind them were added
@@ -234,7 +241,7 @@ class RowPool:
         else:
             kernels.set_gaps(row, gaps)
 
-    def add_shared(self, source: Callable[[int], NDArray[np.uint32]]) -> int:
+    def add_shared(self, source: RowSource) -> int:
         """The number of a row that is kept elsewhere.
 
         ``source`` is asked for it when it is first needed, by how many shared rows there were before it.
@@ -242,7 +249,7 @@ class RowPool:
         self.share(1, source)
         return self._add(SHARED + self._n_shared - 1, _NO_GAPS)
 
-    def share(self, count: int, source: Callable[[int], NDArray[np.uint32]]) -> None:
+    def share(self, count: int, source: RowSource) -> None:
         """Have so many shared rows more, of a source that is the same for all."""
         self._n_shared += count
         self._source = source
@@ -255,7 +262,7 @@ class RowPool:
 
     def lend(self, shared: int) -> None:
         """Have kernels find a shared row, by its number among them."""
-        row = self._source(shared)
+        row = self._shared_row(shared)
         while 2 * shared >= len(self._shared):
             wider = np.zeros(2 * len(self._shared), np.int64)
             wider[: len(self._shared)] = self._shared
@@ -408,7 +415,12 @@ class RowPool:
         return dense
 
     def _whole(self, base: int) -> NDArray[np.uint32]:
-        return self._source(base - SHARED) if base >= SHARED else self._bases[base - 1]
+        return self._shared_row(base - SHARED) if base >= SHARED else self._bases[base - 1]
+
+    def _shared_row(self, shared: int) -> NDArray[np.uint32]:
+        if self._source is None:
+            raise InternalError(f"a pool has no shared row {shared}")
+        return self._source.row_of(shared)
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
         return int(self._base[number]), self._gaps[self._start[number] : self._start[number + 1]]
@@ -465,10 +477,6 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
         chained = rows[chained]
         chained = chained[chained >= 0]
     return False
-
-
-def _no_source(shared: int) -> NDArray[np.uint32]:
-    raise InternalError(f"a pool has no shared row {shared}")
 
 
 def _digest(row: Array) -> bytes:

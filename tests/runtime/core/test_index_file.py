@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -192,7 +193,7 @@ def test_a_shared_row_is_the_first_that_is_added_to_those_of_a_file() -> None:
     base, start, gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
     mapped = np.frombuffer(gaps.tobytes(), np.uint16)
     again = RowPool(64, (base, start, mapped), sections["bases"])
-    assert again.add_shared(lambda _: np.array([7, 0], np.uint32)) == 1
+    assert again.add_shared(SimpleNamespace(row_of=lambda _: np.array([7, 0], np.uint32))) == 1
     assert again.dense(1).tolist() == [7, 0]
     assert again.add_ids(np.array([2])) == 2
     assert [again.dense(row).tolist() for row in range(3)] == [[0b100010, 0], [7, 0], [4, 0]]

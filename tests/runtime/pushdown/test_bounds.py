@@ -76,7 +76,7 @@ def steps(index: sg.Index, text: bytes, monkeypatch: pytest.MonkeyPatch) -> list
 
 
 def rows_laid_out(machine: PushdownMachine) -> int:
-    arena = machine.rows._walk().arena
+    arena = machine.rows.walker().arena
     first = machine.tables.arena()[kernels.A_FREE]
     return int((arena[kernels.A_FREE] - first) // arena[kernels.A_CLASSES])
 
@@ -115,7 +115,7 @@ def test_a_walk_from_the_root_looks_at_live_bytes_alone() -> None:
     index = sg.compile(sg.JsonSchema({"enum": ["kind", "own"]}), VOCABULARY, eager=False)
     machine = index.machine
     assert isinstance(machine, PushdownMachine)
-    walk, guide = machine.rows._walk(), sg.Guide(index)
+    walk, guide = machine.rows.walker(), sg.Guide(index)
     assert guide.advance(ord('"'))
     ((state, _, _),) = guide.config.threads  # type: ignore[union-attr]
     ids, below = np.empty((2, 1000), np.int32)
@@ -181,7 +181,7 @@ def test_a_difference_looks_at_one_byte_of_those_that_lead_to_the_same(monkeypat
     assert guide.advance(ord("{"))
     assert guide.advance(ord('"'))
     ((state, _, _),) = guide.config.threads  # type: ignore[union-attr]
-    walk = machine.rows._walk()
+    walk = machine.rows.walker()
     base = walk.base(state)
     assert base is not None
     found = walk.difference((state, 0), base, 40)
@@ -230,7 +230,7 @@ def test_counts_near_a_bound_decide_what_a_walk_of_their_own_does(
     rows, live = machine.rows, machine.tables.live.tolist()
     for state, count in [(s, n) for s in range(machine.states) for n in (range(1, most) if live[s] >= 0 else [0])]:
         row, residual = rows.decide(ROOT, state, count)
-        ids, below = rows._walk().narrow(np.zeros(1, np.int32), (state, count))
+        ids, below = rows.walker().narrow(np.zeros(1, np.int32), (state, count))
         assert ids_of(rows.pool.dense(row)).tolist() == sorted(ids.tolist())
         assert rows.residuals[residual].tolist() == below.tolist()
     assert bool(differences) == (most > 3)

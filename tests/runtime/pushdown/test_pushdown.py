@@ -148,7 +148,7 @@ def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch
         if machine.is_complete():  # else some counts of wide states were left for later
             break
     assert machine.is_complete()
-    monkeypatch.setattr(machine.rows, "_walk", lambda: pytest.fail("a complete index walked the vocabulary"))
+    monkeypatch.setattr(machine.rows, "walker", lambda: pytest.fail("a complete index walked the vocabulary"))
     for _ in range(3):
         check_walk(machine, program, rng, 8)
 

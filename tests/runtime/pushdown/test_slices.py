@@ -63,7 +63,7 @@ def walks(machine: PushdownMachine, rng: random.Random, count: int) -> Iterator[
 @pytest.mark.parametrize("room", [TIGHT, {}])
 def test_walks_in_slices_find_the_same(name: str, room: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(DEFINITIONS[name])
-    walker, rng = machine.rows._walk(), random.Random(name)
+    walker, rng = machine.rows.walker(), random.Random(name)
     for constant, value in room.items():
         monkeypatch.setattr(stack_walks, constant, value)
     for residual, config in walks(machine, rng, 12):
@@ -78,7 +78,7 @@ def test_walks_in_slices_find_the_same(name: str, room: dict[str, int], monkeypa
 @every_definition
 def test_threads_that_are_walked_together_allow_the_same(name: str) -> None:
     machine = machine_of(DEFINITIONS[name])
-    walker, rng = machine.rows._walk(), random.Random(name)
+    walker, rng = machine.rows.walker(), random.Random(name)
     config: Any = machine.start
     for _ in range(30):
         tokens = set(ids_of(machine.row(config)).tolist()) - {117}
@@ -141,7 +141,7 @@ class Slices:
 
 def test_a_slice_looks_at_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long walk no more than a slice is done between two times that others can have their turn."""
-    walker = machine_of(sg.Gbnf("root ::= [ -~]*")).rows._walk()  # takes whatever token, so no node is left out
+    walker = machine_of(sg.Gbnf("root ::= [ -~]*")).rows.walker()  # takes whatever token, so no node is left out
     monkeypatch.setattr(stack_walks, "_NODES", 10)
     slices = Slices(monkeypatch, walker)
     walker.whole(*walker._cells((walker._tables.start, 0)))
@@ -191,10 +191,10 @@ def test_counts_are_told_apart_in_slices(monkeypatch: pytest.MonkeyPatch) -> Non
     schema = sg.JsonSchema({"type": "string", "pattern": "^[a-c ]*$", "minLength": 30, "maxLength": 200})
     whole = machine_of(schema).rows
     state = next(s for s in range(whole.tables.states) if whole.tables.live[s] >= 0 and not whole._calls(s))
-    expected = whole._walk().counted(state, (30, 200))
+    expected = whole.walker().counted(state, (30, 200))
     assert expected is not None
     monkeypatch.setattr(stack_walks, "_PIECES", 3)
-    found = machine_of(schema).rows._walk().counted(state, (30, 200))
+    found = machine_of(schema).rows.walker().counted(state, (30, 200))
     assert found is not None
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -217,7 +217,7 @@ def test_distances_are_found_in_slices(name: str, monkeypatch: pytest.MonkeyPatc
         expected = index.distances.row(configs[0], 20), index.distances.farthest(configs[0])
         for constant, value in {"_NODES": 5, **TIGHT}.items():
             monkeypatch.setattr(stack_walks, constant, value)
-        monkeypatch.setattr(sliced.machine.rows._walk(), "_pause", give_way)
+        monkeypatch.setattr(sliced.machine.rows.walker(), "_pause", give_way)
         row, farthest = sliced.distances.row(configs[1], 20), sliced.distances.farthest(configs[1])
         np.testing.assert_array_equal(row, expected[0])
         assert farthest == expected[1]

@@ -176,7 +176,7 @@ def test_a_complete_machine_never_walks_and_is_stored(seed: int, monkeypatch: py
         assert again.to_bytes() == stored
         assert isinstance(again.machine, PushdownMachine)
         if machine.is_complete():
-            monkeypatch.setattr(again.machine.rows, "_walk", lambda: pytest.fail("a complete index walked"))
+            monkeypatch.setattr(again.machine.rows, "walker", lambda: pytest.fail("a complete index walked"))
         for _ in range(3):
             check_walk(again.machine, program, rng)
 

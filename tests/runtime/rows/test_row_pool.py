@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_bases_are_as_they_are_row_by_row() -> None:
 def test_a_row_that_is_lent_again_stays_until_the_new_one_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads may fetch it at once, each an array of its own, while kernels of a third read the first."""
     pool = RowPool(100)
-    pool.add_shared(lambda _: np.full(pool.words, 7, np.uint32))
+    pool.add_shared(SimpleNamespace(row_of=lambda _: np.full(pool.words, 7, np.uint32)))
     pool.lend(0)
     lent = pool._lent[0]
     before, looked = ref(lent), list[bool]()

@@ -17,7 +17,7 @@ def bounded(lists: EdgeLists, most: int) -> EdgeLists:
     ]
     calls: list[tuple[tuple[int, int], ...]] = [() for _ in range(2 * count)]
     return EdgeLists(
-        in_columns([*lists.edges, *ends]), calls, lists.accepting * 2, [-1] * 2 * count, [], [], lists.start,
+        in_columns([*lists.edges, *ends]), calls, [*lists.accepting] * 2, [-1] * 2 * count, [], [], lists.start,
         {state: (most, count + state) for state in range(count)},
     )  # fmt: skip
 
