@@ -8,6 +8,7 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeGuard
 
 from ...budget import Meter
@@ -27,6 +28,9 @@ from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
+from ..json_schema.layout.options import NONE, TextOptions
+from ..json_schema.lower.builder import Builder
+from ..json_schema.lower.lower import lower_into
 from ..json_schema.read.plain import is_plain
 from ..patterns.dialects import read as read_regex
 from ..patterns.lower import language
@@ -105,6 +109,8 @@ class Linker:
         states = {each: inner.states for each, inner in self._inner.items()}
         work = work_of(formats, self._nullable, stops, states, self._externals.options)
         self._lowerings: list[Lowering] = []
+        #: By layout the builder of the schema that was lowered last.
+        self._builders: dict[TextOptions, Builder] = {}
         self._first: dict[int, First] = {}
         self._columns: Flattener | None = None  # of the program's beginning
         self._begin(root)
@@ -251,6 +257,13 @@ class Linker:
         """Whether a part is not lowered yet."""
         return number not in self._first
 
+    def lowered(self, schema: ReadSchema) -> State:
+        """The state where the texts of a schema begin, as JSON. What those of one layout have in common is shared."""
+        key, root = replace(schema.layout, special=NONE), (schema.values.root,)
+        builder = lower_into(self.program, schema.values, schema.layout, self.meter, self._builders.get(key))
+        self._builders[key] = builder
+        return builder.value(root, 0)
+
     def first(self, number: int) -> First:
         """What the first state of a part does, which is lowered now, if it was not before."""
         found = self._first.get(number)
@@ -385,8 +398,10 @@ class _SchemaInner:
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
-        program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
-        start = linker.program.append(program)
+        schema = self._schema or self._read(linker)
+        if self._program is None and schema.layout.style is None:
+            return First(linker.program.edges_at(linker.lowered(schema)))
+        start = linker.program.append(self._program or lower_schema(schema, linker.meter))
         return First(linker.program.edges_at(start), linker.program.token_edges.get(start, ()))
 
 

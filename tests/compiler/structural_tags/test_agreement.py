@@ -59,10 +59,24 @@ def may_have_empty_elements(format_: Any) -> bool:
     return "required" not in format_["json_schema"]
 
 
+def is_beyond(format_: Any, *, around: str = "") -> bool:
+    """Where XGrammar 0.2 takes texts that a format has not: a tag within a tag has free text and may end in nothing
+    (then no end of the outer one is asked for), or triggers are repeated (then a part of one may be the whole)."""
+    if isinstance(format_, list):
+        return any(is_beyond(each, around=around) for each in format_)
+    if not isinstance(format_, dict):
+        return False
+    kind = format_.get("type", "")
+    is_free = kind == "tag" and format_["content"]["type"] in ("any_text", "any_tokens")
+    if (is_free and around == "tag" and "" in format_["end"]) or (kind == "triggered_tags" and around == "repeat"):
+        return True
+    return is_beyond([*format_.values()], around=kind if kind in ("tag", "repeat") else around)
+
+
 @given(formats, st.randoms(use_true_random=False))
 @settings(max_examples=draws(60), phases=PHASES)
 def test_each_accepts_what_the_other_writes(format_: Format, rng: Random) -> None:
-    assume(not may_have_empty_elements(format_))
+    assume(not may_have_empty_elements(format_) and not is_beyond(format_))
     index = drawn(format_, PLAIN, eager=False, whitespace="any", most=None)
     try:
         compiled = xgrammar.GrammarCompiler(TOKENS, cache_enabled=False).compile_structural_tag(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -37,9 +37,6 @@ _LISTED = 64
 _FEW, _DEPTH = 4, 2
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
-
-#: The reference of any value where a builder begins with it.
-ANY: Ref = 0
 
 
 #: A tail that lies below already.
@@ -112,12 +109,15 @@ class Builder(MemberText):
     ----------
     values:
         The system to lower; the lowering of unique items adds to it.
+    program:
+        Where the states go.
     whole:
         Whether all is lowered together; else what can wait is kept in `open`.
     keeps_sets:
         Whether who follows a text can keep a set of an array's items.
     begun:
-        One for the same layout. If it has lowered any value, as its own first one, the states of that are there.
+        One for the same layout, whose states the program has, too: those of strings, numbers, and of any value, if
+        that was lowered.
     """
 
     def __init__(
@@ -126,6 +126,7 @@ class Builder(MemberText):
         layout: TextOptions,
         meter: Meter,
         lenient: list[str] | None,
+        program: Program,
         *,
         whole: bool = True,
         keeps_sets: bool = False,
@@ -135,9 +136,9 @@ class Builder(MemberText):
         self.layout = layout
         self.meter = meter
         self.opening = ((b'"', None),)
-        self.program: Program = begun.program.continued() if begun else Program()
+        self.program = program
         self.embedding: Embedding = (
-            begun.embedding.continued(self.program, meter) if begun else Embedding(self.program, layout.escapes, meter)
+            begun.embedding.continued(program, meter) if begun else Embedding(program, layout.escapes, meter)
         )
         #: How members are written at level -1; None: as at all others.
         self.tags: MemberText | None = None
@@ -150,18 +151,28 @@ class Builder(MemberText):
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient
+        self._any = None if begun is None else begun.any
         if begun is not None:
-            self.whitespace = begun.whitespace.continued(self.program)
-            self._take_any(begun)
+            self.whitespace = begun.whitespace.continued(program)
+        if self._any is not None:
+            for ref, value in self._any_values():
+                self._states[(ref,), 0], array, object_ = self._any
+                self._starts |= {(value.arrays[0], 0): array, (value.objects[0], 0): object_}
         self.begin_part()
 
-    def _take_any(self, begun: Builder) -> None:
-        """Have what was lowered for any value stand for the one among the values that may be any."""
-        for ref, value in enumerate(self.values if begun._states else ()):
+    @property
+    def any(self) -> tuple[State, State, State] | None:
+        """The states before any value, and behind the brackets of an array and an object of any, where there are."""
+        for ref, value in self._any_values():
+            if ((ref,), 0) in self._states:
+                return self._states[(ref,), 0], self._starts[value.arrays[0], 0], self._starts[value.objects[0], 0]
+        return self._any
+
+    def _any_values(self) -> Iterator[tuple[Ref, Value]]:
+        """The values that may be any, as a rule one at most."""
+        for ref, value in enumerate(self.values):
             if value.null and value.objects and value == any_value(ref, value.pointer):
-                self._states = {((ref,), 0): begun._states[(ANY,), 0]}
-                shapes = (begun.values[ANY].arrays, value.arrays), (begun.values[ANY].objects, value.objects)
-                self._starts = {(shape, 0): begun._starts[known, 0] for (known,), (shape,) in shapes}
+                yield ref, value
 
     def begin_part(self) -> None:
         """Begin what is lowered together, with names of its own."""

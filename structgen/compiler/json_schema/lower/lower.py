@@ -25,7 +25,7 @@ from ..layout.options import NONE, TextOptions
 from ..normal_form.shapes import ArrayShape, ObjectShape, Values
 from ..numbers.numbers import NumberSet
 from ..read.blame import placed
-from .builder import ANY, Builder, any_value
+from .builder import Builder, any_value
 from .items import ArrayStates
 from .members import InOrder
 from .whitespace import WHITESPACE, Gaps, Indented, Separator, Whitespace
@@ -75,12 +75,10 @@ class SchemaLowering:
         whole: bool,
         keeps_sets: bool = False,
     ) -> None:
-        begun = _begun(replace(layout, style=None, special=NONE), keeps_sets, Unremembered(meter))
-        meter.grant(len(begun.program.edges))
-        builder = self._builder = Builder(
-            values, layout, meter, lenient, whole=whole, keeps_sets=keeps_sets, begun=begun
-        )
-        program = self.program = builder.program
+        begun = begun_builder(layout, keeps_sets, meter) if layout.style is None else None
+        program = self.program = Program() if begun is None else begun.program.continued()
+        meter.grant(len(program.edges))
+        builder = self._builder = _builder(values, layout, meter, lenient, program, begun, whole, keeps_sets)
         if layout.style is not None:
             from .tags import Tags
 
@@ -142,19 +140,47 @@ def _lower(builder: Builder) -> None:
     builder.meter.let_go(builder.tries.held)
 
 
+def _builder(
+    values: Values, layout: TextOptions, meter: Meter, lenient: list[str] | None, program: Program,
+    begun: Builder | None, whole: bool, keeps_sets: bool,
+) -> Builder:  # fmt: skip
+    builder = Builder(values, layout, meter, lenient, program, whole=whole, keeps_sets=keeps_sets, begun=begun)
+    if begun is None:
+        builder.whitespace = _whitespace(builder)
+    return builder
+
+
+def begun_builder(layout: TextOptions, keeps_sets: bool, meter: Meter) -> Builder:
+    """A builder that has what most schemas have: any value, and integers, unless these depend on where they stand."""
+    return _begun(replace(layout, special=NONE), keeps_sets, Unremembered(meter))
+
+
 @lru_cache(maxsize=64)
 def _begun(layout: TextOptions, keeps_sets: bool, by: Unremembered) -> Builder:
-    """A builder that has what most schemas have: any value, and integers, unless these depend on where they stand.
-
-    How many states there may be is no matter for these few, of which most programs leave some out.
-    """
+    """How many states there may be is no matter for these few, of which most programs leave some out."""
     meter = Meter(replace(by.meter.budget, states=Budget().states))
-    builder = Builder(Values((any_value(ANY),), ANY), layout, meter, None, keeps_sets=keeps_sets)
-    builder.whitespace = _whitespace(builder)
+    builder = _builder(Values((any_value(0),), 0), layout, meter, None, Program(), None, True, keeps_sets)
     if layout.indent is None and not layout.unique_names:
-        builder.value((ANY,), 0)
+        builder.value((0,), 0)
         builder.embedding.number(NumberSet.INTEGERS)
         _lower(builder)
+    return builder
+
+
+def lower_into(program: Program, values: Values, layout: TextOptions, meter: Meter, begun: Builder | None) -> Builder:
+    """Lower values into a program that has other states; ``begun`` has lowered some into it before, if any did.
+
+    The state where they begin is that of the root's value. Each of them has as many states as the budget grants.
+    """
+    before = len(program.edges)
+    meter.grant(before)
+    try:
+        builder = _builder(values, layout, meter, None, program, begun, True, False)
+        builder.value((values.root,), 0)
+        _lower(builder)
+        builder.begin_part()  # the names are not needed any more
+    finally:
+        meter.grant(-before)
     return builder
 
 
