@@ -400,7 +400,7 @@ class _SchemaInner:
         """Lower it into a linker's program."""
         schema = self._schema or self._read(linker)
         if self._program is None and schema.layout.style is None:
-            return First(linker.program.edges_at(linker.lowered(schema)))
+            return First(linker.program.edges[linker.lowered(schema)])
         start = linker.program.append(self._program or lower_schema(schema, linker.meter))
         return First(linker.program.edges_at(start), linker.program.token_edges.get(start, ()))
 
