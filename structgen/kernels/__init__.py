@@ -27,6 +27,8 @@ Why no write passes the end of an array, whatever tables say, if their numbers a
   at; there is room for 64. Room for pairs, bases and what waits is looked at before each one (`replaced_pieces`).
 - Room for a row, a thread and what was seen of it is looked at before each one; a row has room for twice the
   look-behind automata of a regex besides (`ordered_subsets`).
+- Room for a node, a state with its edges, and what these lead to is looked at before each one, as for the stack
+  (`_copy_node`, `_is_full`); names, roots and actions have theirs from the beginning (`build_key_states`).
 - What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
 
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry

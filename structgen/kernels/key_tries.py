@@ -1,4 +1,4 @@
-"""The states that read names of objects: along compressed tries and, at once, through the automata of other names."""
+"""The states that read names of objects: along tries and, at once, through the automata of other names."""
 
 from __future__ import annotations
 
@@ -8,32 +8,163 @@ from .jit import helper, kernel
 from .signatures import Out, int32, int64, uint8
 from .values import CONFLICT, DEAD, NO_ROOM, OK
 
-#: The class of which no other name is left, and what the end of a node says where no name ends.
+#: The class of which no other name is left, and the end of a node where no name ends.
 NO_CLASS, _NO_NAME = 0, -1
 
-#: A place that is not known, and by how much a state that a place will get lies below that.
-_ABSENT, _TO_COME = -2, -3
+#: By how much a state that a place will get lies below 0.
+_TO_COME = -2
+
+# Rows of scratch. Of nodes: the end, where the cells of its children begin, and their number. Of places: the node, the
+# class and the state. Then two of the stack, the node of each end, and that of each insertion.
+_END, _FIRST, _CHILDREN, _NODE, _CLASS, _STATE, _STACK, _FINAL, _INSERTED = 0, 1, 2, 3, 4, 5, 6, 8, 9
+
+#: Rows with results: what states are like, and the loops that they live in; where names end; edges whose targets are
+#: still to be made; and how many there are of all that.
+KEY_LIKE, KEY_LIVE, KEY_ENDS, KEY_LATE, KEY_NUMBERS = 10, 11, 12, 14, 19
+_EDGES, _STATES, _ENDS, _LATE, _CLASSES, _PLACES, _NODES, _CELLS = 0, 1, 2, 3, 4, 5, 6, 7
+
+#: How many rows there are, and children of a node at most.
+KEY_ROWS, KEY_CHILDREN = 20, 256
+
+#: In place of a node: off the trie; and from there downwards the only edge of a state, if its target is not too large.
+_OFF, _ONLY, _MOST_LINKED = -1, -2, 1 << 22
 
 _QUOTE = 0x22
 
-#: So that a byte, a target and a class are a number of 63 bits.
-_MOST_CLASSES = 1 << 24
+
+@helper
+def _first_slot(slots, h):
+    """The slot to begin with."""
+    h *= np.uint64(0x9E3779B97F4A7C15)
+    h ^= h >> np.uint64(29)
+    h *= np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((h >> np.uint64(32)) * np.uint64(slots.shape[1]) >> np.uint64(32))
 
 
 @helper
-def _slot_of(keys, key):
-    slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(len(keys) - 1)
-    while keys[slot] >= 0 and keys[slot] != key:
-        slot = (slot + np.uint64(1)) & np.uint64(len(keys) - 1)
-    return slot
+def _place(scratch, slots, oldest, node, which):
+    """The slot of a place: a node, -1 for none, and a class; the free one for it if it is not known."""
+    slot = _first_slot(slots, np.uint64(np.int64(node + 1) << 32 | which))
+    while True:
+        known = slots[0, slot]
+        if known < 0 or (known >= oldest and scratch[_NODE, known] == node and scratch[_CLASS, known] == which):
+            return slot
+        slot = slot + 1 if slot + 1 < slots.shape[1] else 0
 
 
 @helper
-def _found(keys, values, position, which):
-    """The state of a place: a position in the tries, and a class."""
-    key = np.int64(position) << 32 | which
-    slot = _slot_of(keys, key)
-    return values[slot] if keys[slot] == key else _ABSENT
+def _keep_place(scratch, slots, oldest, node, which, state):
+    n = scratch[KEY_NUMBERS, _PLACES]
+    slots[0, _place(scratch, slots, oldest, node, which)] = n
+    scratch[_NODE, n] = node
+    scratch[_CLASS, n] = which
+    scratch[_STATE, n] = state
+    scratch[KEY_NUMBERS, _PLACES] = n + 1
+
+
+@helper
+def _child(scratch, cells, node, byte):
+    """The child of a node, -1 where there is none."""
+    if node >= 0:
+        for cell in range(scratch[_FIRST, node], scratch[_FIRST, node] + scratch[_CHILDREN, node]):
+            if cells[0, cell] == byte:
+                return np.int64(cells[1, cell])
+    return np.int64(-1)
+
+
+@helper
+def _copy_node(scratch, cells, node, end):
+    """A new node with the children of another, if that is none: -1. -1 as well where there is no room."""
+    new, first = scratch[KEY_NUMBERS, _NODES], scratch[KEY_NUMBERS, _CELLS]
+    if new == scratch.shape[1] or first + KEY_CHILDREN > cells.shape[1]:
+        return np.int64(-1)
+    n = scratch[_CHILDREN, node] if node >= 0 else 0
+    for cell in range(n):
+        cells[0, first + cell] = cells[0, scratch[_FIRST, node] + cell]
+        cells[1, first + cell] = cells[1, scratch[_FIRST, node] + cell]
+    scratch[_END, new] = end
+    scratch[_FIRST, new] = first
+    scratch[_CHILDREN, new] = n
+    scratch[KEY_NUMBERS, _NODES] = new + 1
+    scratch[KEY_NUMBERS, _CELLS] = first + n
+    return np.int64(new)
+
+
+@helper
+def _put_child(scratch, cells, byte, child):
+    """A child of the node that was made last."""
+    node = scratch[KEY_NUMBERS, _NODES] - 1
+    cell = scratch[_FIRST, node]
+    while cell < scratch[KEY_NUMBERS, _CELLS] and cells[0, cell] != byte:
+        cell += 1
+    cells[0, cell] = byte
+    cells[1, cell] = child
+    if cell == scratch[KEY_NUMBERS, _CELLS]:
+        scratch[_CHILDREN, node] += 1
+        scratch[KEY_NUMBERS, _CELLS] += 1
+
+
+@helper
+def _insert_text(texts, begin, stop, end, root, cells, scratch):
+    """The root of a trie with a text added; -1 where there is no room."""
+    node = np.int64(root)
+    at = begin
+    while node >= 0 and at < stop:
+        scratch[_STACK, at - begin] = node
+        node = _child(scratch, cells, node, texts[at])
+        at += 1
+    depth = at - begin
+    if node >= 0:
+        node = _copy_node(scratch, cells, node, end)
+    else:
+        node = np.int64(scratch[_FINAL, end + 2])
+        if node < 0:
+            node = _copy_node(scratch, cells, -1, end)
+            scratch[_FINAL, end + 2] = node
+        at = stop
+    while at > begin and node >= 0:
+        at -= 1
+        passed = scratch[_STACK, at - begin] if at - begin < depth else -1
+        child = node
+        node = _copy_node(scratch, cells, passed, scratch[_END, passed] if passed >= 0 else _NO_NAME)
+        if node >= 0:
+            _put_child(scratch, cells, texts[at], child)
+    return node
+
+
+@helper
+def _insert_automaton(edges, begins, accepts, start, end, root, cells, slots, scratch):
+    """The same of the texts of an automaton without cycles."""
+    oldest = scratch[KEY_NUMBERS, _PLACES]
+    scratch[_STACK, 0] = root
+    scratch[_STACK + 1, 0] = start
+    top = 1
+    while top:
+        node = scratch[_STACK, top - 1]
+        state = scratch[_STACK + 1, top - 1]
+        cell = scratch[KEY_NUMBERS, _CELLS]
+        its_end = scratch[_END, node] if node >= 0 else _NO_NAME
+        new = _copy_node(scratch, cells, node, end if accepts[state] else its_end)
+        if new < 0 or max(top, scratch[KEY_NUMBERS, _PLACES]) >= scratch.shape[1]:
+            return np.int64(-1)
+        below = top
+        for edge in range(begins[state], begins[state + 1]):
+            for byte in range(edges[0, edge], edges[1, edge] + 1):
+                child = _child(scratch, cells, node, byte)
+                known = slots[0, _place(scratch, slots, oldest, child, edges[2, edge])]
+                if known >= 0:
+                    _put_child(scratch, cells, byte, scratch[_STATE, known])
+                elif top == below:  # what it leads to comes first
+                    scratch[_STACK, top] = child
+                    scratch[_STACK + 1, top] = edges[2, edge]
+                    top += 1
+        if top == below:
+            _keep_place(scratch, slots, oldest, node, state, new)
+            top -= 1
+        else:
+            scratch[KEY_NUMBERS, _NODES] = new
+            scratch[KEY_NUMBERS, _CELLS] = cell
+    return np.int64(scratch[_STATE, scratch[KEY_NUMBERS, _PLACES] - 1])
 
 
 @helper
@@ -51,16 +182,14 @@ def _move(tables, classes, which, byte):
 
 
 @helper
-def _next(tables, records, classes, slots, n, which, byte, zone):
-    """The class after a byte, by the zone of a count where one counts; ``n``, written, where it is new.
-
-    Is ``len(classes)`` where there is no room for it.
-    """
-    if n == len(classes) or 2 * n >= len(slots):
-        return np.int64(len(classes))
+def _next(tables, records, classes, slots, scratch, which, byte, zone):
+    """The class after a byte, by the zone of a count where one counts; -1 where there is no room for it."""
+    n = np.int64(scratch[KEY_NUMBERS, _CLASSES])
+    if n == len(classes):
+        return DEAD
     classes[n, 0] = classes[which, 0]
     some = False
-    h = np.uint64(classes[n, 0])
+    same = True
     for k in range(1, classes.shape[1]):
         target = DEAD
         if classes[which, k] >= 0:
@@ -69,235 +198,315 @@ def _next(tables, records, classes, slots, n, which, byte, zone):
                 target = records[-2 - target, 2 + zone]
         classes[n, k] = target
         some = some or target >= 0
-        h = (h ^ np.uint64(target + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        same = same and target == classes[which, k]
+    if same:
+        return np.int64(which)
+    return _add_class(classes, slots, scratch) if some else NO_CLASS
+
+
+@helper
+def _add_class(classes, slots, scratch):
+    """The class that is the same as the one written last, which is counted where it is new."""
+    n = np.int64(scratch[KEY_NUMBERS, _CLASSES])
+    h = np.uint64(0)
+    for k in range(classes.shape[1]):
+        h = (h ^ np.uint64(classes[n, k] + 1)) * np.uint64(0x9E3779B97F4A7C15)
         h ^= h >> np.uint64(29)
-    if not some:
-        return np.int64(NO_CLASS)
-    slot = h & np.uint64(len(slots) - 1)
-    while slots[slot] >= 0:
+    slot = _first_slot(slots, h)
+    while slots[1, slot] >= 0:
         same = True
         for k in range(classes.shape[1]):
-            same = same and classes[slots[slot], k] == classes[n, k]
+            same = same and classes[slots[1, slot], k] == classes[n, k]
         if same:
-            return np.int64(slots[slot])
-        slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
-    slots[slot] = n
-    return np.int64(n)
+            return np.int64(slots[1, slot])
+        slot = slot + 1 if slot + 1 < slots.shape[1] else 0
+    slots[1, slot] = n
+    scratch[KEY_NUMBERS, _CLASSES] = n + 1
+    return n
+
+
+@helper
+def _is_full(scratch, block, n):
+    """Whether there may be no room for so many edges of a state, and for what they lead to."""
+    full = scratch[KEY_NUMBERS, _EDGES] + n > block.shape[1]
+    for each in range(_STATES, _PLACES + 1):
+        full = full or scratch[KEY_NUMBERS, each] + n + 4 > scratch.shape[1]
+    return full
+
+
+@helper
+def _edge(block, scratch, state, low, high, target):
+    n = scratch[KEY_NUMBERS, _EDGES]
+    block[0, n] = state
+    block[1, n] = low
+    block[2, n] = high
+    block[3, n] = target
+    scratch[KEY_NUMBERS, _EDGES] = n + 1
+
+
+@helper
+def _late_edge(block, scratch, state, low, high, record):
+    """An edge whose target is made of a record, and states that are there already."""
+    n = scratch[KEY_NUMBERS, _LATE]
+    scratch[KEY_LATE, n] = scratch[KEY_NUMBERS, _EDGES]
+    scratch[KEY_LATE + 1, n] = record
+    scratch[KEY_NUMBERS, _LATE] = n + 1
+    _edge(block, scratch, state, low, high, 0)
+
+
+@helper
+def _end_name(block, scratch, action_edges, action_begins, state, action):
+    n = scratch[KEY_NUMBERS, _ENDS]
+    scratch[KEY_ENDS, n] = state
+    scratch[KEY_ENDS + 1, n] = action
+    scratch[KEY_NUMBERS, _ENDS] = n + 1
+    for e in range(action_begins[action], action_begins[action + 1]):
+        edge = action_edges[e]
+        _edge(block, scratch, state, edge & 0xFF, edge >> 8 & 0xFF, edge >> 16)
+
+
+@helper
+def _describe(scratch, classes, live, n, which, like):
+    """Of a state what it is like, and the loop that it lives in."""
+    scratch[KEY_LIKE, n] = like
+    scratch[KEY_LIVE, n] = -1
+    for k in range(1, classes.shape[1]):
+        if classes[which, k] >= 0 and live[classes[which, k]] >= 0:
+            scratch[KEY_LIVE, n] = live[classes[which, k]]
+
+
+@helper
+def _base(scratch, slots, classes, live, first_state, which):
+    """The state off the trie, -1 where no name is left."""
+    if which == NO_CLASS:
+        return np.int64(DEAD)
+    known = slots[0, _place(scratch, slots, 0, _OFF, which)]
+    if known >= 0:
+        state = scratch[_STATE, known]
+        return np.int64(state if state >= 0 else _TO_COME - state)
+    n = scratch[KEY_NUMBERS, _STATES]
+    _describe(scratch, classes, live, n, which, -1)
+    scratch[KEY_NUMBERS, _STATES] = n + 1
+    _keep_place(scratch, slots, 0, _OFF, which, first_state + n)
+    return np.int64(first_state + n)
+
+
+@helper
+def _is_call(classes, ways, which):
+    """Whether the one class that is left goes on by states of its own."""
+    alive = 0
+    calls = False
+    for k in range(1, classes.shape[1]):
+        if classes[which, k] >= 0:
+            alive += 1
+            calls = ways[classes[which, 0], classes.shape[1] + k - 2] != 0
+    return calls and alive == 1
+
+
+@helper
+def _last_alike(tables, classes, which, byte):
+    """The last byte up to which a class goes on as after a byte."""
+    same = True
+    while same and byte < 255:
+        for k in range(1, classes.shape[1]):
+            row = classes[which, k]
+            same = same and (row < 0 or tables[row, byte] == tables[row, byte + 1])
+        byte += same
+    return byte
 
 
 @kernel
 def build_key_states(
-    labels: uint8[::1], label_start: int32[::1], positions: int32[::1], child_start: int32[::1],
-    child_bytes: uint8[::1], child_nodes: int32[::1], ends: int32[::1], roots: int32[:, ::1], tables: int32[:, ::1],
-    accepting: uint8[::1], records: int32[:, ::1], n_classes: int64, first_state: int64, keys: Out[int64[::1]],
-    values: Out[int32[::1]], links: Out[int64[::1]], linked: Out[int32[::1]], classes: Out[int32[:, ::1]],
-    class_slots: Out[int32[::1]], made: Out[int32[:, ::1]], edges: Out[int32[:, ::1]], end_of: Out[int32[:, ::1]],
-    counted: Out[int32[:, ::1]], stack: Out[int32[:, ::1]],
-) -> tuple[int64, int64, int64, int64, int64, int64]:  # fmt: skip
-    """Make a state for each place that names come to: a position in the tries, with what is left of other names.
+    texts: uint8[::1], names: int32[:, ::1], spelling_edges: int32[:, ::1], spelling_begins: int32[::1],
+    spelling_accepts: uint8[::1], action_edges: int64[::1], action_begins: int32[::1], roots: int32[:, ::1],
+    tables: int32[:, ::1], accepting: uint8[::1], live: int32[::1], records: int32[:, ::1], starts: int32[:, ::1],
+    ways: int32[:, ::1], first_state: int64, block: Out[int32[:, ::1]], classes: Out[int32[:, ::1]],
+    cells: Out[int32[:, ::1]], slots: Out[int32[:, ::1]], scratch: Out[int32[:, ::1]],
+) -> int64:  # fmt: skip
+    """Insert names into tries, and make a state for each place that names come to: a node, with what is left of others.
+
+    Tries are persistent: inserting makes a new root, and new nodes along the name, and shares all else. Off the trie,
+    a state is *like* the one of no node and the same others.
 
     Parameters
     ----------
-    labels, label_start:
-        The label of node ``n`` is ``labels[label_start[n]:label_start[n + 1]]``.
-    positions:
-        ``int32[nodes]``: the number of the label's first position.
-    child_start, child_bytes, child_nodes:
-        The children of node ``n`` are ``child_nodes[child_start[n]:child_start[n + 1]]``, each with its byte.
-    ends:
-        ``int32[nodes]``: what a name that ends there leads to, -1 where none does; others are forbidden.
+    texts, names:
+        ``int32[names, 4]``: the insertion that made the trie to insert into, -1 for the empty one; the name, from where
+        to where in ``texts``, or -1 and the state that begins its spellings; and the number of the action at its end,
+        which is -2 for a name that is forbidden.
+    spelling_edges, spelling_begins, spelling_accepts:
+        ``int32[3, edges]``: lowest and highest byte and target of the edges of automata of spellings; by state, where
+        its edges begin; and whether it accepts.
+    action_edges, action_begins:
+        By action, the edges at the end of a name, as a program has them, and where they begin.
     roots:
-        ``int32[roots, 3]``: node, class and state of each trie. A position comes once with a class.
-    tables, accepting:
-        ``int32[rows, 256]``, ``uint8[rows]``: the automata of other names one below the other; a target is a row,
-        -1, or ``-2 - r`` for record ``r``.
+        ``int32[roots, 3]``: insertion, -1 for no trie, class and state of each trie. A trie comes once with a class.
+    tables, accepting, live:
+        ``int32[rows, 256]``, by row: the automata of other names one below the other; a target is a row, -1, or
+        ``-2 - r`` for record ``r``. A row lives in a loop, or -1.
     records:
         ``int32[*, 5]``: operation, loop, and the rows for a count below its minimum, between, and at its maximum.
-    n_classes:
-        How many ``classes`` there are to begin with: `NO_CLASS`, then those of the roots, all different.
+    starts:
+        ``int32[*, 1 + width]``, the first classes: `NO_CLASS`, then those of the roots, one for each family. A class
+        is a family, and for each of its automata the row, or -1.
+    ways:
+        ``int32[*, 2 * width]``, by family and automaton: the action at the end of such a name; and whether what is left
+        of it alone is called: that the automaton goes on by states of its own.
     first_state:
-        The number of the first state that is made.
-    keys, values:
-        ``int64[2 ** k]``, -1 each, and ``int32[2 ** k]``: room for places, with their states.
-    links, linked:
-        The same for states with one edge, by its byte and target and the class: the ends of names are much alike.
-    classes, class_slots:
-        ``int32[*, 1 + width]``: a family, and for each of its automata the row, or -1. ``int32[2 ** k]``, -1 each.
-    made:
-        ``int32[*, 2]``, out: each state with its class.
-    edges:
-        ``int32[*, 3]``, out: state, byte and target, which is -1 where the byte is refused.
-    end_of:
-        ``int32[*, 2]``, out: states where a name ends, with the ``ends``.
-    counted:
-        ``int32[*, 6]``, out: state, byte, record, and its three targets.
-    stack:
-        ``int32[*, 4]``: room for the places in hand.
+        The number of the first state that is made, less the number of roots.
+    block:
+        ``int32[4, *]``, out: the edges, as a program has them.
+    classes:
+        ``int32[room, 1 + width]``, out.
+    cells, slots:
+        ``int32[2, *]``, ``int32[2, 2 * room]``: room for children of nodes, and for hash tables.
+    scratch:
+        ``int32[KEY_ROWS, room]``. Out: from `KEY_LIKE` on, of each root and then each new state, the state that it is
+        like, and the loop; from `KEY_ENDS` on the states where names end, and the actions; from `KEY_LATE` on edges,
+        each with its record and three states, or -2 and the class that is called; in `KEY_NUMBERS` how many edges,
+        states, ends and such edges.
+        There is room for each text, insertion, root and action, and 16 more.
 
     Returns
     -------
-    (`OK`, `NO_ROOM` or `CONFLICT`, where a root leads to no name; how many were made, edges, ends, counted edges and
-    classes)
+    `OK`, `NO_ROOM` or `CONFLICT`, where a root leads to no name
     """
-    n_made = np.int64(0)
-    n_edges = np.int64(0)
-    n_ends = np.int64(0)
-    n_counted = np.int64(0)
-    n_new = np.int64(0)
-    n_places = np.int64(len(roots))
+    slots[:] = -1
+    scratch[_FINAL] = -1
+    scratch[KEY_NUMBERS] = 0
+    for i in range(len(names)):
+        root = scratch[_INSERTED, names[i, 0]] if names[i, 0] >= 0 else _OFF
+        if names[i, 1] >= 0:
+            made = _insert_text(texts, names[i, 1], names[i, 2], names[i, 3], root, cells, scratch)
+        else:
+            made = _insert_automaton(
+                spelling_edges, spelling_begins, spelling_accepts, names[i, 2], names[i, 3], root, cells, slots, scratch
+            )
+        if made < 0:
+            return NO_ROOM
+        scratch[_INSERTED, i] = made
+    slots[0] = -1
+    scratch[KEY_NUMBERS, _PLACES] = 0
+    scratch[KEY_NUMBERS, _STATES] = len(roots)
+    for c in range(len(starts)):
+        for k in range(classes.shape[1]):
+            classes[c, k] = starts[c, k]
+        _add_class(classes, slots, scratch)
     for r in range(len(roots)):
-        key = np.int64(positions[roots[r, 0]]) << 32 | roots[r, 1]
-        slot = _slot_of(keys, key)
-        keys[slot] = key
-        values[slot] = _TO_COME - roots[r, 2]
-    for c in range(1, n_classes):
-        h = np.uint64(classes[c, 0])
-        for k in range(1, classes.shape[1]):
-            h = (h ^ np.uint64(classes[c, k] + 1)) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        slot = h & np.uint64(len(class_slots) - 1)
-        while class_slots[slot] >= 0:
-            slot = (slot + np.uint64(1)) & np.uint64(len(class_slots) - 1)
-        class_slots[slot] = c
+        node = scratch[_INSERTED, roots[r, 0]] if roots[r, 0] >= 0 else _OFF
+        _keep_place(scratch, slots, 0, node, roots[r, 1], _TO_COME - roots[r, 2])
+        _describe(scratch, classes, live, r, roots[r, 1], -1)
     for r in range(len(roots)):
-        if _found(keys, values, positions[roots[r, 0]], roots[r, 1]) >= 0:
-            continue
-        stack[0, 0] = roots[r, 0]
-        stack[0, 1] = 0
-        stack[0, 2] = roots[r, 1]
-        stack[0, 3] = 0
-        top = 1
+        scratch[_STACK, 0] = scratch[_NODE, r]
+        scratch[_STACK + 1, 0] = roots[r, 1]
+        top = 1 if scratch[_NODE, r] != _OFF and scratch[_STATE, r] <= _TO_COME else 0
         while top:
-            node = stack[top - 1, 0]
-            which = stack[top - 1, 2]
-            at = label_start[node] + stack[top - 1, 1]
-            inside = at < label_start[node + 1]
-            begin = child_start[node]
-            n = 1 if inside else child_start[node + 1] - begin
-            # What it leads to comes first.
-            pending = False
-            while stack[top - 1, 3] < 3 * n:
-                turn = stack[top - 1, 3]
-                byte = labels[at] if inside else child_bytes[begin + turn // 3]
-                move = _move(tables, classes, which, byte)
-                if move < 0 and turn % 3:
-                    stack[top - 1, 3] += 3 - turn % 3
-                    continue
-                after = np.int64(NO_CLASS)
-                if move != -1:
-                    after = _next(tables, records, classes, class_slots, n_classes, which, byte, turn % 3)
-                    if after == len(classes):
-                        return NO_ROOM, n_made, n_edges, n_ends, n_counted, n_classes
-                    n_classes = max(n_classes, after + 1)
-                child = node if inside else child_nodes[begin + turn // 3]
-                read = stack[top - 1, 1] + 1 if inside else 0
-                stack[top - 1, 3] += 1
-                if _found(keys, values, positions[child] + read, after) <= _ABSENT:
-                    if top == len(stack):
-                        return NO_ROOM, n_made, n_edges, n_ends, n_counted, n_classes
-                    stack[top, 0] = child
-                    stack[top, 1] = read
-                    stack[top, 2] = after
-                    stack[top, 3] = 0
-                    top += 1
-                    pending = True
-                    break
-            if pending:
-                continue
-            n_places += 1
-            if (
-                n_made == len(made)
-                or n_edges + n + 1 > len(edges)
-                or n_counted + n > len(counted)
-                or n_ends == len(end_of)
-                or n_classes == len(classes)
-                or 2 * n_places >= len(keys)
-                or n_classes > _MOST_CLASSES
-            ):
-                return NO_ROOM, n_made, n_edges, n_ends, n_counted, n_classes
-            key = np.int64(positions[node] + stack[top - 1, 1]) << 32 | which
-            slot = _slot_of(keys, key)
-            is_root = keys[slot] == key
-            state = _TO_COME - values[slot] if is_root else first_state + n_new
-            end = np.int64(_NO_NAME) if inside else np.int64(ends[node])
+            node = scratch[_STACK, top - 1]
+            which = scratch[_STACK + 1, top - 1]
+            begin = scratch[_FIRST, node]
+            n = scratch[_CHILDREN, node]
+            if top == scratch.shape[1] or _is_full(scratch, block, n + 1 + len(action_edges)):
+                return NO_ROOM
+            known = slots[0, _place(scratch, slots, 0, node, which)]
+            number = known if known >= 0 else scratch[KEY_NUMBERS, _STATES]
+            state = _TO_COME - scratch[_STATE, known] if known >= 0 else first_state + number
+            end = scratch[_END, node]
             closes = False
             for k in range(1, classes.shape[1]):
                 closes = closes or (classes[which, k] >= 0 and accepting[classes[which, k]] != 0)
             lives = end >= 0 or (end == _NO_NAME and closes)
-            edges_before = n_edges
-            counted_before = n_counted
-            for i in range(n):
-                byte = labels[at] if inside else child_bytes[begin + i]
-                child = node if inside else child_nodes[begin + i]
-                position = positions[child] + (stack[top - 1, 1] + 1 if inside else 0)
-                move = _move(tables, classes, which, byte)
-                if move < 0:
-                    after = np.int64(NO_CLASS)
-                    if move == -2:
-                        after = _next(tables, records, classes, class_slots, n_classes, which, byte, 0)
-                    target = _found(keys, values, position, after)
-                    if target >= 0 or move == -2:
-                        edges[n_edges, 0] = state
-                        edges[n_edges, 1] = byte
-                        edges[n_edges, 2] = target
-                        n_edges += 1
-                    lives = lives or target >= 0
-                    continue
+            edge = scratch[KEY_NUMBERS, _EDGES]
+            late = scratch[KEY_NUMBERS, _LATE]
+            below = top
+            for cell in range(begin, begin + n):
+                byte = cells[0, cell]
+                move = _move(tables, classes, which, byte) if which != NO_CLASS else -1
                 some = False
-                for zone in range(3):
-                    after = _next(tables, records, classes, class_slots, n_classes, which, byte, zone)
-                    target = _found(keys, values, position, after)
-                    counted[n_counted, 3 + zone] = target
+                for zone in range(3 if move >= 0 else 1):
+                    after = NO_CLASS
+                    if move != -1:
+                        after = _next(tables, records, classes, slots, scratch, which, byte, zone)
+                        if after < 0:
+                            return NO_ROOM
+                    there = slots[0, _place(scratch, slots, 0, cells[1, cell], after)]
+                    target = scratch[_STATE, there] if there >= 0 else _TO_COME
+                    if target <= _TO_COME and top == below:  # what it leads to comes first
+                        scratch[_STACK, top] = cells[1, cell]
+                        scratch[_STACK + 1, top] = after
+                        top += 1
+                    scratch[KEY_LATE + 2 + zone, scratch[KEY_NUMBERS, _LATE]] = target
                     some = some or target >= 0
-                if some:
-                    counted[n_counted, 0] = state
-                    counted[n_counted, 1] = byte
-                    counted[n_counted, 2] = move
-                    n_counted += 1
-                    lives = True
-                else:
-                    edges[n_edges, 0] = state
-                    edges[n_edges, 1] = byte
-                    edges[n_edges, 2] = DEAD
-                    n_edges += 1
+                lives = lives or some
+                if top > below:
+                    break
+                if some and move >= 0:
+                    _late_edge(block, scratch, state, byte, byte, move)
+                elif some or move != -1:
+                    _edge(block, scratch, state, byte, byte, 1 + target if some else 0)
+            if top > below:
+                scratch[KEY_NUMBERS, _EDGES] = edge
+                scratch[KEY_NUMBERS, _LATE] = late
+                continue
             if not lives:  # but for bytes that leave the trie
                 for byte in range(256):
-                    if _move(tables, classes, which, byte) != -1:
-                        leaves = True
-                        for i in range(n):
-                            leaves = leaves and byte != (labels[at] if inside else child_bytes[begin + i])
-                        lives = lives or leaves
+                    if _move(tables, classes, which, byte) != -1 and _child(scratch, cells, node, byte) < 0:
+                        lives = True
+                        break
+            if end >= 0:
+                _end_name(block, scratch, action_edges, action_begins, state, end)
+            elif end != _NO_NAME and closes:
+                _edge(block, scratch, state, _QUOTE, _QUOTE, 0)
+            if known >= 0 and not lives:
+                return CONFLICT
+            is_only = scratch[KEY_NUMBERS, _EDGES] == edge + 1 and scratch[KEY_NUMBERS, _LATE] == late
             if not lives:
-                if is_root:
-                    return CONFLICT, n_made, n_edges, n_ends, n_counted, n_classes
-                n_edges = edges_before
                 state = DEAD
+            elif known < 0 and is_only and end < 0 and block[3, edge] < _MOST_LINKED:
+                only = _ONLY - (block[3, edge] << 8 | block[1, edge])
+                same = slots[0, _place(scratch, slots, 0, only, which)]
+                if same >= 0:
+                    state = scratch[_STATE, same]
+                    lives = False
+                else:
+                    _keep_place(scratch, slots, 0, only, which, state)
+            if known >= 0:
+                scratch[_STATE, known] = state
             else:
-                if end >= 0:
-                    end_of[n_ends, 0] = state
-                    end_of[n_ends, 1] = end
-                    n_ends += 1
-                elif end != _NO_NAME and closes:
-                    edges[n_edges, 0] = state
-                    edges[n_edges, 1] = _QUOTE
-                    edges[n_edges, 2] = DEAD
-                    n_edges += 1
-                if n_edges == edges_before + 1 and n_counted == counted_before and end < 0 and not is_root:
-                    link = (np.int64(edges[edges_before, 2] + 1) << 8 | edges[edges_before, 1]) << 24 | which
-                    link_slot = _slot_of(links, link)
-                    if links[link_slot] == link:
-                        n_edges = edges_before
-                        keys[slot] = key
-                        values[slot] = linked[link_slot]
-                        top -= 1
-                        continue
-                    links[link_slot] = link
-                    linked[link_slot] = state
-                made[n_made, 0] = state
-                made[n_made, 1] = which
-                n_made += 1
-                n_new += not is_root
-            keys[slot] = key
-            values[slot] = state
+                _keep_place(scratch, slots, 0, node, which, state)
+                scratch[KEY_NUMBERS, _STATES] += lives
+            if lives:
+                base = _base(scratch, slots, classes, live, first_state, which)
+                _describe(scratch, classes, live, number, which, base)
+            else:
+                scratch[KEY_NUMBERS, _EDGES] = edge
             top -= 1
-    return OK, n_made, n_edges, n_ends, n_counted, n_classes
+    place = 0
+    while place < scratch[KEY_NUMBERS, _PLACES]:
+        if scratch[_NODE, place] == _OFF:
+            which = scratch[_CLASS, place]
+            state = _base(scratch, slots, classes, live, first_state, which)
+            if _is_full(scratch, block, 1 + len(action_edges)):
+                return NO_ROOM
+            for k in range(1, classes.shape[1]):
+                if classes[which, k] >= 0 and accepting[classes[which, k]]:
+                    _end_name(block, scratch, action_edges, action_begins, state, ways[classes[which, 0], k - 1])
+            low = 0
+            while low < 256:
+                if _is_full(scratch, block, 1 + len(action_edges)):
+                    return NO_ROOM
+                high = _last_alike(tables, classes, which, low)
+                move = _move(tables, classes, which, low)
+                late = scratch[KEY_NUMBERS, _LATE]
+                calls = False
+                for zone in range(0 if move == -1 else 3 if move >= 0 else 1):
+                    after = _next(tables, records, classes, slots, scratch, which, low, zone)
+                    calls = move < 0 and _is_call(classes, ways, after)
+                    target = after if calls else _base(scratch, slots, classes, live, first_state, after)
+                    scratch[KEY_LATE + 2 + zone, late] = target
+                if calls or move >= 0:
+                    _late_edge(block, scratch, state, low, high, move)
+                elif move != -1:
+                    _edge(block, scratch, state, low, high, 1 + target)
+                low = high + 1
+        place += 1
+    return OK

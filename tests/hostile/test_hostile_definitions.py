@@ -201,7 +201,7 @@ def test_a_long_name_is_refused_before_its_trie_grows() -> None:
     tries = Tries(Meter(sg.Budget.request))
     with pytest.raises(BudgetExceededError, match="lowering property names"):
         tries.insert(NONE, b"k" * 1_000_000, 0)
-    assert not tries.nodes
+    assert not tries.size
 
 
 def test_what_is_held_counts_until_it_is_let_go() -> None:

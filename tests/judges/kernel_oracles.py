@@ -777,7 +777,8 @@ def names(random: Random) -> None:
             schema["patternProperties"] = {f"^{pattern}": {"type": "integer"}}
         elif random.random() < 0.5:
             schema["propertyNames"] = {"maxLength": 40}
-        program = readable(compile_json_schema(sg.JsonSchema(schema), meter(), keeps_sets=True)[0])
+        written = sg.JsonSchema(schema, escapes=random.choice(("minimal", "any")))
+        program = readable(compile_json_schema(written, meter(), keeps_sets=True)[0])
         for word in WORDS:
             name = word.decode()
             other = (pattern and name.startswith(pattern)) or others == {"type": "integer"}

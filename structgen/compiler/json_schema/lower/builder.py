@@ -21,7 +21,7 @@ from ..strings.strings import StringSet
 from .embed import QUOTE, Body, Embedding
 from .keys import KeyStates, Others
 from .tallies import Tally
-from .trie import NONE, ONE_WAY, Node, Tries, spelling
+from .trie import NONE, ONE_WAY, Trie, Tries, spelling
 from .whitespace import Whitespace
 
 #: A text in pieces, each with the special token that may be written in its place, or None.
@@ -60,7 +60,7 @@ class MemberEnd:
     """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
 
     tails: dict[Tally, State]
-    tries: dict[Tally, tuple[Node, Others | None]]
+    tries: dict[Tally, tuple[Trie, Others | None]]
     inside: dict[Tally, State | None]
 
 
@@ -262,7 +262,7 @@ class Builder(MemberText):
         way = self.keys.after_quote(self._with_texts(NONE, texts, ()), None) if texts else ()
         return way[0] if way else self.embedding.body(strings).start
 
-    def _with_texts(self, names: Node, texts: list[str], after: tuple[State, ...]) -> Node:
+    def _with_texts(self, names: Trie, texts: list[str], after: tuple[State, ...]) -> Trie:
         """A trie in which texts may come as well, and a sequence behind each of them and the quote."""
         end = self.keys.action(self._quoted(after))
         for text in texts:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,32 +45,17 @@ def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa
     return known
 
 
-#: Each class's state: -1 where no name of the class goes on so, ``()`` where that is so for all classes.
-Classes: TypeAlias = tuple[int, ...]
-
-
-class Move(NamedTuple):
-    """Bytes, and the classes' states after them; three of them where a count decides."""
-
-    low: int
-    high: int
-    after: tuple[Classes, ...]
-    counted: tuple[int, int] | None = None  # operation and loop
-
-
 @dataclass(eq=False)
 class Body:
     """The inside of a string of some set, embedded: what may stand between the quotes.
 
-    ``states[q]`` is the program's state for state ``q`` of the automaton; it pops at the closing quote. ``moves``
-    are kept by `structgen.compiler.json_schema.lower.keys`.
+    ``states[q]`` is the program's state for state ``q`` of the automaton; it pops at the closing quote.
     """
 
     automaton: EdgeLists
     states: list[State]
     loops: list[int]  # the program's numbers of the automaton's loops
     counts: list[int]  # the targets that the automaton's records are
-    moves: dict[Classes, list[Move]]
 
     @property
     def start(self) -> State:
@@ -125,8 +109,7 @@ class Embedding:
         piece = made(inside, others and others.automaton)
         first, beside = program.states("string", piece.states), others.states[0] if others else 0
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        moves = {} if inside.records or inside.states > _RECENT_STATES else _moves_of(inside)
-        body = Body(inside, (piece.targets(first, beside) - 1).tolist(), loops, [], moves)
+        body = Body(inside, (piece.targets(first, beside) - 1).tolist(), loops, [])
         states = [*body.states, -1]
         for operation, loop, *targets in inside.records:
             counted = CountedEdge(operation, loops[loop], *(states[q] for q in targets))
@@ -241,12 +224,6 @@ def _of_strings(automaton: EdgeLists, model: EdgeLists | None) -> _Piece:
     common = {} if model is None else _common(automaton, model)
     others[[*common]] = [1 + state for state in common.values()]
     return _Piece(automaton, others == 0, others)
-
-
-@lru_cache(maxsize=_RECENT_SIZE)
-def _moves_of(automaton: EdgeLists) -> dict[Classes, list[Move]]:
-    """The moves of an automaton that counts nothing, as they are found, for all programs."""
-    return {}
 
 
 @lru_cache(maxsize=_RECENT_SIZE)

@@ -137,7 +137,6 @@ def _lower(builder: Builder) -> None:
         program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
     with placed(builder.widest[1]):  # the names of all objects together; these are the most
         builder.keys.finish()
-    builder.meter.let_go(builder.tries.held)
 
 
 def _builder(

@@ -27,7 +27,7 @@ from ..strings.strings import StringSet
 from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
 from .keys import Others
 from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
-from .trie import FORBIDDEN, NONE, Node
+from .trie import FORBIDDEN, NONE, Trie
 
 #: So many names are listed in any order; of up to so many more, each has its place after the properties.
 _IN_ANY_ORDER, _LISTED = 6, 64
@@ -167,7 +167,7 @@ class Members:
         self.spellings += map(self.spelling, self.listed)
         self.listed = []
 
-    def forbidden(self) -> Node:
+    def forbidden(self) -> Trie:
         """The trie in which no declared name may come; only needed where others may."""
         names = NONE
         if self.shape.others:
@@ -176,7 +176,7 @@ class Members:
                     names = self.builder.tries.insert(names, text, FORBIDDEN)
         return names
 
-    def with_name(self, names: Node, text: bytes | EdgeLists | None, tails: dict[State, Refs]) -> Node:
+    def with_name(self, names: Trie, text: bytes | EdgeLists | None, tails: dict[State, Refs]) -> Trie:
         """A trie in which a property may come, by the tails after its values; without any it stays as it is."""
         builder = self.builder
         if text is None or not tails:
@@ -200,7 +200,7 @@ class Members:
                 remedy="Bound the length of names in one pattern at most.",
             )
 
-    def begin_key(self, state: State, names: Node, others: Others | None) -> None:
+    def begin_key(self, state: State, names: Trie, others: Others | None) -> None:
         """Give the state before a member its edges."""
         self.builder.program.give(state, self.text.begin_name(self.builder.keys.after_quote(names, others)))
 
@@ -342,8 +342,8 @@ class InOrder(Members):
         return end
 
     def _trie(
-        self, place: int, tally: Tally, after: dict[Tally, tuple[Node, Others | None]]
-    ) -> tuple[Node, Others | None]:
+        self, place: int, tally: Tally, after: dict[Tally, tuple[Trie, Others | None]]
+    ) -> tuple[Trie, Others | None]:
         """The names that may come at a place: those of the next place too, unless this one is required."""
         p = self.shape.properties[place]
         names, others = (NONE, None) if p.required else after.get(tally, (NONE, None))
