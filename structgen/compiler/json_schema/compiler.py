@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ...budget import Meter
@@ -11,11 +11,12 @@ from ...definitions.styles import STYLES
 from ...errors import SchemaWarning, UnsupportedError
 from ...system.warning import warn
 from ..programs.growing import GrowingProgram
-from ..programs.program import Program
+from ..programs.program import First, Program
 from ..programs.special_tokens import SpecialTokens
 from .layout.options import NONE, TextOptions
 from .lower.bounds import most_states
-from .lower.lower import SchemaLowering, lower
+from .lower.builder import Builder
+from .lower.lower import SchemaLowering, lower, lower_into
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
@@ -134,6 +135,22 @@ def lower_schema(schema: ReadSchema, meter: Meter, *, keeps_sets: bool = False) 
     """The program of a schema, as a whole; what is relaxed is noted in the schema."""
     lenient = schema.relaxed if schema.lenient else None
     return lower(schema.values, schema.layout, meter, lenient=lenient, keeps_sets=keeps_sets)
+
+
+class SharedProgram:
+    """A program that schemas are lowered into, where those of one layout share strings, numbers, and any value."""
+
+    def __init__(self, program: Program, meter: Meter) -> None:
+        self._program = program
+        self._meter = meter
+        self._builders: dict[TextOptions, Builder] = {}  # of the schemas that were lowered last
+
+    def first(self, schema: ReadSchema) -> First:
+        """The first edges of a schema's texts, as JSON."""
+        layout = replace(schema.layout, special=NONE)
+        begun = self._builders.get(layout)
+        builder = self._builders[layout] = lower_into(self._program, schema.values, layout, self._meter, begun)
+        return First(self._program.edges[builder.value((schema.values.root,), 0)])
 
 
 def _check_bounded(values: Values) -> None:

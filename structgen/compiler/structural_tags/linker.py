@@ -8,7 +8,6 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol, TypeGuard
 
 from ...budget import Meter
@@ -27,10 +26,7 @@ from ..gbnf.facts import RuleFacts, establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar
-from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
-from ..json_schema.layout.options import NONE, TextOptions
-from ..json_schema.lower.builder import Builder
-from ..json_schema.lower.lower import lower_into
+from ..json_schema.compiler import ReadSchema, SharedProgram, is_sure_to_lower, lower_schema, read_schema
 from ..json_schema.read.plain import is_plain
 from ..patterns.dialects import read as read_regex
 from ..patterns.lower import language
@@ -109,11 +105,10 @@ class Linker:
         states = {each: inner.states for each, inner in self._inner.items()}
         work = work_of(formats, self._nullable, stops, states, self._externals.options)
         self._lowerings: list[Lowering] = []
-        #: By layout the builder of the schema that was lowered last.
-        self._builders: dict[TextOptions, Builder] = {}
         self._first: dict[int, First] = {}
         self._columns: Flattener | None = None  # of the program's beginning
         self._begin(root)
+        self.schemas = SharedProgram(self.program, meter)
         self.program.reads_tokens = marks is not None or bool(taking) or _read_tokens(formats, names)
         self.program.counts_tokens = any(each.max_tokens is not None for each in free)
         self.program.returns[self.program.start] |= self._unmarked[root]
@@ -257,13 +252,6 @@ class Linker:
         """Whether a part is not lowered yet."""
         return number not in self._first
 
-    def lowered(self, schema: ReadSchema) -> State:
-        """The state where the texts of a schema begin, as JSON. What those of one layout have in common is shared."""
-        key, root = replace(schema.layout, special=NONE), (schema.values.root,)
-        builder = lower_into(self.program, schema.values, schema.layout, self.meter, self._builders.get(key))
-        self._builders[key] = builder
-        return builder.value(root, 0)
-
     def first(self, number: int) -> First:
         """What the first state of a part does, which is lowered now, if it was not before."""
         found = self._first.get(number)
@@ -400,7 +388,7 @@ class _SchemaInner:
         """Lower it into a linker's program."""
         schema = self._schema or self._read(linker)
         if self._program is None and schema.layout.style is None:
-            return First(linker.program.edges[linker.lowered(schema)])
+            return linker.schemas.first(schema)
         start = linker.program.append(self._program or lower_schema(schema, linker.meter))
         return First(linker.program.edges_at(start), linker.program.token_edges.get(start, ()))
 
