@@ -19,6 +19,7 @@ from .layout.writable import writable
 from .normal_form.assembling import assemble
 from .normal_form.digits import with_at_most
 from .normal_form.inhabited import inhabited, living
+from .normal_form.plain import plain_values
 from .normal_form.shapes import Value, Values
 from .normal_form.shaping import Shaping
 from .read.blame import placed
@@ -57,6 +58,10 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, layout
         The schema's alternatives multiply beyond the budget.
     """
     schemas, root = without_dynamic_references(document, meter)
+    if layout.max_items is layout.max_string_length is layout.max_digits is None and not layout.forbidden:
+        plain = plain_values(schemas, root, meter)
+        if plain is not None:
+            return Values(*plain)
     nodes = Nodes(schemas, root, meter)
     expansion = Expansion(nodes, meter, lenient=lenient)
     goal = nodes.goal(root)

@@ -31,7 +31,6 @@ OBJECT_FIELDS = frozenset({
 _ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"types", "enum"}
 
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_TYPES = frozenset({"types"})
 
 #: Characters of two bounds of numbers that are remembered.
 _SHORT = 40
@@ -50,8 +49,6 @@ class Assertions:
         if _ASSERTIONS.isdisjoint(names):
             return EVERYTHING
         bounds = _of_types(_ALL_TYPES if schema.types is None else schema.types, schema.integer_is_exact)
-        if names == _TYPES:
-            return bounds
         null, booleans, numbers, strings, arrays, objects = bounds
         if strings is StringSet.ANY and not STRING_FIELDS.isdisjoint(names):
             strings = self._strings(schema, names)

@@ -60,16 +60,6 @@ class ObjectClause:
         """The names that it speaks of, in the order in which their members come."""
         return dict.fromkeys((*names_of(self.rules), *self.required, *names_of(self.exists)))
 
-    def members(self) -> dict[str, Conjunction]:
-        """What the members of these names must be."""
-        if len(self.rules) != 1 or self.exists or not "".join(self.rules[0].names).isascii():
-            return {name: self.goal(name) for name in self.names()}
-        found = dict(self.rules[0].names)
-        for name in self.required:
-            if name not in found:
-                found[name] = self.goal(name)
-        return found
-
     def order(self) -> tuple[tuple[str, ...], ...]:
         """The names that schemas declare, and, where none of its rules comes of a negation, all names after that."""
         if self._order is None:

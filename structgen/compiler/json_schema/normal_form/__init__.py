@@ -3,6 +3,7 @@
 Comes in: cases. Goes out: `Values`, whose arrays and objects are shapes, spelled out by position and by name, without
 parts that have no values.
 
-Read `shapes` (what goes out), `shaping` (cases to shapes), `inhabited` (least fixed point of what has values),
-`trimming`, `merging` (alternatives that differ in one place), `assembling`, `nesting` (how deep values nest).
+Read `shapes` (what goes out), `plain` (subschemas without cases, as most schemas have), `shaping` (cases to shapes),
+`inhabited` (least fixed point of what has values), `trimming`, `merging` (alternatives that differ in one place),
+`assembling`, `nesting` (how deep values nest).
 """

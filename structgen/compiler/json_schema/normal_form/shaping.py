@@ -65,14 +65,13 @@ class Shaping:
 
     def object(self, clause: ObjectClause) -> ObjectShape:
         """The shape of a clause."""
-        required, exists, known = set(clause.required), clause.exists, self._choices
+        required, exists = set(clause.required), clause.exists
         properties: list[Property] = []
-        for name, goal in clause.members().items():
+        for name in clause.names():
+            goal = clause.goal(name)
             if len(goal) > 1:
                 self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules])
-            choice = None if exists else known.get(goal)
-            if choice is None:
-                choice = self._choice(goal, [rule.goal(name) for rule in exists])
+            choice = self._choice(goal, [rule.goal(name) for rule in exists])
             properties.append(Property(name, choice, name in required))
         rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
         others = self._classes(rules, exists)
