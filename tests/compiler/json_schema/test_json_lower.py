@@ -350,7 +350,7 @@ def test_long_arrays_are_counted(prefix: int, bounds: tuple[int, int | None], ga
     shape = ArrayShape(((Option(1),),) * prefix, (Option(1),), least, most)
     program = lowered(Value(arrays=(shape,)), Value(null=True, numbers=NumberSet.literal([Decimal(1)])), gap=gap)
     assert program.loops
-    assert to_tables(program).states < 60
+    assert len(program.edges) < 100  # with those that all programs have
     assert not dead_states(program)
     for n in {0, 1, 2, 3, *range(least - 2, least + 3), *range((most or 100) - 2, (most or 100) + 3)}:
         if n >= 0:

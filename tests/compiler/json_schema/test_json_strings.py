@@ -281,6 +281,17 @@ def test_unions_keep_their_upper_bound() -> None:
         assert words.body("minimal", METER).states < 300
 
 
+def test_unions_with_a_set_that_turns_out_empty() -> None:
+    """That it has no text is not known before its automaton is there."""
+    short, none = (
+        StringSet.length(0, 3),
+        StringSet.pattern("(?=a)b", METER, "").intersect(StringSet.length(1, None), METER),
+    )
+    for union in (short.union(none, METER), none.union(short, METER)):
+        assert all(text in union for text in ("", "b", "abc"))
+        assert "abcd" not in union
+
+
 def test_lone_surrogates_are_no_members() -> None:
     assert StringSet.literal(["a\ud800", "b"]) == StringSet.literal(["b"])
     assert StringSet.literal(["\udfff"]) is StringSet.EMPTY

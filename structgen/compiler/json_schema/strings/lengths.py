@@ -83,7 +83,12 @@ def _check(entries: int, meter: Meter) -> None:
 
 
 def text_widths(dfa: Dfa, meter: Meter) -> tuple[int, int | None]:
-    """The fewest and the most characters of a text of ``dfa``, which has no counters; None for no bound."""
+    """The fewest and the most characters of a text of ``dfa``, which has no counters; None for no bound.
+
+    Both are 0 where there is no text.
+    """
+    if not dfa.states:
+        return 0, 0
     # The usual answers are seen at a glance.
     shortest = 0 if dfa.accepting[dfa.start] else _widths(dfa, meter).shortest[dfa.start]
     return shortest, None if _has_self_loop(dfa) else _widths(dfa, meter).longest
