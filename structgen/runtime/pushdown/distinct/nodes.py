@@ -65,12 +65,14 @@ class ItemNodes(NamedTuple):
         trie = vocabulary.trie
 
         def having(*bytes_: int) -> NDArray[np.bool_]:
-            found: NDArray[np.bool_] = np.isin(trie.byte, bytes_)
-            return found
+            told = np.zeros(256, np.bool_)
+            told[[*bytes_]] = True
+            return told.take(trie.byte)
 
         def above(tops: NDArray[np.bool_]) -> NDArray[np.bool_]:
-            before = np.concatenate(([0], np.cumsum(tops)))
-            is_above: NDArray[np.bool_] = before[trie.skip] > before[:-1]
+            before = np.zeros(len(tops) + 1, np.int32)
+            np.cumsum(tops, out=before[1:])
+            is_above: NDArray[np.bool_] = before.take(trie.skip) > before[:-1]
             return is_above
 
         def children(some: NDArray[np.bool_]) -> Children:
