@@ -203,7 +203,7 @@ class Flattener:
         )  # fmt: skip
         sizes_of = 1 + states, edges, states, states, 1 + groups, made, 1 + made, sequence, 5 * counts
         ends = [*accumulate(sizes_of)]
-        columns, read = columns[: ends[-1]].copy(), read[: 2 * edges + states].copy()  # what is left out has room
+        columns, read = columns[: ends[-1]].copy(), read[: 2 * edges + states].copy()  # room was there for all
         found = dict(
             zip(_COLUMNS, [columns[end - size : end] for size, end in zip(sizes_of, ends, strict=True)], strict=True)
         )

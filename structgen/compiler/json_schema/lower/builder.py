@@ -151,7 +151,7 @@ class Builder(MemberText):
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient
-        self._any = None if begun is None else begun.any
+        self._any = None if begun is None else begun.any_states
         if begun is not None:
             self.whitespace = begun.whitespace.continued(program)
         if self._any is not None:
@@ -161,7 +161,7 @@ class Builder(MemberText):
         self.begin_part()
 
     @property
-    def any(self) -> tuple[State, State, State] | None:
+    def any_states(self) -> tuple[State, State, State] | None:
         """The states before any value, and behind the brackets of an array and an object of any, where there are."""
         for ref, value in self._any_values():
             if ((ref,), 0) in self._states:

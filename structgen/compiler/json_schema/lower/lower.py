@@ -78,7 +78,9 @@ class SchemaLowering:
         begun = begun_builder(layout, keeps_sets, meter) if layout.style is None else None
         program = self.program = Program() if begun is None else begun.program.continued()
         meter.grant(len(program.edges))
-        builder = self._builder = _builder(values, layout, meter, lenient, program, begun, whole, keeps_sets)
+        builder = self._builder = _builder(
+            values, layout, meter, program, begun, lenient=lenient, whole=whole, keeps_sets=keeps_sets
+        )
         if layout.style is not None:
             from .tags import Tags
 
@@ -140,9 +142,17 @@ def _lower(builder: Builder) -> None:
 
 
 def _builder(
-    values: Values, layout: TextOptions, meter: Meter, lenient: list[str] | None, program: Program,
-    begun: Builder | None, whole: bool, keeps_sets: bool,
-) -> Builder:  # fmt: skip
+    values: Values,
+    layout: TextOptions,
+    meter: Meter,
+    program: Program,
+    begun: Builder | None,
+    *,
+    lenient: list[str] | None = None,
+    whole: bool = True,
+    keeps_sets: bool = False,
+) -> Builder:
+    """A `Builder` with the whitespace of its layout."""
     builder = Builder(values, layout, meter, lenient, program, whole=whole, keeps_sets=keeps_sets, begun=begun)
     if begun is None:
         builder.whitespace = _whitespace(builder)
@@ -150,15 +160,21 @@ def _builder(
 
 
 def begun_builder(layout: TextOptions, keeps_sets: bool, meter: Meter) -> Builder:
-    """A builder that has what most schemas have: any value, and integers, unless these depend on where they stand."""
+    """A builder that has what most schemas have: any value, and integers, unless these depend on where they stand.
+
+    The same for all schemas of a layout, which go on from copies of its parts. How many states it has is no matter
+    for their budgets.
+
+    Raises as `SchemaLowering`.
+    """
     return _begun(replace(layout, special=NONE), keeps_sets, Unremembered(meter))
 
 
 @lru_cache(maxsize=64)
 def _begun(layout: TextOptions, keeps_sets: bool, by: Unremembered) -> Builder:
-    """How many states there may be is no matter for these few, of which most programs leave some out."""
+    """`begun_builder` of a layout without special tokens."""
     meter = Meter(replace(by.meter.budget, states=Budget().states))
-    builder = _builder(Values((any_value(0),), 0), layout, meter, None, Program(), None, True, keeps_sets)
+    builder = _builder(Values((any_value(0),), 0), layout, meter, Program(), None, keeps_sets=keeps_sets)
     if layout.indent is None and not layout.unique_names:
         builder.value((0,), 0)
         builder.embedding.number(NumberSet.INTEGERS)
@@ -169,12 +185,14 @@ def _begun(layout: TextOptions, keeps_sets: bool, by: Unremembered) -> Builder:
 def lower_into(program: Program, values: Values, layout: TextOptions, meter: Meter, begun: Builder | None) -> Builder:
     """Lower values into a program that has other states; ``begun`` has lowered some into it before, if any did.
 
-    The state where they begin is that of the root's value. Each of them has as many states as the budget grants.
+    The state where they begin is that of the root's value. States that are there already count for no budget.
+
+    Raises as `SchemaLowering`, and leaves a program then that is half made.
     """
     before = len(program.edges)
     meter.grant(before)
     try:
-        builder = _builder(values, layout, meter, None, program, begun, True, False)
+        builder = _builder(values, layout, meter, program, begun)
         builder.value((values.root,), 0)
         _lower(builder)
         builder.begin_part()  # the names are not needed any more
