@@ -205,10 +205,13 @@ class Recorder:
         while not self._done.wait(_LOOK):
             now = time.perf_counter_ns()
             late = [lane for lane in self._lanes if lane.since and now - lane.since > self.slow_from // 4]
-            frames = sys._current_frames() if late else {}
-            for lane in late:
-                if lane.ident in frames:
-                    lane.seen.append(_where(frames[lane.ident]))
+            if late:
+                gc.disable()  # before Python 3.12, a collection in the next line can wait for itself (CPython 106883)
+                frames = sys._current_frames()
+                gc.enable()
+                for lane in late:
+                    if lane.ident in frames:
+                        lane.seen.append(_where(frames[lane.ident]))
             if now / 1e9 - weighed >= _WEIGH:
                 weighed = now / 1e9
                 self._weigh()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -205,6 +206,30 @@ class TestLock:
             lock._since = time.monotonic() + 1000 * SLICE
             lock.give_way()
         assert lock.passed_on == 0
+
+    def test_a_collection_finds_no_lock_taken(self) -> None:
+        """Passing a lock on holds none of the interpreter's: what a collection frees in the midst of it needs them."""
+        code = """
+import gc, threading
+from structgen.system.locks import Lock, Rank
+
+class Cycle: ...
+
+gc.disable()
+gc.set_threshold(1)
+lock = Lock(Rank.MACHINE)
+for _ in range(200):
+    cycle = Cycle()
+    cycle.itself, cycle.local = cycle, threading.local()
+    del cycle
+    with lock:
+        lock._since -= 1000
+        gc.enable()
+        lock.give_way()
+        gc.disable()
+assert lock.passed_on == 200
+"""
+        subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
 
     def test_order_is_watched(self) -> None:
         first, second, order = Lock(Rank.MACHINE), Lock(Rank.LEAF), LockOrder()
