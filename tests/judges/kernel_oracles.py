@@ -364,7 +364,7 @@ def arenas(random: Random) -> None:
             assert arena[arena[word] :][: column.size].tolist() == column.reshape(-1).tolist()
         assert arena[kernels.A_SETS] == arena[kernels.A_TESTS] + tables.tests.size
         assert not arena[arena[kernels.A_ROWS] :][: tables.states].any()
-        assert not arena[arena[kernels.A_FREE] : arena[kernels.A_DEAD_ROW]].any()
+        assert (arena[arena[kernels.A_DEAD_ROW] :] == kernels.DEAD).all()
 
 
 def random_moves(random: Random) -> Program:
@@ -973,8 +973,8 @@ def addresses(random: Random) -> None:
 _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "following_bytes", "write_state_mask"
 
 _CONFIGURATIONS = (
-    "begin_configs", "add_cell", "add_config", "adopt_configs", "move_table", "move_cell_slots", "move_config_slots",
-    "move_tokens", "find_part", "add_part", "forget_unions", "write_mask", "put_union",
+    "begin_configs", "add_cell", "add_config", "adopt_configs", "longer_tables", "move_tables", "find_part", "add_part",
+    "write_mask", "put_union",
     "decide_missing", "decide_and_write", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
 

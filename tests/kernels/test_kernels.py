@@ -40,7 +40,7 @@ _PLAIN = {name: value.py_func for _, name, value in _COMPILED if name in SIGNATU
 _MOST = 40
 
 #: Modules of kernels that are given addresses: what these lead to has no copy.
-_BY_ADDRESS = ("store.", "columns")
+_BY_ADDRESS = ("store.", "columns", "pushdown.arena_columns")
 
 
 @contextmanager

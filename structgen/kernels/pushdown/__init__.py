@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .agreement import *
 from .arena import *
+from .arena_columns import *
 from .cells import *
 from .count_tables import *
 from .counts import *

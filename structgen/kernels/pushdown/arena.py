@@ -6,7 +6,7 @@ import numpy as np
 
 from ..jit import helper, kernel
 from ..signatures import Out, float64, int32, int64, uint8
-from ..values import DEAD, MARK
+from ..values import DEAD
 
 # A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown.tables`): a call with
 # one array costs a third of one with twelve. The first words say where the parts begin.
@@ -17,9 +17,6 @@ from ..values import DEAD, MARK
 A_STATES, A_CLASSES, A_CLASS_OF, A_ROWS, A_EDGE_START, A_EDGES, A_MOVES, A_SINGLE, A_LIKE, A_GROUPS = range(10)
 A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, A_SETS, A_FREE, A_DEAD_ROW, A_CAME_TO = range(10, 20)
 ARENA_HEADER = 20
-
-# The places of columns as they come to `lay_out_arena`; the last, from `_LIKE` on, are copied as they are.
-_STARTS, _LOW, _RECORD, _MOVES, _LIKE, _GROUPS, _COLUMNS = 0, 1, 4, 5, 6, 7, 14
 
 #: Words before the members of sets: how many a set has, how many sets there is room for, and how many there are.
 SET_HEADER = 3
@@ -128,70 +125,6 @@ def number_byte_classes(low: uint8[::1], high: uint8[::1], class_of: Out[uint8[:
     class_of[0] = 0
     for byte in range(1, 256):
         class_of[byte] += class_of[byte - 1]
-
-
-@kernel(releases_gil=False)
-def lay_out_arena(
-    tables: int32[::1], sizes: int64[::1], class_of: uint8[::1], words: int64, sets: int64, arena: Out[int32[::1]]
-) -> None:
-    """Lay an automaton's columns out in an arena, ``int32[*]`` of zeros, with room for all rows and for sets.
-
-    ``tables`` are the columns ``edge_start``, ``edge_low``, ``edge_high``, ``edge_target``, ``move_record``,
-    ``move_start``, ``like``, ``group_start``, ``sequence``, ``records``, ``loops``, ``live``, ``returns`` and ``tests``
-    of `structgen.runtime.pushdown.tables.PushdownTables`, ``sizes`` their lengths; a set has ``words``.
-    """
-    states, edges, moves, groups = sizes[_LIKE], sizes[_LOW], sizes[_RECORD], sizes[_GROUPS] - 1
-    low = sizes[_STARTS]
-    target = low + 2 * edges
-    record = target + edges
-    copied = record + moves + sizes[_MOVES]
-    at = np.int64(ARENA_HEADER)
-    arena[A_CLASS_OF] = at
-    for byte in range(256):
-        arena[at + byte] = class_of[byte]
-    arena[A_ROWS] = at + 256
-    at += 256 + states
-    arena[A_EDGE_START] = at
-    for i in range(sizes[_STARTS]):
-        arena[at + i] = tables[i]
-    at += sizes[_STARTS]
-    arena[A_EDGES] = at
-    for edge in range(edges):
-        arena[at] = tables[low + edge] + tables[low + edges + edge] * 256
-        arena[at + 1] = tables[target + edge] - 1
-        at += 2
-    arena[A_MOVES] = at
-    for move in range(moves + 1):
-        arena[at] = tables[record + move] - 1 if move < moves else 0
-        arena[at + 1] = tables[record + moves + move]
-        at += 2
-    arena[A_SINGLE] = at
-    at += groups
-    for column in range(_COLUMNS - _LIKE):
-        arena[A_LIKE + column] = at
-        for i in range(sizes[_LIKE + column]):
-            arena[at + i] = tables[copied + i]
-        at += sizes[_LIKE + column]
-        copied += sizes[_LIKE + column]
-    for group in range(groups):
-        first = arena[arena[A_GROUPS] + group]
-        move = arena[A_MOVES] + 2 * first
-        does = arena[move] if arena[move] >= 0 else np.int32(SINGLE_POP)
-        if (
-            arena[arena[A_GROUPS] + group + 1] != first + 1
-            or arena[move + 3] != arena[move + 1]
-            or (does >= 0 and arena[arena[A_RECORDS] + 5 * does] == MARK)
-        ):
-            does = np.int32(NOT_SINGLE)
-        arena[arena[A_SINGLE] + group] = does
-    arena[A_SETS] = at  # right behind the tests, whose last row ends where no other goes on with it
-    arena[at] = words
-    arena[at + 1] = sets
-    at += SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
-    arena[A_STATES], arena[A_CLASSES], arena[A_FREE] = states, np.int64(class_of[255]) + 1, at
-    arena[A_DEAD_ROW] = len(arena) - arena[A_CLASSES]
-    for i in range(arena[A_DEAD_ROW], len(arena)):
-        arena[i] = DEAD
 
 
 @kernel

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from .automata import *
 from .deciding import *
+from .growing import *
 from .interning import *
 from .layout import *
 from .masks import *

@@ -1,4 +1,4 @@
-"""Cells, configurations and tokens of a store under their numbers, and its tables as they grow."""
+"""Cells, configurations and tokens of a store under their numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ..jit import helper, kernel
 from ..pushdown.arena import A_RETURNS, OVERFLOW
-from ..pushdown.cells import _BOTTOM, _LINK, _cell_slot, _may_end, _sort_threads, _stack_cell
+from ..pushdown.cells import _BOTTOM, _LINK, _may_end, _sort_threads, _stack_cell
 from ..pushdown.subsumption import _unite
 from ..signatures import Out, int32, int64, uint8
 from .layout import *
@@ -223,59 +223,3 @@ def adopt_configs(
 def address(array: uint8[::1]) -> int64:
     """Where the first number of an array is, which is given as bytes."""
     return np.int64(array.ctypes.data)
-
-
-@kernel(releases_gil=False)
-def move_table(
-    head: Out[int64[::1]], place: int64, old: uint8[::1], new: Out[uint8[::1]], address: int64, length: int64
-) -> None:  # fmt: skip
-    """Have a table in a longer array, at whose address it begins."""
-    for i in range(len(old)):
-        new[i] = old[i]
-    head[place] = address
-    head[place + 1] = length
-
-
-@kernel(releases_gil=False)
-def move_cell_slots(head: Out[int64[::1]], slots: Out[int32[::1]], address: int64) -> None:
-    """Find cells by more slots, all of them -1."""
-    cells = cells64(head, S_CELLS)
-    for number in range(head[N_CELLS]):
-        slot = _cell_slot(slots, cells[number, 0], cells[number, 1], cells[number, 2])
-        while slots[slot] >= 0:
-            slot = (slot + 1) & (len(slots) - 1)
-        slots[slot] = number
-    head[S_CELL_SLOTS] = address
-    head[S_CELL_SLOTS + 1] = len(slots)
-
-
-@kernel(releases_gil=False)
-def move_config_slots(head: Out[int64[::1]], slots: Out[int32[::1]], address: int64) -> None:
-    """Find configurations by more slots, all of them -1."""
-    configs, threads = configs64(head, S_CONFIGS), triples64(head, S_THREADS)
-    for number in range(head[N_CONFIGS]):
-        first = configs[number, C_FIRST]
-        key = _config_key(threads, first, first + configs[number, C_COUNT], configs[number, C_ENDED])
-        slot = key & (len(slots) - 1)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & (len(slots) - 1)
-        slots[slot] = number
-    head[S_CONFIG_SLOTS] = address
-    head[S_CONFIG_SLOTS + 1] = len(slots)
-
-
-@kernel(releases_gil=False)
-def move_tokens(
-    head: Out[int64[::1]], keys: Out[int64[::1]], targets: Out[int32[::1]], at_keys: int64, at_targets: int64
-) -> None:  # fmt: skip
-    """Keep where tokens lead in longer tables, whose keys all are -1."""
-    old, values = words64(head, S_TOKENS), words32(head, S_TARGETS)
-    for i in range(len(old)):
-        if old[i] >= 0:
-            slot = token_slot(keys, old[i] >> 32, old[i] & 0xFFFFFFFF)
-            keys[slot] = old[i]
-            targets[slot] = values[i]
-    head[S_TOKENS] = at_keys
-    head[S_TOKENS + 1] = len(keys)
-    head[S_TARGETS] = at_targets
-    head[S_TARGETS + 1] = len(targets)

@@ -436,8 +436,8 @@ def _are_outdated(head, machine):
     return head[S_GENERATION] != machine[M_GENERATION] or head[S_PAGED] != words64(head, S_PAGES)[G_GENERATION]
 
 
-@kernel(releases_gil=False)
-def forget_unions(head: Out[int64[::1]]) -> None:
+@helper
+def _forget_unions(head):
     """Forget unions of rows, and with them which one is each configuration's."""
     machine, configs, slots = words64(head, S_MACHINE), configs64(head, S_CONFIGS), words32(head, S_UNION_SLOTS)
     for i in range(head[N_CONFIGS]):
@@ -459,7 +459,7 @@ def write_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> in
         return NO_CONFIG
     machine = words64(head, S_MACHINE)
     if _are_outdated(head, machine):
-        forget_unions(head)
+        _forget_unions(head)
     if len(out) < words64(machine, M_POOL)[R_WORDS]:
         return TOO_SHORT
     configs = configs64(head, S_CONFIGS)
@@ -514,7 +514,7 @@ def put_union(head: Out[int64[::1]], config: int64, rows: int32[::1], tokens: in
     """
     machine, found = words64(head, S_MACHINE), words32(head, S_FOUND)
     if _are_outdated(head, machine):
-        forget_unions(head)
+        _forget_unions(head)
     if len(rows) > len(found):
         return TOO_MANY_WAYS
     for k in range(len(rows)):

@@ -12,7 +12,7 @@ from ...kernels import DEAD
 from ...system.locks import TABLES, Lock, Rank
 from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import Config, Stepper
-from ..rows.head import Head, address_of
+from ..rows.head import Head, address_of, longer
 
 #: Configurations, tokens that lead from them, and masks that are kept at hand; past that it is full, but for masks,
 #: which are forgotten.
@@ -67,9 +67,11 @@ class NumberedStepper:
         if found is None:
             found = len(self._configs)
             if found == len(self._head[kernels.S_CONFIGS]):
+                lengths = np.zeros(kernels.GROWING_TABLES, np.int64)
+                lengths[kernels.T_CONFIGS] = longer(found)
+                lengths[kernels.T_DENSE] = 2 * longer(found)
                 with self._lock:
-                    self._head.lengthen(kernels.S_CONFIGS)
-                    self._head.lengthen(kernels.S_DENSE)
+                    self._head.lengthen(lengths)
             self._configs.append(config)
             self._numbers[config] = found
             self.head[kernels.N_CONFIGS] = found + 1

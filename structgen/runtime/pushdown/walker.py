@@ -80,7 +80,7 @@ def no_agreement(room: int = 0) -> Agreement:
     return np.empty(room, np.int64), np.empty(room, np.int32), np.full(2 * room, -1, np.int32)
 
 
-_UNTOLD = no_agreement()
+_UNTOLD, _NOT_YET = no_agreement(), np.zeros(1, np.int64)
 
 
 def stack_scratch(room: int, deepest: int) -> _Stacks:
@@ -254,6 +254,12 @@ class StackWalker:
         return len(self._trie[4]), len(self._trie[0])
 
     @property
+    def _classes(self) -> NDArray[np.uint8]:
+        """The class of each byte, ``uint8[256]``."""
+        begin = self.arena[kernels.A_CLASS_OF]
+        return self.arena[begin : begin + 256].astype(np.uint8)
+
+    @property
     def weights(self) -> NDArray[np.float64]:
         """How many nodes of the trie are below the bytes of each class, ``float64[classes]``."""
         if self._weights is None:
@@ -279,15 +285,12 @@ class StackWalker:
             self.arena = tables.arena(2 << len(sets).bit_length())
             words = int(self.arena[self.arena[kernels.A_SETS]])
             kernels.number_sets(self.arena, np.pad(sets, ((0, 0), (0, words - sets.shape[1]))))
-        self._open = np.fromiter(tables.open, np.int64, len(tables.open))
-        self._n = tables.states
+        self._open = tables.open
         self._widest = tables.widest
-        self._classes = self.arena[self.arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = None
         self._show(self)
-        self._moves = tables.moves
         self._weight_of: dict[int, float] = {}  # by state
-        self._agreement, self._agreeing = _UNTOLD, np.zeros(1, np.int64)
+        self._agreement, self._agreeing = _UNTOLD, _NOT_YET
 
     def take_tables(self) -> None:
         """Lay the tables out as they are now: states were lowered that no walk came to."""
@@ -303,8 +306,9 @@ class StackWalker:
             return False
         came_to = {int(arena[kernels.A_CAME_TO]) - 1} - {kernels.NO_SET - 1}
         if arena is self.arena:
-            rows = arena[kernels.A_ROWS] + self._open
-            came_to.update(self._open[arena[rows] != 0].tolist())
+            still_open = np.fromiter(self._open, np.int64, len(self._open))
+            rows = arena[kernels.A_ROWS] + still_open
+            came_to.update(still_open[arena[rows] != 0].tolist())
             arena[rows] = 0
             arena[kernels.A_CAME_TO] = 0
         before = self._tables.open
@@ -349,10 +353,12 @@ class StackWalker:
     @property
     def nbytes(self) -> int:
         """Bytes of the arena, with room for all rows, of the sets that there are, and of pairs of states."""
-        begin = int(self.arena[kernels.A_SETS])
-        words, room, n = self.arena[begin : begin + kernels.SET_HEADER].tolist()
-        untouched: int = 4 * (words + 2) * (room - n)  # so it is not taken
-        return self.arena.nbytes - untouched + sum(each.nbytes for each in self._agreement)
+        taken = self.arena.nbytes + sum(each.nbytes for each in self._agreement)
+        if self._widest > PAIR:
+            begin = int(self.arena[kernels.A_SETS])
+            words, room, n = self.arena[begin : begin + kernels.SET_HEADER].tolist()
+            taken -= 4 * (words + 2) * (room - n)  # nothing was written there
+        return int(taken)
 
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
@@ -480,8 +486,7 @@ class StackWalker:
         """`difference` of two states that may do the same for many bytes; None, too, where that is not known."""
         both = np.array(config, np.int64), np.array(base, np.int64)
         if 4 * self._agreeing[0] >= 3 * len(self._agreement[0]):  # nearly full, or not there
-            self._agreement = no_agreement(_MOST_PAIRS)
-            self._agreeing[0] = 0
+            self._agreement, self._agreeing = no_agreement(_MOST_PAIRS), np.zeros(1, np.int64)
         told = self._settled(
             lambda arena: kernels.agreement(
                 arena, *both, self._deepest, *self._agreement, self._agreeing, _scratch.edges()
@@ -570,7 +575,8 @@ class StackWalker:
         if self._tables.live[state] >= 0 or self.weight(state) < self.narrowest_base:
             return None
         entry, share, _ = self._settled(lambda arena: kernels.widest_entry(arena, state, self.weights))
-        moves = self._moves[entry - self._n] if entry >= self._n else []
+        tables = self._tables
+        moves = tables.moves[entry - tables.states] if entry >= tables.states else []
         if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
             return None
         operation, _, inside, *_ = moves[0][0]

@@ -21,13 +21,9 @@ def address_of(array: Array) -> int:
     return found
 
 
-#: Up to so many items a table grows fourfold at once: most of those that grow at all come to hold some hundred.
-_FEW = 1 << 9
-
-
 def longer(length: int) -> int:
     """The length of a table that is to replace one of so many items."""
-    return 4 * length if length <= _FEW else 2 * length
+    return 4 * length if length <= kernels.FEW_ITEMS else 2 * length
 
 
 class FirstTables:
@@ -102,22 +98,32 @@ class Head(dict[int, Array]):
         self.lend(place, *arrays)
         del before
 
-    def lengthen(self, place: int) -> None:
-        """Have a table in a longer array."""
-        old = self[place]
-        new = np.zeros((longer(len(old)), *old.shape[1:]), old.dtype)
-        kernels.move_table(self.words, place, _octets(old), _octets(new), address_of(new), len(new))
-        self[place] = new  # not sooner: it is read while nobody holds the lock
+    def lengthen(self, lengths: NDArray[np.int64]) -> None:
+        """Have some tables of a store's head longer, ``int64[GROWING_TABLES]``; 0 for those that stay."""
+        block = np.empty(kernels.move_tables(self.words, lengths, _NO_WORDS, 0), np.int64)
+        kernels.move_tables(self.words, lengths, block, kernels.address(block.view(np.uint8)))
+        begin = 0
+        for (place, dtype, columns), length in zip(_GROWING, lengths.tolist(), strict=True):
+            if length:
+                shape = (length, columns) if columns else length
+                moved = np.ndarray(shape, dtype, block, begin)
+                self[place] = moved  # not sooner: the old one is read while nobody holds the lock
+                begin += -(-moved.nbytes // 8) * 8
 
     def lengthen_tokens(self) -> None:
         """Have room for more tokens of which it is known where they lead, in a store's head."""
-        before = self[kernels.S_TOKENS], self[kernels.S_TARGETS]
-        size = longer(len(before[0]))
-        keys, targets = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-        self[kernels.S_TOKENS], self[kernels.S_TARGETS] = keys, targets
-        kernels.move_tokens(self.words, keys, targets, address_of(keys), address_of(targets))
-        del before
+        lengths = np.zeros(kernels.GROWING_TABLES, np.int64)
+        lengths[[kernels.T_TOKENS, kernels.T_TARGETS]] = longer(int(self.words[kernels.S_TOKENS + 1]))
+        self.lengthen(lengths)
 
 
-def _octets(array: Array) -> NDArray[np.uint8]:
-    return array.reshape(-1).view(np.uint8)
+_NO_WORDS = np.empty(0, np.int64)
+_INT64, _INT32 = np.dtype(np.int64), np.dtype(np.int32)
+
+#: Tables of stores that grow, by the numbers that kernels have for them: place, dtype, and columns.
+_GROWING: tuple[tuple[int, DType, int], ...] = (
+    (kernels.S_CELLS, _INT64, kernels.CELL), (kernels.S_CELL_SLOTS, _INT32, 0), (kernels.S_THREADS, _INT64, 3),
+    (kernels.S_CONFIGS, _INT64, kernels.CONFIG), (kernels.S_CONFIG_SLOTS, _INT32, 0), (kernels.S_TOKENS, _INT64, 0),
+    (kernels.S_TARGETS, _INT32, 0), (kernels.S_UNIONS, _INT32, kernels.UNION), (kernels.S_UNION_ROWS, _INT32, 0),
+    (kernels.S_UNION_SLOTS, _INT32, 0), (kernels.S_DENSE, _INT64, 0),
+)  # fmt: skip

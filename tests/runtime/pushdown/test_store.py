@@ -347,14 +347,15 @@ def test_who_reads_a_table_while_it_grows_finds_what_was_there(monkeypatch: pyte
     after = store.advance(store.start, VOCABULARY.byte_ids[ord("1")])
     assert after is not None
     assert store.is_accepting(after)
-    found, move_table = list[bool](), kernels.move_table
+    found, move_tables = list[bool](), kernels.move_tables
 
-    def move(*arguments: Any) -> None:
+    def move(*arguments: Any) -> int:
         found.append(store.is_accepting(after))
-        move_table(*arguments)
+        size: int = move_tables(*arguments)
         found.append(store.is_accepting(after))
+        return size
 
-    monkeypatch.setattr(kernels, "move_table", move)
-    store._head.lengthen(kernels.S_CONFIGS)
-    assert found == [True, True]
+    monkeypatch.setattr(kernels, "move_tables", move)
+    store._grow()
+    assert found == [True] * 4
     assert store.is_accepting(after)

@@ -30,7 +30,7 @@ from ....kernels import (
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo, memo
 from ....system.sizes import COMMON
-from ...rows.head import FirstTables, Head, address_of, longer
+from ...rows.head import FirstTables, Head
 from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
 
@@ -367,40 +367,14 @@ class ConfigurationStore:
 
     def _grow(self) -> None:
         """Have more room in tables that are full, or nearly."""
-        words = self._words
+        lengths = np.empty(kernels.GROWING_TABLES, np.int64)
         with GROWING:
-            cells, used = len(self._head[kernels.S_CELLS]), int(words[kernels.N_CELLS])
-            full = [table for table in _TABLES if self._is_nearly_full(*table)]
-            is_short = cells < 2 * used + _FEW
-            tokens = 4 * words[kernels.N_TOKENS] > len(self._head[kernels.S_TOKENS])
-            if is_short or not (full or tokens):  # or one step needs more than there is in use
-                self._head.lengthen(kernels.S_CELLS)
-                slots, kept = _slots(longer(cells)), self._head[kernels.S_CELL_SLOTS]
-                self._head[kernels.S_CELL_SLOTS] = slots
-                kernels.move_cell_slots(words, slots, address_of(slots))
-                del kept
-            for place, _ in full or ([] if tokens else _TABLES):
-                self._head.lengthen(place)
-            configs = len(self._head[kernels.S_CONFIGS])
-            if len(self._head[kernels.S_CONFIG_SLOTS]) < 2 * configs:
-                slots = _slots(configs)
-                kept = self._head[kernels.S_CONFIG_SLOTS]
-                self._head[kernels.S_CONFIG_SLOTS] = slots
-                kernels.move_config_slots(words, slots, address_of(slots))
-                del kept
-            unions = len(self._head[kernels.S_UNIONS])
-            if len(self._head[kernels.S_UNION_SLOTS]) < 2 * unions:
-                self._head.put(kernels.S_UNION_SLOTS, _slots(unions))
-                kernels.forget_unions(words)
-            if tokens:
-                self._head.lengthen_tokens()
+            kernels.longer_tables(self._words, lengths)
+            self._head.lengthen(lengths)
 
     def _is_large(self) -> bool:
         """Whether there is room for more cells than one step may add."""
         return len(self._head[kernels.S_CELLS]) - int(self._words[kernels.N_CELLS]) > _MOST_NEW_CELLS
-
-    def _is_nearly_full(self, place: int, used: int) -> bool:
-        return bool(2 * self._words[used] >= len(self._head[place]))
 
     # -- for people, and what kernels don't do ---------------------------------------------------------
 
@@ -518,15 +492,6 @@ class ConfigurationStore:
     def explain(self, config: int) -> str:
         """A configuration for people: states with counts, and the stack below each, the topmost frame first."""
         return " | ".join(map(repr, self.threads(config)))
-
-
-#: Tables and where it is said how much of each is used, but for those with slots or hashes of their own.
-_TABLES = (
-    (kernels.S_THREADS, kernels.N_THREADS),
-    (kernels.S_CONFIGS, kernels.N_CONFIGS),
-    (kernels.S_UNIONS, kernels.N_UNIONS),
-    (kernels.S_UNION_ROWS, kernels.N_UNION_ROWS),
-)
 
 
 def _slots(items: int) -> NDArray[np.int32]:
