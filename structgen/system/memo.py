@@ -27,12 +27,13 @@ def shorten(entries: dict[K, V], most: int) -> None:
 
     For what is looked up at every step: Python looks faster into its own dictionaries than into a `Memo`.
     """
-    if len(entries) > most:
-        count = len(entries) - most + most // 8
+    size = len(entries)  # once: others may shorten it meanwhile
+    if size > most:
+        count = size - most + most // 8
         try:
             oldest = list(islice(entries, count))
-        except RuntimeError:  # without the GIL others may add to it meanwhile, but not while a list is made of it
-            oldest = list(entries)[:count]
+        except RuntimeError:  # without the GIL others may add to it meanwhile, but not while a copy is made of it
+            oldest = list(entries.copy())[:count]  # a list alone is only made of a dictionary's own class at once
         for key in oldest:
             entries.pop(key, None)
 

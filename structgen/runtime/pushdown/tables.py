@@ -338,7 +338,7 @@ class PushdownTables:
         if size >= MOST:
             raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")
         arena = np.zeros(size, np.int32) if words else np.empty(size, np.int32)  # memory that is there already
-        kernels.lay_out_arena(np.array(given), classes, words, sets, arena)
+        kernels.lay_out_arena(np.array(given, np.int64), classes, words, sets, arena)
         if self.open:
             arena[arena[kernels.A_LIKE] + np.fromiter(self.open, np.int64, len(self.open))] = kernels.OPEN
         return arena
