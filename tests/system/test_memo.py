@@ -414,5 +414,18 @@ class TestMemo:
         together([partial(use, seed) for seed in range(1, 6)])
         assert len(memo) <= 10 + 5
 
+    def test_another_thread_shortens_it_meanwhile(self) -> None:
+        """Its size is asked once."""
+
+        class Shared(dict[int, int]):
+            def __len__(self) -> int:
+                size = super().__len__()
+                self.clear()
+                return size
+
+        entries = Shared(dict.fromkeys(range(11), 1))
+        shorten(entries, 10)
+        assert not dict(entries)
+
     def test_first(self) -> None:
         assert first({"a": 1, "b": 2, "c": 3}, 2) == {"a": 1, "b": 2}
