@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,3 +193,28 @@ def test_a_bound_on_what_is_remembered() -> None:
     assert none.advance(0)
     with pytest.raises(sg.errors.RollbackError, match="max_rollback is -1"):
         sg.Guide(index, max_rollback=-1)
+
+
+def test_no_step_imports_a_module(tmp_path: Path) -> None:
+    """Not in a process that has just opened a file either, nor where lists of nodes are read: `np.unique` and its like
+    import 7 ms of NumPy."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "ab": {"type": "string", "maxLength": 300}}}
+    text = '{"a": 1, "ab": "x", "c": [true, {"d": null}]}'
+    sg.compile(sg.JsonSchema(schema), VOCABULARY, eager=True).save(tmp_path / "index")
+    code = f"""
+import sys
+import numpy as np
+import structgen as sg
+from judges.naive import small_vocabulary
+from structgen.runtime.rows.residuals import _checked
+
+vocabulary = small_vocabulary()
+guide = sg.Guide(sg.Index.load({str(tmp_path / "index")!r}, vocabulary))
+before = {{*sys.modules}}
+for byte in {text.encode()!r}:
+    assert guide.bitmask().any() and guide.advance(byte)
+assert guide.is_accepting()
+_checked(np.array([0, 2, 3]), np.array([1, 2, 1], np.int32), vocabulary, "a file")
+assert not {{*sys.modules}} - before, {{*sys.modules}} - before
+"""
+    subprocess.run([sys.executable, "-c", code], timeout=120, check=True, cwd=Path(__file__).parents[2])
