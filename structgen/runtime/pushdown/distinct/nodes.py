@@ -6,6 +6,7 @@ Few can: 861 tokens of Llama-3's have a comma, 169 one behind a quote.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -63,16 +64,18 @@ class ItemNodes(NamedTuple):
     @classmethod
     def _found(cls, vocabulary: Vocabulary) -> ItemNodes:
         trie = vocabulary.trie
+        ends_of = trie.skip.astype(np.intp)
 
         def having(*bytes_: int) -> NDArray[np.bool_]:
-            told = np.zeros(256, np.bool_)
-            told[[*bytes_]] = True
-            return told.take(trie.byte)
+            found: NDArray[np.bool_] = trie.byte == bytes_[0]
+            for byte in bytes_[1:]:
+                found |= trie.byte == byte
+            return found
 
         def above(tops: NDArray[np.bool_]) -> NDArray[np.bool_]:
             before = np.zeros(len(tops) + 1, np.int32)
             np.cumsum(tops, out=before[1:])
-            is_above: NDArray[np.bool_] = before.take(trie.skip) > before[:-1]
+            is_above: NDArray[np.bool_] = before.take(ends_of) > before[:-1]
             return is_above
 
         def children(some: NDArray[np.bool_]) -> Children:
@@ -84,10 +87,14 @@ class ItemNodes(NamedTuple):
                 path.append(node)
             return found
 
+        @cache
+        def rests(node: int) -> list[bytes]:
+            depth, stop = int(trie.depth[node]), trie.first_token[trie.skip[node]]
+            tokens = trie.token_ids[trie.first_token[node] : stop].tolist()
+            return [(vocabulary.token(token) or b"")[depth:] for token in tokens]
+
         def is_more(node: int, comma: re.Pattern[bytes], plain: re.Pattern[bytes]) -> bool:
-            tokens = trie.token_ids[trie.first_token[node] : trie.first_token[trie.skip[node]]].tolist()
-            rests = [(vocabulary.token(token) or b"")[trie.depth[node] :] for token in tokens]
-            return any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests)
+            return any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests(node))
 
         def having_more(some: NDArray[np.bool_], *patterns: re.Pattern[bytes]) -> NDArray[np.bool_]:
             found = np.zeros(len(some), np.bool_)
