@@ -72,11 +72,12 @@ class Head(dict[int, Array]):
         The words and the tables that are there to begin with, or only how many words.
     """
 
-    __slots__ = ("_block", "_first", "words")
+    __slots__ = ("_block", "_first", "_moving", "words")
 
     def __init__(self, first: FirstTables | int) -> None:
         self._first = _no_tables(first) if isinstance(first, int) else first
         self._block = self._first.block.copy()
+        self._moving = _NOTHING
         #: ``int64[*]``, for kernels.
         self.words: NDArray[np.int64] = self._block[: self._first.size]
         self.words += self._first.are_addresses * kernels.address(self._block.view(np.uint8))
@@ -100,15 +101,17 @@ class Head(dict[int, Array]):
 
     def lengthen(self, lengths: NDArray[np.int64]) -> None:
         """Have some tables of a store's head longer, ``int64[GROWING_TABLES]``; 0 for those that stay."""
-        block = np.empty(kernels.move_tables(self.words, lengths, _NO_WORDS, 0), np.int64)
-        kernels.move_tables(self.words, lengths, block, kernels.address(block.view(np.uint8)))
-        begin = 0
+        # An interrupt may come behind each call, so whatever kernels may have moved is kept from before that on.
+        self.update({place: each for place, each in self._moving.items() if self.words[place] == address_of(each)})
+        block, begin, moving = np.empty(kernels.move_tables(self.words, lengths, _NO_WORDS, 0), np.int64), 0, {}
         for (place, dtype, columns), length in zip(_GROWING, lengths.tolist(), strict=True):
             if length:
-                shape = (length, columns) if columns else length
-                moved = np.ndarray(shape, dtype, block, begin)
-                self[place] = moved  # not sooner: the old one is read while nobody holds the lock
-                begin += -(-moved.nbytes // 8) * 8
+                moving[place] = np.ndarray((length, columns) if columns else length, dtype, block, begin)
+                begin += -(-moving[place].nbytes // 8) * 8
+        self._moving = moving
+        kernels.move_tables(self.words, lengths, block, kernels.address(block.view(np.uint8)))
+        self.update(moving)  # not sooner: the old ones are read while nobody holds the lock
+        self._moving = _NOTHING
 
     def lengthen_tokens(self) -> None:
         """Have room for more tokens of which it is known where they lead, in a store's head."""
@@ -117,7 +120,7 @@ class Head(dict[int, Array]):
         self.lengthen(lengths)
 
 
-_NO_WORDS = np.empty(0, np.int64)
+_NO_WORDS, _NOTHING = np.empty(0, np.int64), dict[int, Array]()
 _INT64, _INT32 = np.dtype(np.int64), np.dtype(np.int32)
 
 #: Tables of stores that grow, by the numbers that kernels have for them: place, dtype, and columns.

@@ -18,6 +18,7 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.stacks import END, Thread
 from structgen.runtime.pushdown.store import store as module
 from structgen.runtime.pushdown.store.store import ConfigurationStore
+from structgen.runtime.rows.head import address_of
 
 VOCABULARY = sg.Vocabulary.from_bytes(
     [
@@ -339,6 +340,32 @@ def test_a_step_allocates_nothing_that_is_collected() -> None:
             guide.fill_bitmask(mask)
         after = len(gc.get_objects())
     assert after - before <= 1
+
+
+def test_an_interrupt_while_tables_grow_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before they are moved, and behind that: kernels go on in memory that is there."""
+    store, one = ConfigurationStore(machine_of("values")), VOCABULARY.byte_ids[ord("1")]
+    after, move_tables = store.advance(store.start, one), kernels.move_tables
+    for has_moved in (False, True, True):
+
+        def interrupted(*arguments: Any, has_moved: bool = has_moved) -> int:
+            size: int = move_tables(*arguments) if has_moved or not len(arguments[2]) else 0
+            if len(arguments[2]):
+                raise KeyboardInterrupt
+            return size
+
+        with monkeypatch.context() as patched:
+            patched.setattr(kernels, "move_tables", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store._grow()
+        held = [*store._head.values(), *store._head._moving.values()]
+        for place in (kernels.S_CELLS, kernels.S_THREADS, kernels.S_CONFIGS, kernels.S_UNIONS):
+            assert store.head[place] in [*map(address_of, held), address_of(store._head[place])]
+        assert store.advance(store.start, one) == after
+    store._grow()
+    for place in (kernels.S_CELLS, kernels.S_THREADS, kernels.S_CONFIGS, kernels.S_UNIONS):
+        assert store.head[place] == address_of(store._head[place])
+    assert store.advance(store.start, one) == after
 
 
 def test_who_reads_a_table_while_it_grows_finds_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
