@@ -83,6 +83,6 @@ def _sequences(tables: PushdownTables, target: int) -> list[tuple[int, ...]]:
 
 def check_distinct_never_stuck(machine: DistinctMachine, meter: Meter) -> None:
     """The same where an array's items must differ: what can still differ is looked for byte by byte."""
-    check_stack_never_stuck(machine.inner, meter)
+    check_stack_never_stuck(machine, meter)
     if not machine.vocabulary.single_bytes[bytes_in(machine.tables.edge_low, machine.tables.edge_high)].all():
         check_configurations(machine, lambda config: steps(machine, config), "", meter)

@@ -36,7 +36,7 @@ from structgen.compiler.programs.tables import to_tables
 from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import stack as parser_stack
-from structgen.runtime.pushdown.distinct.machine import DistinctMachine
+from structgen.runtime.pushdown.distinct.definition import DistinctInnerMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage import columns, container
 from structgen.storage.columns import Column, Field, Sizes, Total, total
@@ -335,8 +335,8 @@ def rows(index: sg.Index, random: Random) -> None:
         for state in range(min(80, machine.tables.states)):
             config = state + machine.tables.states * random.choice((0, 0, 1, 5, 300))
             allowed(machine.row(config), index.vocabulary.size)
-    elif isinstance(machine, PushdownMachine | DistinctMachine):
-        _decide(machine.inner if isinstance(machine, DistinctMachine) else machine, random)
+    elif isinstance(machine, PushdownMachine):
+        _decide(machine, random)
     else:
         assert isinstance(machine, GrammarMachine)
         places, states = machine.lexeme_masks, range(len(machine.tables.table))
@@ -346,8 +346,8 @@ def rows(index: sg.Index, random: Random) -> None:
                     allowed(places.pool.dense(row), index.vocabulary.size)
                 places.decide(residual, state, (random.choice(states),))
         for _, inner in machine.embedded.definitions:
-            if isinstance(inner, PushdownMachine | DistinctMachine):
-                _decide(inner.inner if isinstance(inner, DistinctMachine) else inner, random)
+            if isinstance(inner, PushdownMachine | DistinctInnerMachine):
+                _decide(inner.inner if isinstance(inner, DistinctInnerMachine) else inner, random)
             for residual in pick(range(len(inner.rows.residuals)), k=4):
                 for row in inner.decide(inner.start_threads, residual)[0]:
                     allowed(inner.pool.dense(row), index.vocabulary.size)

@@ -14,6 +14,7 @@ import numpy as np
 
 import structgen as sg
 from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.pushdown.distinct.definition import DistinctInnerMachine
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 
 from .guides import allowed, with_bytes
@@ -82,7 +83,7 @@ def tells_apart(index: sg.Index) -> bool:
     """Whether its configurations have sets of values, be it of a definition within a grammar."""
     machine = index.machine
     inner = [each for _, each in machine.embedded.definitions] if isinstance(machine, GrammarMachine) else [machine]
-    return any(isinstance(each, DistinctMachine) for each in inner)
+    return any(isinstance(each, DistinctMachine | DistinctInnerMachine) for each in inner)
 
 
 def check_masks(wanted: sg.Definition, without: sg.Definition, is_valid: Callable[[bytes], bool]) -> None:

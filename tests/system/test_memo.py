@@ -19,9 +19,9 @@ from structgen.runtime.automaton import distances as automaton_distances
 from structgen.runtime.automaton import machine as automaton
 from structgen.runtime.batch import numbered_stepper
 from structgen.runtime.core import dense_rows
-from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core import lazy_table as on_demand
 from structgen.runtime.core.lazy_table import LazyTable
+from structgen.runtime.grammar import interned_machine as stack_machine
 from structgen.runtime.grammar import lexer_threads as grammar_threads
 from structgen.runtime.grammar import mask_builder as stack_masks
 from structgen.runtime.grammar import partial_masks as lexer_places

@@ -17,7 +17,7 @@ from ..signatures import Out, int32, int64
 from ..subset_construction import shell_sort
 from .interning import _first_not_below, _hashed
 from .layout import *
-from .masks import _NOTHING, _ROOT, _count_key, _known_part, _put_part, _rows_of, write_mask
+from .masks import _NOTHING, _ROOT, _count_key, _known_part, _put_part, _rows_of, write_whole_mask
 from .rows import _put_list, _put_row
 
 #: Threads that a short walk may follow: nobody else runs beside it.
@@ -267,9 +267,9 @@ def decide_missing(head: Out[int64[::1]], config: int64, most: int64) -> int64:
 
 @kernel(releases_gil=False)
 def decide_and_write(head: Out[int64[::1]], config: int64, most: int64, out: Out[int32[::1]]) -> int64:
-    """`decide_missing`, and then `write_mask`; returns what the first of them says that is not `WRITTEN`."""
+    """`decide_missing`, and then `write_whole_mask`; returns what the first of them says that is not `WRITTEN`."""
     status = decide_missing(head, config, most)
-    return status if status != WRITTEN else write_mask(head, config, out)
+    return status if status != WRITTEN else write_whole_mask(head, config, out)
 
 
 @helper

@@ -13,7 +13,7 @@ from .masks import _forget_unions
 
 #: Tables that grow, by the numbers that `move_tables` has for them.
 T_CELLS, T_CELL_SLOTS, T_THREADS, T_CONFIGS, T_CONFIG_SLOTS, T_TOKENS, T_TARGETS = range(7)
-T_UNIONS, T_UNION_ROWS, T_UNION_SLOTS, T_DENSE, GROWING_TABLES = range(7, 12)
+T_UNIONS, T_UNION_ROWS, T_UNION_SLOTS, T_DENSE, T_REFUSED, GROWING_TABLES = range(7, 13)
 
 #: Up to so many items a table grows fourfold at once: most of those that grow at all come to hold some hundred.
 FEW_ITEMS = 1 << 9
@@ -30,13 +30,13 @@ def _longer(length):
 @helper
 def _place_of(number):
     """Where a head has a table."""
-    return S_DENSE if number == T_DENSE else S_CELLS + 2 * number
+    return S_DENSE + 2 * (number - T_DENSE) if number >= T_DENSE else S_CELLS + 2 * number
 
 
 @helper
 def _words_of(number, items):
     """Words of 8 bytes that so many items of a table take."""
-    size = 8 if number in (T_TOKENS, T_DENSE) else 4
+    size = 8 if number == T_TOKENS or number >= T_DENSE else 4
     if number == T_CELLS:
         size = 8 * CELL
     elif number == T_THREADS:
@@ -75,6 +75,8 @@ def longer_tables(head: int64[::1], lengths: Out[int64[::1]]) -> None:
             lengths[T_CELL_SLOTS] = 2 * lengths[T_CELLS]
     if head[S_CONFIG_SLOTS + 1] < 2 * lengths[T_CONFIGS]:
         lengths[T_CONFIG_SLOTS] = 2 * lengths[T_CONFIGS]
+    if head[S_REFUSED + 1] and head[S_REFUSED + 1] < 2 * lengths[T_CONFIGS]:
+        lengths[T_REFUSED] = 2 * lengths[T_CONFIGS]
     if head[S_UNION_SLOTS + 1] < 2 * lengths[T_UNIONS]:
         lengths[T_UNION_SLOTS] = 2 * lengths[T_UNIONS]
     if tokens:
@@ -82,7 +84,7 @@ def longer_tables(head: int64[::1], lengths: Out[int64[::1]]) -> None:
 
 
 @helper
-def _find_cells(head):
+def _insert_cells(head):
     """Put cells into slots that are free."""
     cells, slots = cells64(head, S_CELLS), words32(head, S_CELL_SLOTS)
     for number in range(head[N_CELLS]):
@@ -93,7 +95,7 @@ def _find_cells(head):
 
 
 @helper
-def _find_configs(head):
+def _insert_configs(head):
     """Put configurations into slots that are free."""
     configs, threads, slots = configs64(head, S_CONFIGS), triples64(head, S_THREADS), words32(head, S_CONFIG_SLOTS)
     for number in range(head[N_CONFIGS]):
@@ -106,7 +108,7 @@ def _find_configs(head):
 
 
 @helper
-def _find_tokens(keys, values, new_keys, new_values):
+def _insert_tokens(keys, values, new_keys, new_values):
     """Put tokens into slots that are free, with where they lead."""
     for i in range(len(keys)):
         if keys[i] >= 0:
@@ -154,11 +156,11 @@ def move_tables(head: Out[int64[::1]], lengths: int64[::1], block: Out[int64[::1
         head[place], head[place + 1] = address + 8 * at, lengths[number]
         at = end
     if lengths[T_CELL_SLOTS]:
-        _find_cells(head)
+        _insert_cells(head)
     if lengths[T_CONFIG_SLOTS]:
-        _find_configs(head)
+        _insert_configs(head)
     if lengths[T_TOKENS]:
-        _find_tokens(keys, values, words64(head, S_TOKENS), words32(head, S_TARGETS))
+        _insert_tokens(keys, values, words64(head, S_TOKENS), words32(head, S_TARGETS))
     if lengths[T_UNION_SLOTS]:
         _forget_unions(head)
     return size

@@ -102,11 +102,14 @@ S_ROOM, S_PLACES, S_PLACE_SLOTS, S_MISSING, S_FOUND, S_ROW = 24, 26, 28, 30, 32,
 N_CELLS, N_THREADS, N_CONFIGS, N_TOKENS, N_UNIONS, N_UNION_ROWS, S_PAGED = range(36, 43)
 S_STAMP, S_GENERATION, N_MISSING, S_WORK = 43, 44, 45, 46
 
-#: Where masks are whole rows: by configuration the address and the length of its row, 0 where it is not there.
-S_DENSE, STORE_HEAD = 47, 49
+#: Where masks are whole rows: by configuration the address and the length of its row, 0 where it is not there. Where
+#: masks lack tokens that threads allow: by configuration the address of these ids, ``int32``, and how many they are; 1
+#: and 0 for none, 0 where it is not known. The tokens with which Python makes all steps, as a row, ``int32[*]``.
+S_DENSE, S_REFUSED, S_APART, STORE_HEAD = 47, 49, 51, 53
 
-#: Columns of a configuration: its threads, whether the text may have ended with an empty stack, whether it is complete,
-#: its union of rows, or -1, and tokens that it takes by their ids, the number of a row of `M_SETS` or -1.
+#: Columns of a configuration: its threads, whether the text may have ended with an empty stack (above 1 where it has
+#: threads of another one and is more than they are: Python makes its steps), whether it is complete, its union of
+#: rows, or -1, and tokens that it takes by their ids, the number of a row of `M_SETS` or -1.
 C_FIRST, C_COUNT, C_ENDED, C_ACCEPTS, C_UNION, C_SET, CONFIG = range(7)
 
 #: Columns of a union, and what its page is before there is one: none; one when it is written again; or the time after.
@@ -123,12 +126,13 @@ G_ROWS, G_HASHES, G_SLOTS, N_PAGES, G_GENERATION, PAGES_HEAD = 0, 2, 4, 6, 7, 8
 #: can be read in too many ways; there is no such configuration; partial masks, or a shared row, are missing; a mask
 #: has fewer words than rows have; kernels don't do it; it is not known where a token leads; a residual list is
 #: missing; a state is not narrow; what it decides is no list of tokens; there are too many pairs for a table; the trie
-#: is needed.
+#: is needed; it is not known which tokens a mask lacks.
 NO_ARENA, NOT_LOWERED, NO_SPACE, TOO_MANY_WAYS, NO_CONFIG, NO_PARTS = range(-2, -8, -1)
 NO_SHARED, TOO_SHORT, BEYOND, NOT_STEPPED, NO_LIST, NOT_NARROW, NOT_LISTED, NO_PAIRS, NO_TRIE = range(-8, -17, -1)
+NOT_REFUSED = -17
 
 #: In place of where a token leads: it is not known where the one before it does.
-UNKNOWN = -17
+UNKNOWN = -18
 
 WRITTEN = 0
 

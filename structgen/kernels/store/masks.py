@@ -450,11 +450,8 @@ def _forget_unions(head):
 
 
 @kernel(releases_gil=False)
-def write_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> int64:
-    """Write the mask of a configuration, EOS ids included, to an array, ``int32[*]``; what is wider becomes 0.
-
-    Returns `WRITTEN`, or what is to be done first (see `layout`).
-    """
+def write_whole_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> int64:
+    """Write all tokens that a configuration's threads allow, EOS ids included, as `write_mask`."""
     if not 0 <= config < head[N_CONFIGS]:
         return NO_CONFIG
     machine = words64(head, S_MACHINE)
@@ -484,6 +481,27 @@ def write_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> in
         sets, words = words32(machine, M_SETS), len(words32(machine, M_EOS))
         for w in range(min(len(out), words)):
             out[w] |= sets[tokens * words + w]
+    return status
+
+
+@kernel(releases_gil=False)
+def write_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> int64:
+    """Write the mask of a configuration, EOS ids included, to an array, ``int32[*]``; what is wider becomes 0.
+
+    Returns `WRITTEN`, or what is to be done first (see `layout`).
+    """
+    refused = words64(head, S_REFUSED)
+    if len(refused) == 0:
+        return write_whole_mask(head, config, out)
+    if not 0 <= config < len(refused) >> 1:
+        return NO_CONFIG
+    if refused[2 * config] == 0:
+        return NOT_REFUSED
+    status = write_whole_mask(head, config, out)
+    if status == WRITTEN:
+        for token in words32(refused, 2 * config):
+            if token >> 5 < len(out):
+                out[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
     return status
 
 

@@ -190,9 +190,12 @@ def write_masks(
 
 @helper
 def _known_union(head, config):
-    """The union of rows that a configuration's mask is, if it is known and not written out; -1."""
+    """The union of rows that a configuration's mask is, no token less, if it is known and not written out; -1."""
     machine = words64(head, S_MACHINE)
     if config >= head[N_CONFIGS] or _are_outdated(head, machine):
+        return np.int64(-1)
+    refused = words64(head, S_REFUSED)
+    if len(refused) and (2 * config >= len(refused) or refused[2 * config] == 0 or refused[2 * config + 1]):
         return np.int64(-1)
     union = configs64(head, S_CONFIGS)[config, C_UNION]
     return union if union < 0 or triples32(head, S_UNIONS)[union, U_PAGE] < 0 else np.int64(-1)

@@ -115,8 +115,10 @@ def step_token(head: Out[int64[::1]], config: int64, token: int64) -> int64:
         return np.int64(targets[slot])
     if 2 * head[N_TOKENS] + 2 > len(keys):
         return NO_SPACE
-    machine = words64(head, S_MACHINE)
-    if machine[M_BEYOND]:
+    machine, apart = words64(head, S_MACHINE), words32(head, S_APART)
+    if machine[M_BEYOND] or configs64(head, S_CONFIGS)[config, C_ENDED] > 1:
+        return BEYOND
+    if token >> 5 < len(apart) and apart[token >> 5] >> np.int32(token & 31) & 1:
         return BEYOND
     offsets = unsigned32(machine, M_OFFSETS)
     begin, end = np.int64(offsets[token]), np.int64(offsets[token + 1])

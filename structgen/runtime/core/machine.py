@@ -1,8 +1,8 @@
 """The interface between an index, with all that moves over it, and the kind of automaton behind it.
 
-A machine is shared and immutable to its users; a configuration is one sequence's place in it. For a regex a
-configuration is an integer, for what has a stack an object (`structgen.runtime.core.interned_machine`). Guides only
-keep configurations and hand them back, so that rollback and fork cost nothing whatever the machine is.
+A machine is shared and immutable to its users; a configuration is one sequence's place in it: a number, for a grammar
+an object (`structgen.runtime.grammar.interned_machine`). Guides only keep configurations and hand them back, so that
+rollback and fork cost nothing whatever the machine is.
 
 What guides and batches move over is a `Machine`; what stands behind an index, and has rows to fill in and to keep,
 a `CompiledMachine`.
@@ -25,8 +25,12 @@ from ...system.types import JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 
 T = TypeVar("T")
+State = TypeVar("State")
 
 _PACKED = (4,)  # the strides of a contiguous ``int32[n]``
+
+#: Bytes of a text that are followed in one step.
+_BYTES = 1 << 8
 
 #: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
 Config: TypeAlias = Any
@@ -382,6 +386,22 @@ class CompiledMachine(Machine, Protocol):
 
 #: Reads what `CompiledMachine.to_meta` and `to_sections` wrote. Raises `FormatError`, which names the file.
 Reader: TypeAlias = Callable[[JsonMap, Sections, Vocabulary, str], CompiledMachine]
+
+
+def followed(follow: Callable[[State, bytes], State | None], state: State, data: bytes) -> tuple[int, State]:
+    """How many of some bytes can be followed, and the state behind them.
+
+    They are followed in pieces, each a step, and in halves of the one from which ``follow`` returns nothing.
+    """
+    consumed, size = 0, _BYTES
+    while consumed < len(data) and size:
+        piece = data[consumed : consumed + size]
+        if after := follow(state, piece):
+            state = after
+            consumed += len(piece)
+        else:
+            size = min(size, len(piece)) // 2
+    return consumed, state
 
 
 def ranges_of(members: Iterable[int]) -> tuple[tuple[int, int], ...]:

@@ -1,7 +1,7 @@
 """`GrammarMachine`: a lexer and a parser over a vocabulary, as a `Machine` that guides move over.
 
 What threads are, and how they move, is in `structgen.runtime.grammar.lexer_threads`; how configurations, which are
-sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
+sets of them, are remembered, in `structgen.runtime.grammar.interned_machine`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
-from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
 from ..core.machine import Captured, LexemeAutomaton
 from .completability.completion_tables import CompletionTables
 from .embedded import Embedded, Grown
+from .interned_machine import Configuration, InternedMachine
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Readings, Thread
@@ -62,7 +62,7 @@ _DOING = "looking for a text of the grammar"
 _FIELDS = (Field("filled", bool),)
 
 
-class GrammarMachine(InternedMachine[Thread]):
+class GrammarMachine(InternedMachine):
     """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads. Python finds the attributes of an object faster while they are fewer than 30.
@@ -131,7 +131,7 @@ class GrammarMachine(InternedMachine[Thread]):
 
         return GrammarDistances(self)
 
-    def completion(self, config: Configuration[Thread]) -> bytes | None:
+    def completion(self, config: Configuration) -> bytes | None:
         """Bytes that complete a text, few if not the fewest."""
         if self.embedded.definitions or not self.tables.is_deterministic:
             return None
@@ -148,7 +148,7 @@ class GrammarMachine(InternedMachine[Thread]):
         recording.read(tokens)
         return recording.captured()
 
-    def temperature(self, config: Configuration[Thread]) -> float | None:
+    def temperature(self, config: Configuration) -> float | None:
         """The highest one of the terminals that the next byte may belong to; None where none has one."""
         if not self.tables.attributes.temperatures:
             return None
@@ -237,12 +237,12 @@ class GrammarMachine(InternedMachine[Thread]):
         with self._lock:
             return self.lexeme_masks.walk(nodes, state, watched)
 
-    def readings(self, config: Configuration[Thread]) -> Readings:
+    def readings(self, config: Configuration) -> Readings:
         """How the text before a configuration can be read, for explanations."""
         with self._lock:
             return self._reader.readings(config.threads)
 
-    def whole_readings(self, config: Configuration[Thread], pieces: Sequence[tuple[int, bytes]]) -> Readings:
+    def whole_readings(self, config: Configuration, pieces: Sequence[tuple[int, bytes]]) -> Readings:
         """The same with all that is on the parser's stack, where configurations keep a simpler one.
 
         The text is parsed once more, by its tokens with their bytes; an id of -1 is bytes alone. There is no reading
@@ -384,7 +384,7 @@ class GrammarMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def row(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def row(self, config: Configuration) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
         row = config.dense
         if row is not None:
@@ -398,7 +398,7 @@ class GrammarMachine(InternedMachine[Thread]):
             told()
         return row
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration) -> NDArray[np.int32]:
         grown: tuple[Grown, ...] = self.lexeme_masks, self.masks, *(machine.rows for machine in self._inner)
         if not self._fills and any(each.is_full() for each in grown):
             for each in grown:

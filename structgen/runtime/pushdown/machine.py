@@ -29,7 +29,18 @@ from ...system.types import Array, JsonMap, Sections
 from ...system.visible import legibility
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
-from ..core.machine import Captured, CompiledMachine, Match, Productions, SharedRows, Stepper, Symbol, ranges_of
+from ..core.machine import (
+    ByteState,
+    Captured,
+    CompiledMachine,
+    Match,
+    Productions,
+    SharedRows,
+    Stepper,
+    Symbol,
+    followed,
+    ranges_of,
+)
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread
 from .storage import from_sections, to_sections
@@ -163,11 +174,14 @@ class PushdownMachine(CompiledMachine):
         if store is None or store.is_full():
             with GROWING:
                 if self._store is store:
-                    self._store = ConfigurationStore(self)
+                    self._store = self._new_store()
                     self.forget()
                 store = self._store
         assert store is not None
         return store
+
+    def _new_store(self) -> ConfigurationStore:
+        return ConfigurationStore(self)
 
     def place(self, stepper: Stepper, config: int) -> StoredConfiguration:
         """A store's configuration as a value by itself."""
@@ -238,14 +252,14 @@ class PushdownMachine(CompiledMachine):
         """Follow a text as far as it goes. (Tokens without bytes are no part of a text.)"""
         consumed, place = self.reach(self.start, data)
         can_end = self.is_accepting(place)
-        expected = ranges_of(sorted(byte for byte, _ in self.following(place)))
+        expected = ranges_of(sorted(byte for byte, _ in self.following(self.byte_state(place))))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)
 
-    def byte_state(self, config: StoredConfiguration) -> StoredConfiguration:
+    def byte_state(self, config: StoredConfiguration) -> ByteState:
         """Where a configuration is, for `following`."""
         return config
 
-    def following(self, byte_state: StoredConfiguration) -> Iterator[tuple[int, StoredConfiguration]]:
+    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         candidates = self.candidates(byte_state.threads)
         while (byte := self.steps.measured(next, candidates, None)) is not None:
@@ -253,11 +267,11 @@ class PushdownMachine(CompiledMachine):
             if after is not None:
                 yield byte, after
 
-    def after(self, byte_state: StoredConfiguration, byte: int) -> StoredConfiguration | None:
+    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
         """The byte state after a byte, None where it can't follow."""
         return self.follow_byte(byte_state, byte)
 
-    def may_stop(self, byte_state: StoredConfiguration) -> bool:
+    def may_stop(self, byte_state: ByteState) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token by a token edge."""
         if self.is_accepting(byte_state):
             return True
@@ -350,17 +364,8 @@ class PushdownMachine(CompiledMachine):
     # -- following bytes -------------------------------------------------------------------------------
 
     def followed(self, threads: tuple[Thread, ...], data: bytes) -> tuple[int, tuple[Thread, ...]]:
-        """How many bytes texts go on with, and the threads behind them. They are followed in pieces, and in halves of
-        the one in which they die."""
-        consumed, size = 0, _BYTES
-        while consumed < len(data) and size:
-            piece = data[consumed : consumed + size]
-            if after := self.steps.measured(self.follow, threads, piece):
-                threads = after
-                consumed += len(piece)
-            else:
-                size = min(size, len(piece)) // 2
-        return consumed, threads
+        """How many bytes texts go on with, and the threads behind them."""
+        return followed(lambda *here: self.steps.measured(self.follow, *here), threads, data)
 
     def forget(self) -> None:
         """Forget what is remembered of texts."""

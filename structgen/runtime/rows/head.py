@@ -128,5 +128,5 @@ _GROWING: tuple[tuple[int, DType, int], ...] = (
     (kernels.S_CELLS, _INT64, kernels.CELL), (kernels.S_CELL_SLOTS, _INT32, 0), (kernels.S_THREADS, _INT64, 3),
     (kernels.S_CONFIGS, _INT64, kernels.CONFIG), (kernels.S_CONFIG_SLOTS, _INT32, 0), (kernels.S_TOKENS, _INT64, 0),
     (kernels.S_TARGETS, _INT32, 0), (kernels.S_UNIONS, _INT32, kernels.UNION), (kernels.S_UNION_ROWS, _INT32, 0),
-    (kernels.S_UNION_SLOTS, _INT32, 0), (kernels.S_DENSE, _INT64, 0),
+    (kernels.S_UNION_SLOTS, _INT32, 0), (kernels.S_DENSE, _INT64, 0), (kernels.S_REFUSED, _INT64, 0),
 )  # fmt: skip

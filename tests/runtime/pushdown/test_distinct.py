@@ -23,12 +23,15 @@ from judges.finite_texts import check_kept
 from judges.guides import allowed, with_bytes
 
 import structgen as sg
+from structgen import kernels
 from structgen.compiler.json_schema.lower import unique
 from structgen.correction.endings import shortest_ending
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.storage.container import FORMAT_VERSION, pack, unpack
 
 #: All bytes, and tokens in which items end and others begin.
@@ -202,12 +205,13 @@ def test_tokens_that_are_not_followed_repeat_nothing(
     refused = 0
     for _ in range(4):
         guide = sg.Guide(index)
-        place = other.start.threads
+        place = other.byte_state(other.start)
         for _ in range(20):
             tokens = [token for token in allowed(guide) if token != EOS]
-            followed = {t: other._follow(place, VOCABULARY.token(t) or b"") for t in range(EOS)}
+            followed = {t: other.places.followed(place, VOCABULARY.token(t) or b"") for t in range(EOS)}
             assert tokens == [token for token, after in followed.items() if after]
-            without = other.inner.row(place[0][0])
+            without, store = np.zeros(VOCABULARY.words, np.int32), place[0][0].store
+            ConfigurationStore._write_slowly(store, place[0][0].number, without, kernels.NO_PARTS)
             refused += int(np.bitwise_count(without.view(np.uint32)).sum()) - len(allowed(guide))
             likely = [token for token in tokens if token > 255 or token in {*b'"a,1'}]
             token = random.choice([*tokens, *likely * 5])
@@ -251,7 +255,8 @@ def test_endings_repeat_nothing(name: str) -> None:
             assert is_valid(schema, text + ending), (text, ending)
             completed += 1
             assert isinstance(index.machine, DistinctMachine)
-            plain = index.machine.inner.completion(guide.config.threads[0][0])  # type: ignore[union-attr]
+            assert guide.config is not None
+            plain = PushdownMachine.completion(index.machine, index.machine.byte_state(guide.config)[0][0])
             repeated += plain is not None and not is_valid(schema, text + plain)
     assert completed == 75
     assert repeated, "the automaton's own endings would do"

@@ -28,7 +28,6 @@ from structgen.compiler.json_schema.lower.lower import SchemaLowering
 from structgen.compiler.json_schema.normalise import normalise
 from structgen.compiler.json_schema.read.reader import read
 from structgen.errors import StructgenError, UnsupportedError
-from structgen.runtime.pushdown.distinct.machine import DistinctMachine
 from structgen.runtime.pushdown.machine import PushdownMachine
 
 VOCABULARY = small_vocabulary()
@@ -65,7 +64,7 @@ pytestmark = pytest.mark.usefixtures("small_parts")
 
 
 def machine_of(index: sg.Index) -> PushdownMachine:
-    machine = index.machine.inner if isinstance(index.machine, DistinctMachine) else index.machine
+    machine = index.machine
     assert isinstance(machine, PushdownMachine)
     return machine
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...automaton.distances import NEVER
-from ...core.interned_machine import Configuration
 from ...core.machine import CompiledMachine
 from ...rows.bitmask import ids_of
 from ...rows.row_pool import RowPool
 from ..completability.obligations import Watched
 from ..embedded import Embedded
+from ..interned_machine import Configuration
 from ..lexer_threads import Thread
 from ..parser.parser_driver import Parse, ParserDriver
 from ..partial_masks import Walked
@@ -56,9 +56,9 @@ class GrammarSuccessors:
         self._machine = machine
         self._distance = distance
         self._starts: list[int] = machine.tables.starts.tolist()
-        self._remembered: dict[Configuration[Thread], tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._remembered: dict[Configuration, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
-    def find(self, config: Configuration[Thread]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def find(self, config: Configuration) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
         found = self._remembered.get(config)
         if found is None:

@@ -15,11 +15,11 @@ from ....errors import UnsupportedError
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES, NEVER
-from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
 from ...pushdown.distances.cheapest_texts import by_class
 from ...pushdown.distances.token_distances import by_runs
 from ...rows.row_pool import row_of
+from ..interned_machine import Configuration
 from ..lexer_threads import Thread
 from .potential import Potential, find_potential
 from .successors import GrammarSuccessors, LexedMachine
@@ -65,8 +65,8 @@ class GrammarDistances:
         self._texts = GrammarTexts(tables, machine.parses, chosen)
         self._moves: dict[Thread, tuple[int, Thread | None] | None] = {}  # None for a thread that is stuck
         self._tokens: dict[Thread | None, int] = {None: 0}
-        self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
-        self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
+        self._known: Memo[Configuration, int] = Memo(MEMO_ENTRIES)
+        self._farthest: Memo[Configuration, int] = Memo(MEMO_ENTRIES)
         self._reached = GrammarSuccessors(machine, self.of_thread)
         self._potential: Potential | None = None
         try:
@@ -118,7 +118,7 @@ class GrammarDistances:
 
     # -- what guides ask for ---------------------------------------------------------------------------
 
-    def distance(self, config: Configuration[Thread]) -> int:
+    def distance(self, config: Configuration) -> int:
         """So many tokens, the EOS token included, complete a text."""
         found = self._known.get(config)
         if found is None:
@@ -135,7 +135,7 @@ class GrammarDistances:
         if self._potential is not None and self._potential.remembered >= MEMO_ENTRIES:
             self._potential.forget()
 
-    def near(self, config: Configuration[Thread], left: int) -> int:
+    def near(self, config: Configuration, left: int) -> int:
         """A number of tokens left above which every token leaves enough of them to complete the text."""
         potential = self._potential
         if potential is None:
@@ -145,7 +145,7 @@ class GrammarDistances:
             enough = max(potential.bound(parse.stack) for parse, _, _ in config.threads)
         return left - max(0, (left - enough) // (potential.most + 1))
 
-    def farthest(self, config: Configuration[Thread]) -> int:
+    def farthest(self, config: Configuration) -> int:
         """The largest distance that a single token leads to."""
         found = self._farthest.get(config)
         if found is None:
@@ -154,7 +154,7 @@ class GrammarDistances:
                 found = self._farthest[config] = int(self._reached.find(config)[1].max(initial=0))
         return found
 
-    def row(self, config: Configuration[Thread], most: int) -> NDArray[np.int32]:
+    def row(self, config: Configuration, most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._lock:
             tokens, far = self._reached.find(config)

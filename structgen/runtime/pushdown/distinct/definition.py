@@ -6,61 +6,87 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from ....budget import StepMeter
-from ....system.locks import Lock
 from ....system.types import JsonMap, Sections
 from ....vocabulary.vocabulary import Vocabulary
+from ...rows.row_pool import RowPool
 from ..machine import PushdownMachine
 from ..partial_masks import StateMasks
+from ..store.configuration import StoredConfiguration
+from . import distinct
 from .containers import Place
 from .items import COMMA
-from .machine import DistinctMachine, without
+from .machine import DistinctMachine, are_over
+from .store import without
 
 
-class DistinctInnerMachine(DistinctMachine):
+class DistinctInnerMachine:
     """What a grammar asks of a definition in it (`structgen.runtime.grammar.embedded.InnerMachine`).
 
-    The automaton decides which tokens end in the definition, and at which nodes of the trie it may be over. Of these
-    are left out what only texts with a repeated item or name come to.
+    Its threads are places. The automaton decides which tokens end in the definition, and at which nodes of the trie it
+    may be over. Of these are left out what only texts with a repeated item or name come to.
+
+    Parameters
+    ----------
+    inner:
+        The machine, which nobody else uses.
     """
 
     #: How many tokens have a byte of a text at most: as many as it takes.
     max_tokens: int | None = None
 
+    def __init__(self, inner: DistinctMachine) -> None:
+        self.inner = inner
+        self.rows: StateMasks = inner.rows
+        self.pool: RowPool = inner.pool
+        self._places, self._vocabulary = inner.places, inner.vocabulary
+        self._begun_in = inner.stepper()
+        # What a grammar asks of the automaton.
+        self.belong_to, self.fill = inner.belong_to, inner.fill
+        self.to_meta, self.to_sections = inner.to_meta, inner.to_sections
+
     @property
     def start_threads(self) -> tuple[Place, ...]:
         """Where a text begins."""
-        return self.start.threads
+        return ((self.inner.start, None),)
 
     @property
-    def rows(self) -> StateMasks:
-        """What was decided of masks."""
-        return self.inner.rows
-
-    def belong_to(self, lock: Lock, steps: StepMeter) -> None:
-        """See `PushdownMachine`."""
-        self._lock = lock
-        self.inner.belong_to(lock, steps)
+    def known_rows(self) -> int:
+        """How many partial masks there are so far."""
+        return self.inner.known_rows
 
     def step(self, threads: tuple[Place, ...], byte: int) -> tuple[Place, ...]:
         """Where a byte leads, if the text can be completed then."""
-        return self._follow(threads, bytes((byte,)))
+        return self._places.followed(self._gathered(threads), bytes((byte,)))
+
+    def _gathered(self, threads: tuple[Place, ...]) -> tuple[Place, ...]:
+        """Places in the store that texts begin in."""
+        store = self.inner.stepper()
+        if all(config.store is store for config, _ in threads):
+            return threads
+        _, numbers = self.inner.gathered([config for config, _ in threads])
+        known = [seen for _, seen in threads]
+        return tuple([(StoredConfiguration(store, n or 0), seen) for n, seen in zip(numbers, known, strict=True)])
 
     def after_token(self, threads: tuple[Place, ...]) -> tuple[Place, ...]:
         """Where a text is when a token ends in it."""
         return threads
 
+    def may_end(self, threads: tuple[Place, ...]) -> bool:
+        """Whether the text is complete."""
+        return are_over(threads)
+
     def candidates(self, threads: tuple[Place, ...]) -> Iterator[int]:
         """A superset of the bytes that can follow."""
-        return (byte for (byte,) in self._candidates(threads))
+        return iter(self._places.candidates(threads))
 
     def is_crowded(self) -> bool:
         """Whether so much is remembered of texts that it is time to `forget`."""
-        return self._is_full()
+        return self.inner.is_crowded() or self.inner.stepper() is not self._begun_in
 
     def forget(self) -> None:
         """Forget what is remembered of texts."""
-        self._forget()
+        self.inner.forget()
+        self._begun_in = self.inner.stepper()
 
     # -- masks -----------------------------------------------------------------------------------------
 
@@ -68,7 +94,7 @@ class DistinctInnerMachine(DistinctMachine):
         """The rows of what goes on from a residual list, and the residual lists left to what follows the text."""
         rows: set[int] = set()
         left: set[int] = set()
-        for place in threads:
+        for place in self._gathered(threads):
             own, after = self._decide(place, residual)
             rows |= own
             left |= after
@@ -76,9 +102,9 @@ class DistinctInnerMachine(DistinctMachine):
 
     def _decide(self, place: Place, residual: int) -> tuple[set[int], set[int]]:
         rows, left = self.inner.decide(place[0].threads, residual)
-        residuals, text_of = self.rows.residuals, self.vocabulary.token
+        residuals, text_of = self.rows.residuals, self._vocabulary.token
         roots = residuals[residual].tolist()
-        ids = self.ids_below(node for root in roots for node in self.refusals.nodes((place,), root))
+        ids = self.inner.ids_below(node for root in roots for node in self.inner.refusals.nodes((place,), root))
         if len(roots) > 1:
             ids = ids[[not self._goes_on(place, text_of(token) or b"", roots) for token in ids.tolist()]]
         if len(ids):
@@ -95,27 +121,28 @@ class DistinctInnerMachine(DistinctMachine):
 
     def _goes_on(self, place: Place, text: bytes, roots: Collection[int]) -> bool:
         """Whether a token's text leads on in the definition, begun behind some node on the way."""
-        trie = self.vocabulary.trie
+        trie = self._vocabulary.trie
         node: int | None = 0
         for at, byte in enumerate(text):
-            if node in roots and self._follow((place,), text[at:]):
+            if node in roots and self._places.followed((place,), text[at:]):
                 return True
             node = None if node is None else trie.child(node, byte)
         return False
 
     def _is_over(self, place: Place, node: int, roots: Collection[int]) -> bool:
         """Whether the text, begun behind some node on the way, is over at a node where it is if items may be equal."""
-        trie = self.vocabulary.trie
-        text = (self.vocabulary.token(int(trie.token_ids[trie.first_token[node]])) or b"")[: trie.depth[node]]
+        trie = self._vocabulary.trie
+        text = (self._vocabulary.token(int(trie.token_ids[trie.first_token[node]])) or b"")[: trie.depth[node]]
         if place[1] is None and COMMA not in text:
             return True
         above = [text[trie.depth[root] :] for root in roots if root <= node < trie.skip[root]]
-        return any(self.may_end(self._follow((place,), rest)) for rest in above)
+        return any(are_over(self._places.followed((place,), rest)) for rest in above)
 
 
 def within_grammar(inner: PushdownMachine) -> PushdownMachine | DistinctInnerMachine:
     """The machine of a definition within a grammar: one around it, where it has items or names that must differ."""
-    return DistinctInnerMachine(inner) if len(inner.tables.distinct) else inner
+    machine = distinct(inner)
+    return DistinctInnerMachine(machine) if isinstance(machine, DistinctMachine) else machine
 
 
 def from_sections(

@@ -1,7 +1,8 @@
 """`PlaceReader`: what follows texts in arrays whose items must differ, and what of it can go on.
 
 A place is a configuration of the automaton's store, which steps its threads, and what is known of the innermost
-container. Where an item ends, threads in states with a mark are dropped if its value has been there.
+container; places that are read together are of one store. Where an item ends, threads in states with a mark are
+dropped if its value has been there.
 
 A text must also be able to go on: where some value of the set can still come of the item in progress, it is looked
 for another one that can, through the automaton. It is found as soon as no value of the set begins like the text.
@@ -79,13 +80,22 @@ class PlaceReader:
         self._marks: list[int] = [*inner.tables.distinct.tolist(), 0]  # 0 at `END`
         self._may: Memo[StoredConfiguration, frozenset[int]] = Memo(1 << 12)  # see `bytes_at`
         self._behind: Memo[tuple[StoredConfiguration, int], tuple[list[Row], bool]] = Memo(1 << 12)  # see `_others`
+        self._roomy: Memo[StoredConfiguration, bool] = Memo(1 << 12)  # see `is_roomy`
         #: How many values there are.
         self.varieties = Varieties(inner)
 
     def forget(self) -> None:
         """Forget what is remembered of configurations."""
-        self._may.clear()
-        self._behind.clear()
+        for known in (self._may, self._behind, self._roomy):
+            known.clear()
+
+    def followed(self, places: Sequence[Place], data: bytes) -> tuple[Place, ...]:
+        """The places after some bytes from which texts go on."""
+        return tuple([place for place in self.read(places, data)[0] if self.can_go_on(place)])
+
+    def candidates(self, places: Iterable[Place]) -> list[int]:
+        """A superset of the bytes that may follow, ascending."""
+        return sorted(frozenset().union(*[self.bytes_at(config) for config, _ in places]))
 
     def read(self, places: Sequence[Place], data: bytes) -> tuple[tuple[Place, ...], bool]:
         """The places after some bytes, whether or not texts go on from there, the one outside last; and whether threads
@@ -162,7 +172,7 @@ class PlaceReader:
 
     def moved(self, config: StoredConfiguration, data: bytes) -> StoredConfiguration | None:
         """Where the threads are after some bytes."""
-        store, number = self._inner.at(config)
+        store, number = config
         if len(data) == 1:
             target = store.after_byte(number, data[0])
             return StoredConfiguration(store, target) if target >= 0 else None
@@ -184,9 +194,8 @@ class PlaceReader:
 
     def _united(self, configs: Iterable[StoredConfiguration]) -> StoredConfiguration:
         """The threads of some configurations together."""
-        store, numbers = self._inner.gathered([*configs])
-        rows = [row for number in numbers if number is not None for row in store.rows_of(number)]
-        return StoredConfiguration(store, store.keep(rows))
+        ((store, _), *_) = every = [*configs]
+        return StoredConfiguration(store, store.keep([row for _, number in every for row in store.rows_of(number)]))
 
     def ended(self, config: StoredConfiguration, seen: Seen, value: Value) -> _After:
         """The place behind an item or a name, where threads that may not have had its value are dropped."""
@@ -281,3 +290,13 @@ class PlaceReader:
         known = sum(map(len, seen.finite()))
         led = ((self.moved(config, data), item) for data, item in _BEGINNINGS)
         return any(self.varieties.are_more(known, after, item) for after, item in led if after)
+
+    def is_roomy(self, end: StoredConfiguration) -> bool:
+        """Whether others follow the string that ends there and a comma without end, whatever they begin like."""
+        found = self._roomy.get(end)
+        if found is None:
+            due = self.moved(end, b",")
+            led = ((due and self.moved(due, data), item) for data, item in _BEGINNINGS)
+            begun = next(((config, item) for config, item in led if config is not None), None)
+            found = self._roomy[end] = due is None or (begun is not None and self.varieties.is_endless(*begun))
+        return found

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from ....system.memo import Memo
 from ....vocabulary.vocabulary import Vocabulary
 from ..store.configuration import StoredConfiguration
 from ..store.store import EACH_BYTE
 from .containers import Place, Seen
-from .items import ItemInProgress, Number, String
+from .items import ItemInProgress, String
 from .nodes import Children, ItemNodes
 from .places import PlaceReader
 from .value_set import ValuesAsked
@@ -43,7 +42,6 @@ class Refusals:
     def __init__(self, places: PlaceReader, vocabulary: Vocabulary) -> None:
         self._places, self._trie = places, vocabulary.trie
         self._nodes = ItemNodes.of(vocabulary)
-        self._roomy: Memo[StoredConfiguration, bool] = Memo(1 << 12)
 
     def nodes(self, places: tuple[Place, ...], root: int = 0) -> Iterator[int]:
         """The nodes from which no text goes on because of the items' values, below one, where the places are."""
@@ -58,10 +56,6 @@ class Refusals:
             elif after and skip[child] > child + 1:  # some token goes on
                 edges = [(after, *each) for each in self._trie.children(child)] if drops else self._edges(after, child)
                 todo += [(edge, drops) for edge in edges]
-
-    def forget(self) -> None:
-        """Forget what is remembered of configurations."""
-        self._roomy.clear()
 
     def _edges(self, places: tuple[Place, ...], node: int) -> list[_Edge]:
         """The bytes from some places at a node that may lead to something that repeats."""
@@ -112,25 +106,12 @@ class Refusals:
         end = None if item.escape or seen.levels else places.moved(config, b'"')
         if end is None or not places.varieties.is_alike(config):
             return nodes.quoted
-        if end not in self._roomy:
-            self._roomy[end] = self._is_roomy(end)
-        if self._roomy[end]:
+        if places.is_roomy(end):
             return nodes.listed if places.bytes_at(end).isdisjoint(b"}:") else nodes.items
         ended, _ = places.ended(end, seen, _OTHER)
         due, _ = places.read([ended] if ended else [], b",")
         begun, _ = places.read(due, b'"')
         return nodes.begun if all(map(places.is_free, due + begun)) else nodes.quoted
-
-    def _is_roomy(self, end: StoredConfiguration) -> bool:
-        """Whether others follow a string and a comma without end, whatever they begin like."""
-        due = self._places.moved(end, b",")
-        if due is None:
-            return True
-        for byte, item in ((b'"', String(b'"')), (b"1", Number(digits=b"1"))):
-            begun = self._places.moved(due, byte)
-            if begun is not None:
-                return self._places.varieties.is_endless(begun, item)
-        return False
 
 
 def _leads_to(item: ItemInProgress, values: ValuesAsked) -> bool:

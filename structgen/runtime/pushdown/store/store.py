@@ -235,12 +235,16 @@ class ConfigurationStore:
                 if not self._is_beyond(target):
                     self._provide(target)
                     continue
-                after = self.machine.after_token_of(self.threads(config), token_id)
-                target = self.add(after) if after else DEAD
+                target = self._step_beyond(config, token_id)
                 while kernels.put_target(self._words, config, token_id, target):
                     self._grow()
                 break
         return target if target >= 0 else None
+
+    def _step_beyond(self, config: int, token_id: int) -> int:
+        """Where a token leads by the reference stepper, or `DEAD`."""
+        after = self.machine.after_token_of(self.threads(config), token_id)
+        return self.add(after) if after else DEAD
 
     def _is_beyond(self, status: int) -> bool:
         """Whether the reference stepper does it: kernels don't, or it takes more room than a step may."""
@@ -293,6 +297,7 @@ class ConfigurationStore:
             self._write_slowly(config, bitmask, status)
 
     def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+        """Write all tokens that threads allow, after a kernel has not."""
         machine, parts = self.machine, self._rows.parts
         known = len(parts)
         with machine.lock:
@@ -308,7 +313,7 @@ class ConfigurationStore:
         machine = self.machine
         machine.begin_deciding()
         try:
-            while status := kernels.write_mask(self._words, config, bitmask):
+            while status := kernels.write_whole_mask(self._words, config, bitmask):
                 if status == TOO_SHORT:
                     raise BitmaskError(f"a mask has {machine.pool.words} words or more, got {len(bitmask)}")
                 self._help(status, config)

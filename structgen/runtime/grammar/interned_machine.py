@@ -1,4 +1,4 @@
-"""`InternedMachine`: what machines have in common whose configurations are sets of threads, each with a stack.
+"""`InternedMachine`: the configurations of a lexer and a parser, which are sets of threads, each once.
 
 Nearly always there is one thread. Configurations are interned, so that equal ones are the same object, and remember
 where their tokens lead: a step that was made before, by any sequence, is one look-up in a dictionary. (It is the
@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,14 @@ from numpy.typing import NDArray
 from ...budget import StepMeter
 from ...system.locks import Lock
 from ...vocabulary.vocabulary import Vocabulary
-from .machine import CompiledMachine, Match, ranges_of
+from ..core.machine import CompiledMachine, Match, followed, ranges_of
+from .lexer_threads import Thread
 
 #: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
 MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 
-#: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
-_BYTES, _LOOKS = 1 << 8, 1 << 4
+#: Tokens that lead to what is known, between two looks at how much is remembered.
+_LOOKS = 1 << 4
 
 #: Configurations that have their targets in one dictionary.
 _TOGETHER = 1 << 6
@@ -32,37 +32,34 @@ _TOGETHER = 1 << 6
 #: Forgotten configurations that are taken apart whenever another one is made.
 _PIECES = 4
 
-T = TypeVar("T")
 
-
-class Configuration(Generic[T]):
+class Configuration:
     """A set of threads, with what was found out about it. Interned by its machine.
 
     There are many, and the collector of garbage looks at each object: so one thread has no tuple around it, and some
     configurations have their ``targets`` in one dictionary, where ``offset`` is added to the token.
     """
 
-    __slots__ = ("_all", "_one", "accepting", "dense", "offset", "refused", "targets")
+    __slots__ = ("_all", "_one", "accepting", "dense", "offset", "targets")
 
-    def __init__(self, threads: tuple[T, ...], targets: dict[int, Configuration[T] | None], offset: int) -> None:
+    def __init__(self, threads: tuple[Thread, ...], targets: dict[int, Configuration | None], offset: int) -> None:
         self._one = threads[0]
         self._all = threads if len(threads) > 1 else ()
         self.targets, self.offset = targets, offset
         self.accepting: bool | None = None
-        self.refused: NDArray[np.int32] | None = None  # ids, where a machine keeps what its mask lacks
         self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
 
     def __repr__(self) -> str:
         return " | ".join(map(repr, self.threads))
 
     @property
-    def threads(self) -> tuple[T, ...]:
+    def threads(self) -> tuple[Thread, ...]:
         """The threads, at least one."""
         return self._all or (self._one,)
 
 
-class InternedMachine(CompiledMachine, Generic[T]):
-    """A `structgen.runtime.core.machine.CompiledMachine` over threads of type ``T``.
+class InternedMachine(CompiledMachine):
+    """A `structgen.runtime.core.machine.CompiledMachine` over threads.
 
     Parameters
     ----------
@@ -77,19 +74,19 @@ class InternedMachine(CompiledMachine, Generic[T]):
     #: Whether a token is more than its bytes: `_over_token` says where it leads.
     _sees_tokens = False
 
-    def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], lock: Lock) -> None:
+    def __init__(self, vocabulary: Vocabulary, start: tuple[Thread, ...], lock: Lock) -> None:
         self.vocabulary = vocabulary
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._lock = lock
-        self._configs: dict[T | tuple[T, ...], Configuration[T]] = {}  # by the thread, where it is one
-        self._forgotten: dict[T | tuple[T, ...], Configuration[T]] = {}  # taken apart as others are made
+        self._configs: dict[Thread | tuple[Thread, ...], Configuration] = {}  # by the thread, where it is one
+        self._forgotten: dict[Thread | tuple[Thread, ...], Configuration] = {}  # taken apart as others are made
         self._open_targets()
         self._targets = 0  # how many the configurations remember
         self._start = self._config(start)
 
     @property
-    def start(self) -> Configuration[T]:
+    def start(self) -> Configuration:
         """The initial configuration."""
         return self._start
 
@@ -104,39 +101,39 @@ class InternedMachine(CompiledMachine, Generic[T]):
     # -- following bytes -------------------------------------------------------------------------------
 
     @abstractmethod
-    def _follow(self, threads: tuple[T, ...], data: bytes) -> tuple[T, ...]:
+    def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         """The threads after some bytes, at least one; those that cannot come to an end are left out."""
 
-    def _follow_byte(self, threads: tuple[T, ...], byte: int) -> tuple[T, ...]:
+    def _follow_byte(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """The same after one byte."""
         return self._follow(threads, bytes([byte]))
 
     @abstractmethod
-    def may_end(self, threads: tuple[T, ...]) -> bool:
+    def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete in some thread."""
 
     @abstractmethod
-    def _candidates(self, threads: tuple[T, ...]) -> Iterable[Sequence[int]]:
+    def _candidates(self, threads: tuple[Thread, ...]) -> Iterable[Sequence[int]]:
         """A superset of the bytes that can follow, in classes: all bytes of a class lead to the same threads."""
 
-    def _take(self, threads: tuple[T, ...], token_id: int) -> tuple[T, ...]:
+    def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         """The threads after a token that has no bytes."""
         return ()
 
-    def _over_token(self, threads: tuple[T, ...], token_id: int, data: bytes) -> tuple[T, ...]:
+    def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
         """The threads after a token, where it matters where tokens begin and end; ``data`` are its bytes, if any."""
         return self._follow(threads, data) if data else self._take(threads, token_id)
 
-    def _tokens(self, threads: tuple[T, ...]) -> tuple[int, ...]:
+    def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
         """Numbers that tell which tokens may come next by their ids: none where there are none."""
         return ()
 
-    def byte_state(self, config: Configuration[T]) -> tuple[T, ...]:
+    def byte_state(self, config: Configuration) -> tuple[Thread, ...]:
         """Where a configuration is, for `following`."""
         self._make_room()
         return config.threads
 
-    def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
+    def following(self, byte_state: tuple[Thread, ...]) -> Iterator[tuple[int, tuple[Thread, ...]]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         candidates = iter(self._candidates(byte_state))
         while (alike := self.steps.measured(next, candidates, None)) is not None:
@@ -145,18 +142,18 @@ class InternedMachine(CompiledMachine, Generic[T]):
                 for byte in alike:
                     yield byte, after
 
-    def after(self, byte_state: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
+    def after(self, byte_state: tuple[Thread, ...], byte: int) -> tuple[Thread, ...] | None:
         """The byte state after a byte, None where it can't follow."""
         return self.steps.measured(self._follow_byte, byte_state, byte) or None
 
-    def may_stop(self, byte_state: tuple[T, ...]) -> bool:
+    def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         return self.steps.measured(self._may_stop, byte_state)
 
-    def _may_stop(self, byte_state: tuple[T, ...]) -> bool:
+    def _may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
         return self.may_end(byte_state) or bool(self._tokens(byte_state))
 
-    def advance(self, config: Configuration[T], token_id: int) -> Configuration[T] | None:
+    def advance(self, config: Configuration, token_id: int) -> Configuration | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
         try:
             return config.targets[config.offset + token_id]
@@ -176,35 +173,31 @@ class InternedMachine(CompiledMachine, Generic[T]):
         config.targets[config.offset + token_id] = target
         return target
 
-    def follow_byte(self, config: Configuration[T], byte: int) -> Configuration[T] | None:
+    def follow_byte(self, config: Configuration, byte: int) -> Configuration | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
         self._make_room()
         threads = self.after(config.threads, byte)
         return self._config(threads) if threads is not None else None
 
-    def reach(self, config: Configuration[T], data: bytes) -> tuple[int, Configuration[T]]:
+    def reach(self, config: Configuration, data: bytes) -> tuple[int, Configuration]:
         """How many bytes texts go on with, of some, and where these lead."""
         consumed, threads = self._followed(config.threads, data)
         return consumed, self._config(threads)
 
-    def _followed(self, threads: tuple[T, ...], data: bytes) -> tuple[int, tuple[T, ...]]:
-        """The same of threads. Bytes are followed in pieces, and in halves of the one in which they die."""
-        consumed, size = 0, _BYTES
-        while consumed < len(data) and size:
-            piece = data[consumed : consumed + size]
-            if after := self.steps.measured(self._follow, threads, piece):
-                threads = after
-                consumed += len(piece)
-                self._make_room()
-            else:
-                size = min(size, len(piece)) // 2
-        return consumed, threads
+    def _followed(self, threads: tuple[Thread, ...], data: bytes) -> tuple[int, tuple[Thread, ...]]:
+        """The same of threads."""
 
-    def repeats(self, config: Configuration[T]) -> bool:
+        def follow(here: tuple[Thread, ...], piece: bytes) -> tuple[Thread, ...]:
+            self._make_room()
+            return self.steps.measured(self._follow, here, piece)
+
+        return followed(follow, threads, data)
+
+    def repeats(self, config: Configuration) -> bool:
         """Whether texts come by the same configuration often; see `structgen.runtime.core.machine.Machine`."""
         return False
 
-    def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
+    def _config(self, threads: tuple[Thread, ...]) -> Configuration:
         key = threads[0] if len(threads) == 1 else threads
         config = self._configs.get(key)
         if config is None:
@@ -215,7 +208,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
                 self._take_apart(self._forgotten, _PIECES)
         return config
 
-    def _made(self, threads: tuple[T, ...]) -> Configuration[T]:
+    def _made(self, threads: tuple[Thread, ...]) -> Configuration:
         while True:
             targets, offsets = self._page
             try:
@@ -225,7 +218,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
 
     def _open_targets(self) -> None:
         """Have a dictionary for the targets of configurations to come, and what each adds to a token there."""
-        targets: dict[int, Configuration[T] | None] = {}
+        targets: dict[int, Configuration | None] = {}
         size = self.vocabulary.size
         self._page = targets, [*range(0, _TOGETHER * size, size)]
 
@@ -250,7 +243,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         self._open_targets()
         self._configs[self._start._all or self._start._one] = self._start
 
-    def _take_apart(self, forgotten: dict[T | tuple[T, ...], Configuration[T]], count: int) -> None:
+    def _take_apart(self, forgotten: dict[Thread | tuple[Thread, ...], Configuration], count: int) -> None:
         """Have so many forgotten configurations lead nowhere. Other threads may do the same."""
         with suppress(KeyError):
             for _ in range(count):
@@ -258,7 +251,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
                 if known is not self._start:
                     known.targets = {}
 
-    def is_accepting(self, config: Configuration[T]) -> bool:
+    def is_accepting(self, config: Configuration) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
             config.accepting = self.steps.measured(self.may_end, config.threads)
