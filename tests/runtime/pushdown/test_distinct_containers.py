@@ -23,6 +23,7 @@ from judges.guides import allowed, with_bytes
 import structgen as sg
 from structgen.correction.endings import shortest_ending
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
+from structgen.runtime.pushdown.distinct.places import PlaceReader
 
 BYTES = with_bytes()
 
@@ -225,11 +226,11 @@ def test_tags_whose_tokens_are_taken_whole(end: Any, eager: bool) -> None:
     assert ended
 
 
-#: Schemas of items without end.
 #: Records that no breadth-first search completes.
 WORDS: Any = {name: {"enum": ["x", "xy"]} for name in "abcde"}
 FAR = array(record(**WORDS), minItems=2, maxItems=4)
 
+#: Schemas of items without end.
 ENDLESS: dict[str, Any] = {
     "anything": array({}),
     "objects": array({"type": "object", "properties": {"a": {}, "b": {"type": "number"}}}),
@@ -290,6 +291,62 @@ def test_jsonschema_decides_texts(name: str) -> None:
         expected = is_valid(schema, text)
         assert index.match(text).accepted == expected, text
         seen[expected] += 1
+
+
+#: Items that can differ without end, whatever they begin with, and such that can't.
+ROOMY: dict[str, Any] = {
+    "required": array(record(a={"type": "string"}, b={"type": "array", "items": record([], a={}, c=array({}))})),
+    "few names": array(record(a={"enum": ["a", "aa"]}, b=array(array({"type": "integer"})))),
+    "two records": array(record(a=BOOLEANS)),
+    "three lists": array({"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 1}),
+    "names": {"type": "object", "properties": {"b": BOOLEANS}, "additionalProperties": array(record(a={"const": 1}))},
+    "few records": array(record([], a={"const": 1}, b=record([], a={"type": "array", "items": {"type": "object"}}))),
+    "one of two": array({"anyOf": [record(a={"type": "string"}), record(b=BOOLEANS, c={"type": "array"})]}),
+    "or two values": array({"anyOf": [record(a={"type": "string"}), record(b=BOOLEANS)]}),
+    "or two lists": array({"anyOf": [{"type": "array", "items": BOOLEANS, "maxItems": 1}, {"type": "object"}]}),
+    "bounded": array(record(a={"type": "string"}, b={"type": "object"}), maxItems=3),
+}
+
+#: Ends of items and beginnings of others.
+JOINTS = rb"""
+    },{ },{"a },{"b },{"a":" "},{" "},{"a": {"a":"a" {"b":true {"b":false ]},{ ]],[ ],["a" [],[ {},{ []},{} "}],"b":[
+    },"b ,{},{ "a": "a" 1},{"a": true},{"a": :false} },{"a":true ,[1],[ "],[1 true}, false}, 1}, 1], a"], ,{"a":1 ],[
+    ,[true] ,[false] ,[] true],
+""".split()
+
+
+@pytest.mark.parametrize("name", [*ROOMY, *ENDLESS, "mixed", "sets in records", "names again"])
+def test_tokens_that_are_not_followed_repeat_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge follows each token. Most end items and begin others."""
+    random, answers = Random(name), Counter[bool]()
+    weights = 3, 4, 3, 4, 5, 2, 5, 2, 1
+    letters = [bytes(random.choices(b'[]{},:"a1', weights, k=random.randint(2, 5))) for _ in range(60)]
+    vocabulary = with_bytes(*{*JOINTS, *letters})
+    asked = PlaceReader.is_roomy_around
+
+    def is_roomy_around(*args: Any) -> bool:
+        answers[found := asked(*args)] += 1
+        return found
+
+    monkeypatch.setattr(PlaceReader, "is_roomy_around", is_roomy_around)
+    schema, options = FINITE.get(name) or (ROOMY.get(name) or ENDLESS[name], {})
+    index = sg.compile(sg.JsonSchema(schema, **{"whitespace": "compact", **options}), vocabulary, eager=False)
+    machine = index.machine
+    assert isinstance(machine, DistinctMachine)
+    texts = [(token, text) for token in range(vocabulary.size) if (text := vocabulary.token(token))]
+    likely = {token for token, text in texts if not {*text} - {*b'[]{},:"ab1truefalse'}}
+    for _ in range(12):
+        guide, places = sg.Guide(index), machine.byte_state(machine.start)
+        for _ in range(30):
+            followed = {token: after for token, text in texts if (after := machine.places.followed(places, text))}
+            assert [token for token in allowed(guide) if vocabulary.token(token)] == [*followed]
+            if not followed:
+                break
+            token = random.choice([*(likely & {*followed} or followed)])
+            assert guide.advance(token)
+            places = followed[token]
+    assert answers[True] or name not in {"required", "one of two", "bounded"}
+    assert answers[False] or name not in {"or two values", "or two lists"}
 
 
 @pytest.mark.parametrize("name", [*FINITE, *ENDLESS, "far"])

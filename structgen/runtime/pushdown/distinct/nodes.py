@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ....vocabulary.trie import Trie
 from ....vocabulary.vocabulary import Vocabulary
 from .containers import CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, SPACES
 from .items import COMMA, QUOTE
@@ -21,8 +22,14 @@ _COMMA, _LISTED = (re.compile(each, re.DOTALL) for each in (rb"\s*[]},:]", rb"(?
 _NAME, _NEVER = re.compile(rb'\s*"[^"]*"'), re.compile(rb"(?!)")
 _BEGINNING, _BEGUN = re.compile(rb'[^,]*|\s*,\s*(?:"[^"\\]*)?'), re.compile(rb'[^,]*|\s*,\s*"?')
 
+#: What an item begins with behind its comma: containers, and the first string in them.
+_NEXT = re.compile(rb'\s*(?:[\[{]\s*)*(?:"[^"\\]*)?')
+
 #: The children of a node, each under its byte.
 Children: TypeAlias = "dict[int, dict[int, int]]"
+
+#: Which nodes are meant.
+_Some: TypeAlias = NDArray[np.bool_]
 
 
 class ItemNodes(NamedTuple):
@@ -37,6 +44,11 @@ class ItemNodes(NamedTuple):
     items, listed, begun:
         A quote, and behind its comma more than the beginning of a string; the same without those where a brace or a
         colon follows the quote; more than a quote.
+    beyond, quoted_beyond:
+        A comma within a container that a token begins, or behind the end of one and with more than the beginning of
+        an item behind it, or before a whole name; that behind a quote.
+    beginnings:
+        What else tokens have behind the end of a container and a comma.
     no_digit, no_space:
         Of each node, 1 if some token has more than digits from its byte on; more than spaces.
     """
@@ -50,6 +62,9 @@ class ItemNodes(NamedTuple):
     items: Children
     listed: Children
     begun: Children
+    beyond: Children
+    quoted_beyond: Children
+    beginnings: frozenset[bytes]
     no_digit: bytes
     no_space: bytes
 
@@ -64,53 +79,99 @@ class ItemNodes(NamedTuple):
     @classmethod
     def _found(cls, vocabulary: Vocabulary) -> ItemNodes:
         trie = vocabulary.trie
-        ends_of = trie.skip.astype(np.intp)
-
-        def having(*bytes_: int) -> NDArray[np.bool_]:
-            found: NDArray[np.bool_] = trie.byte == bytes_[0]
-            for byte in bytes_[1:]:
-                found |= trie.byte == byte
-            return found
-
-        def above(tops: NDArray[np.bool_]) -> NDArray[np.bool_]:
-            before = np.zeros(len(tops) + 1, np.int32)
-            np.cumsum(tops, out=before[1:])
-            is_above: NDArray[np.bool_] = before.take(ends_of) > before[:-1]
-            return is_above
-
-        def children(some: NDArray[np.bool_]) -> Children:
-            found: Children = {}
-            path = [0]
-            for node in np.flatnonzero(some)[1:].tolist():
-                del path[trie.depth[node] :]
-                found.setdefault(path[-1], {})[int(trie.byte[node])] = node
-                path.append(node)
-            return found
+        whole = _Nodes(trie, None)
+        some_quote = whole.above(whole.having(QUOTE))
+        no_digit, no_space = (whole.above(~whole.having(*some)).tobytes() for some in (b"0123456789", SPACES))
+        part = _Nodes(trie, np.flatnonzero(whole.above(whole.having(COMMA))))  # few; all others are among them
+        having, above = part.having, part.above
 
         @cache
-        def rests(node: int) -> list[bytes]:
+        def rests(at: int) -> list[bytes]:
+            node = part.nodes[at]
             depth, stop = int(trie.depth[node]), trie.first_token[trie.skip[node]]
             tokens = trie.token_ids[trie.first_token[node] : stop].tolist()
             return [(vocabulary.token(token) or b"")[depth:] for token in tokens]
 
-        def is_more(node: int, comma: re.Pattern[bytes], plain: re.Pattern[bytes]) -> bool:
-            return any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests(node))
+        def way_to(at: int) -> bytes:
+            node = part.nodes[at]
+            text = vocabulary.token(int(trie.token_ids[trie.first_token[node]])) or b""
+            return text[: trie.depth[node]]
 
-        def having_more(some: NDArray[np.bool_], *patterns: re.Pattern[bytes]) -> NDArray[np.bool_]:
+        def having_more(some: _Some, comma: re.Pattern[bytes], plain: re.Pattern[bytes]) -> _Some:
             found = np.zeros(len(some), np.bool_)
-            found[[node for node in np.flatnonzero(some).tolist() if is_more(node, *patterns)]] = True
+            for at in np.flatnonzero(some).tolist():
+                found[at] = any(comma.match(rest) and not plain.fullmatch(rest) for rest in rests(at))
             return found
 
-        def more(*patterns: re.Pattern[bytes]) -> Children:
-            return children(above(having_more(ends, *patterns)))
+        commas, quotes, opening = having(COMMA), having(QUOTE), having(OPEN_BRACKET, OPEN_BRACE)
+        named = having_more(commas & some_quote[part.nodes], _NAME, _NEVER)
+        bracket = above(opening | having(CLOSE_BRACKET, CLOSE_BRACE) | named)
+        more = [having_more(quotes, *each) for each in ((_COMMA, _BEGINNING), (_LISTED, _BEGINNING), (_COMMA, _BEGUN))]
+        beginnings = set[bytes]()
+        beyond, quoted_beyond = named.copy(), quotes & above(named)
+        for at in np.flatnonzero(commas).tolist():
+            beyond[at] |= sum(is_beyond(way_to(at) + rest, beginnings) for rest in rests(at)) > 0
+        for at in np.flatnonzero(quotes).tolist():
+            quoted_beyond[at] |= sum(is_beyond(rest, beginnings) for rest in rests(at)) > 0
+        tops = commas, quotes, opening, bracket, quotes & bracket, *more, beyond, quoted_beyond
+        comma, quoted, opened, bracket_, quoted_bracket, items, listed, begun, beyond_, quoted_beyond_ = (
+            part.children(above(each)) for each in tops
+        )
+        return cls(
+            comma, quoted, opened, whole.children(some_quote), bracket_, quoted_bracket, items, listed, begun,
+            beyond_, quoted_beyond_, frozenset(beginnings), no_digit, no_space,
+        )  # fmt: skip
 
-        comma = above(having(COMMA))
-        ends = having(QUOTE) & comma
-        named = having_more(having(COMMA) & above(having(QUOTE)), _NAME, _NEVER)
-        bracket = above(having(OPEN_BRACKET, OPEN_BRACE, CLOSE_BRACKET, CLOSE_BRACE) & comma | named)
-        opened = above(having(OPEN_BRACKET, OPEN_BRACE) & comma)
-        behind = comma, above(ends), opened, above(having(QUOTE)), bracket, above(having(QUOTE) & bracket)
-        comma_, quoted, opened_, quote, bracket_, quoted_bracket = map(children, behind)
-        no_digit, no_space = (above(~having(*some)).tobytes() for some in (b"0123456789", SPACES))
-        items, listed, begun = more(_COMMA, _BEGINNING), more(_LISTED, _BEGINNING), more(_COMMA, _BEGUN)
-        return cls(comma_, quoted, opened_, quote, bracket_, quoted_bracket, items, listed, begun, no_digit, no_space)
+
+class _Nodes:
+    """Some nodes of a trie, and with each all above it; None for all. They are found by their places among them."""
+
+    def __init__(self, trie: Trie, nodes: NDArray[np.intp] | None) -> None:
+        self.nodes = np.arange(len(trie.byte)) if nodes is None else nodes
+        self._byte, self._depth = (trie.byte, trie.depth) if nodes is None else (trie.byte[nodes], trie.depth[nodes])
+        self._ends = trie.skip.astype(np.intp) if nodes is None else np.searchsorted(nodes, trie.skip[nodes])
+
+    def having(self, *bytes_: int) -> _Some:
+        """Those that have one of some bytes."""
+        found: _Some = self._byte == bytes_[0]
+        for byte in bytes_[1:]:
+            found |= self._byte == byte
+        return found
+
+    def above(self, tops: _Some) -> _Some:
+        """Those that have some others below, or are such."""
+        before = np.zeros(len(tops) + 1, np.int32)
+        np.cumsum(tops, out=before[1:])
+        found: _Some = before.take(self._ends) > before[:-1]
+        return found
+
+    def children(self, some: _Some) -> Children:
+        """The children among some, with each of which there are all above it."""
+        found: Children = {}
+        path, at = [0], np.flatnonzero(some)[1:]
+        every = zip(self.nodes[at].tolist(), self._depth[at].tolist(), self._byte[at].tolist(), strict=True)
+        for node, depth, byte in every:
+            del path[depth:]
+            found.setdefault(path[-1], {})[byte] = node
+            path.append(node)
+        return found
+
+
+def is_beyond(text: bytes, beginnings: set[bytes]) -> bool:
+    """Whether a text has a comma within a container that it begins, or more than the beginning of an item behind the
+    end of one and a comma; what it has there otherwise is added to ``beginnings``.
+
+    Brackets within its strings count, too, and behind a quote no two are a pair.
+    """
+    depth, is_closed = 0, False
+    for at, byte in enumerate(text):
+        if byte in (OPEN_BRACKET, OPEN_BRACE):
+            depth += 1
+        elif byte in (CLOSE_BRACKET, CLOSE_BRACE):
+            is_closed |= not depth or QUOTE in text[:at]
+            depth = max(0, depth - 1)
+        elif byte == COMMA and (depth or is_closed):
+            if depth or not _NEXT.fullmatch(text, at + 1):
+                return True
+            beginnings.add(text[at + 1 :])
+    return False

@@ -21,8 +21,8 @@ from ....system.memo import Memo
 from ..machine import PushdownMachine
 from ..stacks import END
 from ..store.configuration import StoredConfiguration
-from ..store.store import EACH_BYTE, Row
-from ..tables import ENDS_ITEM, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
+from ..store.store import EACH_BYTE, ConfigurationStore, Row
+from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
 from .containers import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -48,6 +48,10 @@ _UNITS = 16
 #: Beginnings that are looked at before it is remembered which they were, which takes longer than most searches.
 _FEW_LOOKED = 16
 
+#: Stack cells that are looked at for arrays around; places that are looked at for a scalar of which there are many
+#: values; bytes that are tried from each, and those that are tried last.
+_MOST_CELLS, _MOST_TRIED, _FEW_TRIED, _LATER = 1 << 8, 1 << 7, 1 << 2, frozenset(b" \t\n\r\\")
+
 #: Bytes that begin nothing.
 _ENDING = b" \t\n\r]}"
 
@@ -60,7 +64,7 @@ _WITHIN, _BRACKET = re.compile(rb'[^"\\]+'), re.compile(rb"[\[{]")
 #: What scalars are begun with of which there may be many.
 _BEGINNINGS = tuple((bytes((byte,)), begun(byte)) for byte in b'"1')
 
-_OPENS = OPENS_ARRAY, OPENS_OBJECT
+_OPENS, _ENDS = (OPENS_ARRAY, OPENS_OBJECT), (ENDS_ITEM, ENDS_MEMBER)
 
 #: A place, and whether threads were dropped on the way there.
 _After: TypeAlias = "tuple[Place | None, bool]"
@@ -81,12 +85,14 @@ class PlaceReader:
         self._may: Memo[StoredConfiguration, frozenset[int]] = Memo(1 << 12)  # see `bytes_at`
         self._behind: Memo[tuple[StoredConfiguration, int], tuple[list[Row], bool]] = Memo(1 << 12)  # see `_others`
         self._roomy: Memo[StoredConfiguration, bool] = Memo(1 << 12)  # see `is_roomy`
+        self._around: Memo[StoredConfiguration, bool] = Memo(1 << 12)  # see `is_roomy_around`
+        self._next: Memo[tuple[int, int], bool] = Memo(1 << 12)  # by state and count; see `_is_next_roomy`
         #: How many values there are.
         self.varieties = Varieties(inner)
 
     def forget(self) -> None:
         """Forget what is remembered of configurations."""
-        for known in (self._may, self._behind, self._roomy):
+        for known in (self._may, self._behind, self._roomy, self._around):
             known.clear()
 
     def followed(self, places: Sequence[Place], data: bytes) -> tuple[Place, ...]:
@@ -300,3 +306,43 @@ class PlaceReader:
             begun = next(((config, item) for config, item in led if config is not None), None)
             found = self._roomy[end] = due is None or (begun is not None and self.varieties.is_endless(*begun))
         return found
+
+    def is_roomy_around(self, config: StoredConfiguration, beginnings: Iterable[bytes]) -> bool:
+        """Whether it is seen that in all arrays and objects around, whose items or names must differ, others can follow
+        without end, if what is in progress there is another one and the next one has some beginning.
+        """
+        found = self._around.get(config)
+        if found is None:
+            rows = config.store.below(config.number, _MOST_CELLS)
+            self._inner.steps.spend(_MOST_CELLS if rows is None else len(rows))
+            ends = [row for row in rows or () if row[0] != END and self._marks[row[0]] in _ENDS]
+            found = rows is not None and all(self._is_next_roomy(config.store, row, beginnings) for row in ends)
+            self._around[config] = found
+        return found
+
+    def _is_next_roomy(self, store: ConfigurationStore, row: Row, beginnings: Iterable[bytes]) -> bool:
+        found = self._next.get(row[:2])
+        if found is None:
+            kind = OPEN_BRACKET if self._marks[row[0]] == ENDS_ITEM else OPEN_BRACE
+            due = self.moved(StoredConfiguration(store, store.keep([row])), b",")
+            seen = Seen(Around(None, kind), Known(), is_due=True)
+            led = [self.read(((due, seen),), text)[0] for text in beginnings] if due else []
+            found = self._next[row[:2]] = all(self._is_varied(*places) for places in led if places)
+        return found
+
+    def _is_varied(self, *places: Place) -> bool:
+        """Whether it is seen that items without end can come of one in progress, or due."""
+        todo, known = [*places], set[StoredConfiguration]()
+        while todo and len(known) < _MOST_TRIED:
+            config, seen = todo.pop()
+            if seen is None or config in known:
+                continue
+            if seen.item is not None and self.varieties.is_endless(config, seen.item):
+                return True
+            known.add(config)
+            self._inner.steps.spend(_UNITS)
+            if seen.around.seen is not None or seen.item is not None or seen.is_due:
+                tried = sorted(self.bytes_at(config), key=_LATER.__contains__)[:_FEW_TRIED]
+                for byte in reversed(tried):
+                    todo += self.read(((config, seen),), EACH_BYTE[byte])[0]
+        return False

@@ -434,6 +434,22 @@ class ConfigurationStore:
                         todo.append(row[2])
         return [*found]
 
+    def below(self, config: int, most: int) -> list[Row] | None:
+        """The stack cells below threads, each once, as state, count and cell; None where they are more than so many."""
+        todo = [cell for _, _, cell in self.rows_of(config)]
+        found = dict.fromkeys(todo)
+        with self.machine.lock:
+            cells = self._head[kernels.S_CELLS]
+            for cell in todo:  # which grows
+                state, count, below = cells[cell, :3].tolist() if cell >= 0 else (END, 0, -1)
+                new = [each for each in ((count, below) if state == FORK else (below,)) if each not in found]
+                found |= dict.fromkeys(new)
+                todo += new
+                if len(todo) > most:
+                    return None
+            rows = [tuple(cells[cell, :3].tolist()) for cell in found if cell >= 0]
+        return [row for row in rows if row[0] != FORK]
+
     def keep(self, threads: Collection[Row]) -> int:
         """The number of the configuration of some threads, as `rows_of` and `left_to` have them."""
         found = np.array([each for each in threads if each[0] != END], np.int64).reshape(-1, 3)
