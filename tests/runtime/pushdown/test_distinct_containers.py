@@ -297,6 +297,8 @@ def test_jsonschema_decides_texts(name: str) -> None:
 ROOMY: dict[str, Any] = {
     "required": array(record(a={"type": "string"}, b={"type": "array", "items": record([], a={}, c=array({}))})),
     "few names": array(record(a={"enum": ["a", "aa"]}, b=array(array({"type": "integer"})))),
+    "contained": array({"type": "array", "items": BOOLEANS, "maxItems": 1}, contains={"enum": [[True], []]}),
+    "contained too": array(record([], a={"const": 1}, b=BOOLEANS), contains={"enum": [{"a": 1}, {"b": True}, {}]}),
     "two records": array(record(a=BOOLEANS)),
     "three lists": array({"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 1}),
     "names": {"type": "object", "properties": {"b": BOOLEANS}, "additionalProperties": array(record(a={"const": 1}))},
@@ -347,6 +349,16 @@ def test_tokens_that_are_not_followed_repeat_nothing(name: str, monkeypatch: pyt
             places = followed[token]
     assert answers[True] or name not in {"required", "one of two", "bounded"}
     assert answers[False] or name not in {"or two values", "or two lists"}
+
+
+@pytest.mark.parametrize(("more", "is_seen"), [({}, True), ({"contains": {"enum": ["ab"]}}, False)])
+def test_room_around_is_seen_by_the_stack(more: dict[str, Any], is_seen: bool) -> None:
+    """An item that may be one which must be contained is read letter by letter, with no frame of the array below it."""
+    machine = compiled(array({"type": "string"}, **more)).machine
+    assert isinstance(machine, DistinctMachine)
+    ((config, seen),) = machine.places.followed(machine.byte_state(machine.start), b'["a')
+    assert seen is not None
+    assert machine.places.is_roomy_around(config, seen, [b"", b'"']) == is_seen
 
 
 @pytest.mark.parametrize("name", [*FINITE, *ENDLESS, "far"])

@@ -290,6 +290,15 @@ class Seen(NamedTuple):
             return not (self.is_due and self.finite())
         return not any(self.item.can_be_in(each) for each in self.finite())
 
+    def distinct_around(self) -> int:
+        """How many arrays and objects there are, this one and those around it, whose items or names are told apart."""
+        found = 0
+        here: Seen | None = self
+        while here is not None:
+            found += here.known is not None
+            here = here.around.seen
+        return found
+
     def finite(self) -> list[ValueSet]:
         """The sets that the next scalar, or the one in progress, is at least not to be in, whatever follows it."""
         if self.name is not None:

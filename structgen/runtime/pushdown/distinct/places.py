@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import compress
+from itertools import compress, count
 from operator import not_
 from typing import TypeAlias
 
 from ....errors import BudgetExceededError
 from ....system.memo import Memo
 from ..machine import PushdownMachine
-from ..stacks import END
+from ..stacks import END, FORK
 from ..store.configuration import StoredConfiguration
 from ..store.store import EACH_BYTE, ConfigurationStore, Row
 from ..tables import ENDS_ITEM, ENDS_MEMBER, ENDS_NAME, OPENS_ARRAY, OPENS_OBJECT
@@ -85,7 +85,7 @@ class PlaceReader:
         self._may: Memo[StoredConfiguration, frozenset[int]] = Memo(1 << 12)  # see `bytes_at`
         self._behind: Memo[tuple[StoredConfiguration, int], tuple[list[Row], bool]] = Memo(1 << 12)  # see `_others`
         self._roomy: Memo[StoredConfiguration, bool] = Memo(1 << 12)  # see `is_roomy`
-        self._around: Memo[StoredConfiguration, bool] = Memo(1 << 12)  # see `is_roomy_around`
+        self._around: Memo[StoredConfiguration, int] = Memo(1 << 12)  # see `_roomy_around`
         self._next: Memo[tuple[int, int], bool] = Memo(1 << 12)  # by state and count; see `_is_next_roomy`
         #: How many values there are.
         self.varieties = Varieties(inner)
@@ -307,18 +307,35 @@ class PlaceReader:
             found = self._roomy[end] = due is None or (begun is not None and self.varieties.is_endless(*begun))
         return found
 
-    def is_roomy_around(self, config: StoredConfiguration, beginnings: Iterable[bytes]) -> bool:
+    def is_roomy_around(self, config: StoredConfiguration, seen: Seen, beginnings: Iterable[bytes]) -> bool:
         """Whether it is seen that in all arrays and objects around, whose items or names must differ, others can follow
         without end, if what is in progress there is another one and the next one has some beginning.
+
+        Each of them has a state with a mark in the stack; members that are told from others may have none yet.
         """
         found = self._around.get(config)
         if found is None:
-            rows = config.store.below(config.number, _MOST_CELLS)
-            self._inner.steps.spend(_MOST_CELLS if rows is None else len(rows))
-            ends = [row for row in rows or () if row[0] != END and self._marks[row[0]] in _ENDS]
-            found = rows is not None and all(self._is_next_roomy(config.store, row, beginnings) for row in ends)
-            self._around[config] = found
-        return found
+            found = self._around[config] = self._roomy_around(config, beginnings)
+        return seen.distinct_around() <= found
+
+    def _roomy_around(self, config: StoredConfiguration, beginnings: Iterable[bytes]) -> int:
+        """How many such marks there are in any stack at least, if all are roomy; -1."""
+        store = config.store
+        cells = store.below(config.number, _MOST_CELLS)
+        self._inner.steps.spend(_MOST_CELLS if cells is None else len(cells))
+        if cells is None:
+            return -1
+        least, threads = {-1: 0}, store.rows_of(config.number)
+        for cell, row in (*sorted(cells.items()), *zip(count(-2, -1), threads)):  # what is below has a smaller number
+            state, number, below = row
+            if state == FORK:
+                least[cell] = min(least.get(number, 0), least.get(below, _MOST_CELLS))
+                continue
+            is_marked = self._marks[state] in _ENDS  # not so at `END`
+            if is_marked and not self._is_next_roomy(store, row, beginnings):
+                return -1
+            least[cell] = least[below] + is_marked
+        return min(least[-2 - at] for at in range(len(threads)))
 
     def _is_next_roomy(self, store: ConfigurationStore, row: Row, beginnings: Iterable[bytes]) -> bool:
         found = self._next.get(row[:2])

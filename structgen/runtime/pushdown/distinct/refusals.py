@@ -100,7 +100,7 @@ class Refusals:
         """
         places, nodes, item = self._places, self._nodes, seen.item
         if seen.known is None:
-            if places.is_roomy_around(config, nodes.beginnings):
+            if places.is_roomy_around(config, seen, nodes.beginnings):
                 return nodes.quoted_beyond if isinstance(item, String) else nodes.beyond
             return nodes.quoted_bracket if isinstance(item, String) else nodes.bracket
         if not isinstance(item, String):

@@ -434,21 +434,17 @@ class ConfigurationStore:
                         todo.append(row[2])
         return [*found]
 
-    def below(self, config: int, most: int) -> list[Row] | None:
-        """The stack cells below threads, each once, as state, count and cell; None where they are more than so many."""
-        todo = [cell for _, _, cell in self.rows_of(config)]
-        found = dict.fromkeys(todo)
+    def below(self, config: int, most: int) -> dict[int, Row] | None:
+        """The stack cells below threads, by number; None where they are more than so many."""
+        todo, found = [cell for _, _, cell in self.rows_of(config)], dict[int, Row]()
         with self.machine.lock:
             cells = self._head[kernels.S_CELLS]
-            for cell in todo:  # which grows
-                state, count, below = cells[cell, :3].tolist() if cell >= 0 else (END, 0, -1)
-                new = [each for each in ((count, below) if state == FORK else (below,)) if each not in found]
-                found |= dict.fromkeys(new)
-                todo += new
-                if len(todo) > most:
-                    return None
-            rows = [tuple(cells[cell, :3].tolist()) for cell in found if cell >= 0]
-        return [row for row in rows if row[0] != FORK]
+            while todo and len(found) <= most:
+                cell = todo.pop()
+                if cell >= 0 and cell not in found:
+                    found[cell] = state, count, below = tuple(cells[cell, :3].tolist())
+                    todo += (count, below) if state == FORK else (below,)
+        return None if todo else found
 
     def keep(self, threads: Collection[Row]) -> int:
         """The number of the configuration of some threads, as `rows_of` and `left_to` have them."""
