@@ -894,15 +894,24 @@ def configurations(random: Random) -> None:
     assert kernels.put_target(store._words, config, 0, kernels.DEAD) == 0
     assert store.advance(config, 0) is None
     refused = np.array(sorted(random.sample(range(257), 40)), np.int32)
-    known = np.zeros((len(store._head[kernels.S_CONFIGS]), 2), np.int64)
-    store._head.put(kernels.S_REFUSED, known.reshape(-1))
+    store._head.put(kernels.S_REFUSED, np.zeros(2 * len(store._head[kernels.S_CONFIGS]), np.int64))
     mask = np.zeros_like(expected)
     assert kernels.write_mask(store._words, config, mask) == kernels.NOT_REFUSED
     assert kernels.write_whole_mask(store._words, config, mask) == kernels.WRITTEN
     np.testing.assert_array_equal(mask, expected)
-    for known[config], left_out in (((1, 0), ()), ((address_of(refused), 40), refused.tolist())):
+    for known, left_out in (((1, 0), ()), ((address_of(refused), 40), refused.tolist())):
+        assert kernels.put_refused(store._words, config, *known) == kernels.WRITTEN
         assert kernels.write_mask(store._words, config, mask) == kernels.WRITTEN
         assert ids_of_bits(mask) == [each for each in ids_of_bits(expected) if each not in left_out]
+    assert kernels.put_refused(store._words, len(known) << 40, 1, 0) == kernels.NO_CONFIG
+    while (apart := kernels.stand_apart(store._words, config)) < 0:
+        store._provide(apart)
+    assert apart == len(store) - 1
+    assert store.is_accepting(apart) == store.is_accepting(config)
+    assert kernels.write_whole_mask(store._words, apart, mask) == kernels.WRITTEN
+    np.testing.assert_array_equal(mask, expected)
+    assert kernels.step_token(store._words, apart, 0) == kernels.BEYOND
+    assert kernels.stand_apart(store._words, len(store)) == kernels.NO_CONFIG
 
 
 # -- automata without a stack, judged by their tables, byte by byte -------------------------------------------------
@@ -984,7 +993,7 @@ _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "follow
 
 _CONFIGURATIONS = (
     "begin_configs", "add_cell", "add_config", "adopt_configs", "longer_tables", "move_tables", "find_part", "add_part",
-    "write_mask", "write_whole_mask", "put_union",
+    "write_mask", "write_whole_mask", "put_refused", "stand_apart", "put_union",
     "decide_missing", "decide_and_write", "find_token", "step_token", "put_target", "step_bytes",
 )  # fmt: skip
 

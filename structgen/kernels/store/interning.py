@@ -157,6 +157,21 @@ def add_config(head: Out[int64[::1]], threads: int64[:, ::1], ended: int64) -> i
 
 
 @kernel(releases_gil=False)
+def stand_apart(head: Out[int64[::1]], config: int64) -> int64:
+    """The number of a new configuration with the threads of another one, whose steps Python makes; `NO_SPACE`."""
+    configs, number = configs64(head, S_CONFIGS), head[N_CONFIGS]
+    if not 0 <= config < number:
+        return NO_CONFIG
+    if number >= len(configs) or 2 * number + 2 > len(words32(head, S_CONFIG_SLOTS)):
+        return NO_SPACE
+    for column in range(CONFIG):
+        configs[number, column] = configs[config, column]
+    configs[number, C_ENDED] |= (number + 1) << 1  # so that slots tell it from others, when they are longer
+    head[N_CONFIGS] = number + 1
+    return number
+
+
+@kernel(releases_gil=False)
 def adopt_configs(
     source: int64[::1], head: Out[int64[::1]], configs: int32[::1], numbers: Out[int64[::1]], found: Out[int32[::1]]
 ) -> int64:  # fmt: skip

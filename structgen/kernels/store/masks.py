@@ -506,6 +506,20 @@ def write_mask(head: Out[int64[::1]], config: int64, out: Out[int32[::1]]) -> in
 
 
 @kernel(releases_gil=False)
+def put_refused(head: int64[::1], config: int64, address: int64, count: int64) -> int64:
+    """Say which tokens a mask lacks, by the address of their ids, which stay there; 1 and 0 for none.
+
+    Returns `WRITTEN`, or `NO_CONFIG`.
+    """
+    refused = words64(head, S_REFUSED)
+    if not 0 <= config < len(refused) >> 1:
+        return NO_CONFIG
+    refused[2 * config] = address
+    refused[2 * config + 1] = count
+    return WRITTEN
+
+
+@kernel(releases_gil=False)
 def missing_parts(head: Out[int64[::1]], config: int64, found: Out[int64[:, ::1]]) -> int64:
     """Write which partial masks a mask lacks first, ``int64[*, 3]``: residual lists, states, counts; returns how many.
 

@@ -79,14 +79,9 @@ class DistinctStore(ConfigurationStore):
         like = config.number
         if others:
             like = self.keep([row for each, _ in places for row in self.rows_of(each.number)])
-        number = len(self)
-        while number >= len(self._head[kernels.S_CONFIGS]):
-            self._grow()
-        configs = self._head[kernels.S_CONFIGS]
-        configs[number] = configs[like]
-        configs[number, kernels.C_ENDED] |= (number + 1) << 1  # slots tell them apart by that
-        self._words[kernels.N_CONFIGS] = number + 1
-        return number
+        while (number := kernels.stand_apart(self._words, like)) < 0:
+            self._provide(number)
+        return int(number)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -112,8 +107,7 @@ class DistinctStore(ConfigurationStore):
         """Have kernels know which tokens a mask lacks; those that they know if somebody else was sooner."""
         with self.lock:
             found = self._refused.setdefault(config, ids)
-            known = (address_of(found), len(found)) if len(found) else (1, 0)
-            self._head[kernels.S_REFUSED][2 * config : 2 * config + 2] = known
+            kernels.put_refused(self._words, config, address_of(found) if len(found) else 1, len(found))
         return found
 
     # -- room, and what kernels don't do ---------------------------------------------------------------
