@@ -16,6 +16,7 @@ from itertools import compress, count
 from operator import not_
 from typing import TypeAlias
 
+from .... import kernels
 from ....errors import BudgetExceededError
 from ....system.memo import Memo
 from ..machine import PushdownMachine
@@ -316,7 +317,7 @@ class PlaceReader:
         found = self._around.get(config)
         if found is None:
             found = self._around[config] = self._roomy_around(config, beginnings)
-        return seen.distinct_around() <= found
+        return found >= 0 and seen.distinct_around() <= found
 
     def _roomy_around(self, config: StoredConfiguration, beginnings: Iterable[bytes]) -> int:
         """How many such marks there are in any stack at least, if all are roomy; -1."""
@@ -338,6 +339,8 @@ class PlaceReader:
         return min(least[-2 - at] for at in range(len(threads)))
 
     def _is_next_roomy(self, store: ConfigurationStore, row: Row, beginnings: Iterable[bytes]) -> bool:
+        if row[1] >= kernels.NUMBERED:  # which sets these are depends on the store
+            return False
         found = self._next.get(row[:2])
         if found is None:
             kind = OPEN_BRACKET if self._marks[row[0]] == ENDS_ITEM else OPEN_BRACE
