@@ -29,6 +29,7 @@ from structgen.correction.endings import shortest_ending
 from structgen.errors import FormatError, UnsupportedError
 from structgen.runtime.pushdown.distinct import items
 from structgen.runtime.pushdown.distinct.machine import DistinctMachine
+from structgen.runtime.pushdown.distinct.store import DistinctStore
 from structgen.runtime.pushdown.distinct.value_set import ValueSet, with_value
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.store.store import ConfigurationStore
@@ -260,6 +261,27 @@ def test_endings_repeat_nothing(name: str) -> None:
             repeated += plain is not None and not is_valid(schema, text + plain)
     assert completed == 75
     assert repeated, "the automaton's own endings would do"
+
+
+def test_an_interrupt_while_a_place_gets_a_number() -> None:
+    """The number is not given away before it is known what it stands for."""
+    index = compiled(array({"type": "string"}))
+    guide, store = sg.Guide(index), index.machine.stepper()
+    assert isinstance(store, DistinctStore)
+    assert all(map(guide.advance, b'["a"'))
+
+    class Interrupted(dict[Any, Any]):
+        def __setitem__(self, key: object, value: object) -> None:
+            raise KeyboardInterrupt
+
+    kept = store._places
+    store._places = Interrupted(kept)
+    with pytest.raises(KeyboardInterrupt):
+        guide.advance(ord(","))
+    store._places = kept
+    assert all(map(guide.advance, b',"a'))
+    assert ord('"') not in allowed(guide)
+    assert ord("a") in allowed(guide)
 
 
 def test_guides_fork_roll_back_and_are_kept(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ _ENDING = b" \t\n\r]}"
 _MOST_PLACES = 1 << 8
 
 #: Bytes within a string, and a bracket, where an array may begin.
-_WITHIN, _BRACKET = re.compile(rb'[^"\\]+'), re.compile(rb"[\[{]")
+_WITHIN, BRACKET = re.compile(rb'[^"\\]+'), re.compile(rb"[\[{]")
 
 #: What scalars are begun with of which there may be many.
 _BEGINNINGS = tuple((bytes((byte,)), begun(byte)) for byte in b'"1')
@@ -120,7 +120,7 @@ class PlaceReader:
                 else:
                     found.append((config, seen))
             elif seen is None:
-                bracket = _BRACKET.search(data, at)
+                bracket = BRACKET.search(data, at)
                 end = bracket.end() if bracket else len(data)
                 after = self.moved(config, data[at:end])
                 if after is None:

@@ -8,7 +8,6 @@ the former, unless a token has a bracket; all other steps are Python's, and so i
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
 
 import numpy as np
@@ -23,9 +22,7 @@ from ..stacks import Thread
 from ..store.configuration import StoredConfiguration
 from ..store.store import Automaton, ConfigurationStore
 from .containers import OPEN_BRACE, OPEN_BRACKET, Place
-
-#: A bracket, where an array or an object may begin.
-BRACKET = re.compile(rb"[\[{]")
+from .places import BRACKET
 
 
 class DistinctAutomaton(Automaton, Protocol):
@@ -69,8 +66,9 @@ class DistinctStore(ConfigurationStore):
         with self.lock:
             found = self._numbers.get(places)
             if found is None:
-                found = self._numbers[places] = self._apart(places)
-                self._places[found] = places
+                found = self._apart(places)
+                self._places[found] = places  # first: an interrupt may come behind each
+                self._numbers[places] = found
         return found
 
     def _apart(self, places: tuple[Place, ...]) -> int:
