@@ -37,6 +37,7 @@ from hostile.concurrent_work import (
 from structgen.integrations.requests import Indexes
 from structgen.runtime.index.healing import heal
 from structgen.runtime.index.index import Index
+from structgen.runtime.pushdown.store import store
 from structgen.runtime.rows.row_pool import RowPool
 from structgen.system import garbage
 from structgen.system.locks import SLICE, Lock, Rank
@@ -126,6 +127,18 @@ def test_threads_have_the_masks_of_one(kind: str, order: LockOrder) -> None:
     together(work)
     check(index, kind)
     check_saved(index, kind)
+
+
+@pytest.mark.parametrize("kind", ["json", "json in any order", "json with unique items", "gbnf"])
+def test_threads_move_to_new_stores(kind: str, order: LockOrder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores that are full give way to others while texts go through them."""
+    expected(kind)
+    monkeypatch.setattr(store, "MOST_CONFIGS", 6)
+    for _ in range(3):
+        index = compiled(kind)
+        first = index.machine.stepper()
+        together([partial(check, index, kind, shift) for shift in range(8)])
+        assert index.machine.stepper() is not first
 
 
 @every_kind
