@@ -1,31 +1,28 @@
-"""`Path`: a text that a definition's texts begin with, and the configuration behind each of its bytes."""
+"""`Path`: a text that a definition's texts begin with, and configurations behind its bytes."""
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 
 from ..runtime.core.machine import Config
-from ..runtime.index.byte_table import ByteTable
 from ..runtime.index.index import Index
 
-#: Bytes of a piece of text that a kernel is called for.
+#: Bytes of a piece of text that a machine follows at once.
 _PIECE = 1 << 6
-
-#: The number of a configuration that has none.
-_NO_NUMBER = array("i", [-1]).tobytes()
 
 
 class Path:
     """A text as far as it is valid, as bytes.
 
-    Cutting it costs nothing, for the configurations are kept: 12 bytes for each byte of the text, and those that no
-    memory of the machine's holds.
+    Cutting it costs nothing, for configurations are kept: those behind each piece of `_PIECE` bytes, and behind each
+    byte that was read by itself or asked for.
 
     Parameters
     ----------
     index:
-        The definition. Bytes are followed as tokens of one byte, which the index remembers, where its vocabulary has
-        them.
+        The definition. Single bytes are followed as tokens of one byte, which the index remembers, where its
+        vocabulary has them.
     """
 
     def __init__(self, index: Index) -> None:
@@ -33,11 +30,9 @@ class Path:
         self.machine = index.machine
         self._ids = index.vocabulary.byte_ids
         self._text = bytearray()
-        #: The configuration behind each byte; None for those that are found by their numbers in the table.
-        self._configs: list[Config | None] = [index.machine.start]
-        self._numbers = array("i", [-1])
-        self._table: ByteTable | None = None
-        self._flat = index.machine.flat()
+        #: Lengths of the text, ascending, and the configuration behind each.
+        self._lengths = array("q", [0])
+        self._configs: list[Config] = [index.machine.start]
 
     def __len__(self) -> int:
         return len(self._text)
@@ -64,46 +59,45 @@ class Path:
 
     def config_at(self, length: int) -> Config:
         """The configuration behind so many bytes."""
-        config = self._configs[length]
-        if config is None:
-            assert self._table is not None
-            config = self._configs[length] = self._table.config(self._numbers[length])
-        return config
+        after = bisect_right(self._lengths, length)
+        known = self._lengths[after - 1]
+        if known < length:
+            found = self._followed(self._configs[after - 1], bytes(self._text[known:length]))
+            self._lengths[after:after] = array("q", range(known + 1, length + 1))
+            self._configs[after:after] = found
+            after += len(found)
+        return self._configs[after - 1]
 
     def extend(self, data: bytes) -> int:
         """Append the longest prefix of some bytes that a complete text goes on with. Returns its length."""
-        read = self._read(data) if len(data) >= _PIECE else 0
-        configs, config, ids = self._configs, self.config, self._ids
-        advance, follow = self.machine.advance, self.machine.follow_byte
-        before = len(configs)
-        for byte in data[read:] if read else data:
+        read, config, before = 0, self.config, len(self._text)
+        while len(data) - read >= _PIECE:
+            count, config = self.machine.reach(config, data[read : read + _PIECE])
+            if count:
+                read += count
+                self._lengths.append(before + read)
+                self._configs.append(config)
+            if count < _PIECE:
+                break
+        else:
+            found = self._followed(config, data[read:])
+            self._lengths.extend(range(before + read + 1, before + read + len(found) + 1))
+            self._configs += found
+            read += len(found)
+        self._text += data[:read]
+        return read
+
+    def _followed(self, config: Config, data: bytes) -> list[Config]:
+        """The configurations behind some bytes, one by one, as far as texts go on with them."""
+        found: list[Config] = []
+        advance, follow, ids = self.machine.advance, self.machine.follow_byte, self._ids
+        for byte in data:
             token = ids[byte]
             config = advance(config, token) if token >= 0 else follow(config, byte)
             if config is None:
                 break
-            configs.append(config)
-        followed = len(configs) - before
-        self._numbers.frombytes(_NO_NUMBER * followed)
-        self._text += data[read : read + followed]
-        return read + followed
-
-    def _read(self, data: bytes) -> int:
-        """Append bytes by a kernel, as far as configurations have numbers. Returns how many that were."""
-        if self._flat is not None:
-            configs = self._flat.follow(self.config, data).tolist()
-            numbers = _NO_NUMBER * len(configs)
-        else:
-            if self._table is None:
-                self._table = self.index.byte_table
-            number = self._table.number(self.config)
-            if number < 0:
-                return 0
-            found = self._table.follow(number, data)
-            configs, numbers = [None] * len(found), found.tobytes()
-        self._numbers.frombytes(numbers)
-        self._configs += configs
-        self._text += data[: len(configs)]
-        return len(configs)
+            found.append(config)
+        return found
 
     def valid(self, at: int, data: bytes) -> bytes:
         """The longest prefix of some bytes that may stand behind the first ``at`` bytes of the text."""
@@ -116,7 +110,8 @@ class Path:
     def cut(self, length: int) -> bytes:
         """Take back all but so many bytes. Returns them."""
         taken = bytes(self._text[length:])
-        del self._text[length:], self._configs[length + 1 :], self._numbers[length + 1 :]
+        kept = bisect_right(self._lengths, length)
+        del self._text[length:], self._configs[kept:], self._lengths[kept:]
         return taken
 
     def cut_to_character(self) -> bytes:

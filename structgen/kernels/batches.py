@@ -1,23 +1,9 @@
-"""Histories of sequences, as a forest; and texts that are followed byte by byte."""
+"""Histories of sequences, as a forest."""
 
 from __future__ import annotations
 
 from .jit import kernel
-from .signatures import Out, int32, int64, uint8
-
-
-@kernel
-def follow_bytes(targets: int32[:, ::1], state: int64, data: uint8[::1], found: Out[int32[::1]]) -> int64:
-    """Follow bytes by transitions that are known, ``int32[states, 256]``; returns how many were.
-
-    ``found`` is ``int32[n]`` for as many bytes: the state behind each.
-    """
-    for i in range(len(data)):
-        state = targets[state, data[i]]
-        if state < 0:
-            return i
-        found[i] = state
-    return len(data)
+from .signatures import Out, int32, int64
 
 
 @kernel(releases_gil=False)

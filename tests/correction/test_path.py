@@ -1,20 +1,17 @@
-"""Texts that a kernel reads by the byte table come by the configurations that the machine says, byte by byte."""
+"""A path has the configurations that the machine comes to byte by byte, however its text was read and cut."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
 
 import structgen as sg
-import structgen.kernels
 from structgen import grammars
 from structgen.correction.path import Path
-from structgen.runtime.index import byte_table
-from structgen.runtime.index.byte_table import ByteTable
+from structgen.runtime.pushdown.store import store
 
 SCHEMA = {
     "type": "array",
@@ -82,31 +79,20 @@ def test_configurations_are_those_of_the_machine(name: str) -> None:
         assert path.config == (expected[back - 1] if back else index.machine.start)
         assert path.extend(data[back:]) == length - back
         assert path.config_at(length) == ([index.machine.start, *expected])[length]
-    numbered = index.byte_table.number(index.machine.start) >= 0
-    assert numbered is (name != "grammar")  # a parser's stacks do not come back
 
 
-def test_a_full_table_gives_way_to_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_table, "_MOST", 70)
+def test_a_full_store_gives_way_to_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_CONFIGS", 70)
     words = [f'"{f"{number:04}" * 20}"' for number in range(8)]
     index = sg.compile(sg.JsonSchema({"enum": [word[1:-1] for word in words]}), sg.Vocabulary.bytewise(), eager=False)
-    tables = set()
+    steppers = set()
     for word in words * 2:
         path = Path(index)
         assert path.extend(word.encode()) == len(word)
-        assert [path.config_at(i + 1) for i in range(len(word))] == follow(index, word.encode())
-        tables.add(index.byte_table)
-    assert len(tables) > 1
-
-
-def test_many_threads_fill_one_table() -> None:
-    index = sg.compile(sg.JsonSchema(SCHEMA, whitespace="any"), sg.Vocabulary.bytewise(), eager=False)
-    table = ByteTable(index.machine)
-    many = texts("schema", Random(2)) * 4
-
-    def read(data: bytes) -> bool:
-        found = [table.config(number) for number in table.follow(table.number(index.machine.start), data).tolist()]
-        return found == follow(index, data)[: len(found)]
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(read, many))
+        for length in range(len(word), -1, -1):
+            stepper, [config] = index.machine.gathered([path.config_at(length)])
+            expected = sg.Guide(index)
+            assert all(map(expected.advance, word[:length].encode()))
+            assert stepper.row(config).tolist() == expected.bitmask().tolist()
+            steppers.add(id(stepper))
+    assert len(steppers) > 1

@@ -32,7 +32,7 @@ ROOMS = {
     ),
     "runtime.graphs": "runtime.automaton runtime.core runtime.grammar runtime.pushdown vocabulary",
     "runtime.index": (
-        "definitions kernels runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown"
+        "definitions runtime.automaton runtime.core runtime.grammar runtime.graphs runtime.pushdown"
         " runtime.rows storage vocabulary"
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",

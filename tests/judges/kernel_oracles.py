@@ -717,24 +717,6 @@ def numbered_masks(random: Random) -> None:
     assert len(store) == len(known)
 
 
-def texts_of_bytes(random: Random) -> None:
-    """Where bytes lead by a table of what is known."""
-    for _ in range(60):
-        states = random.randint(1, 9)
-        targets = np.array(random.choices(range(-2, states), [1, 1, *[9] * states], k=256 * states), np.int32)
-        data = np.array(random.choices(range(256), k=random.randint(0, 60)), np.uint8)
-        found, expected, state = np.full(len(data), -9, np.int32), list[int](), random.randrange(states)
-        at = state
-        for byte in data.tolist():
-            at = int(targets[256 * at + byte])
-            if at < 0:
-                break
-            expected.append(at)
-        length = kernels.follow_bytes(targets.reshape(states, 256), state, data, found)
-        assert found[:length].tolist() == expected
-        assert (found[length:] == -9).all()
-
-
 def forests(random: Random) -> None:
     """Histories as lists, cut where no sequence can come back to."""
     with pytest.MonkeyPatch.context() as patch:
@@ -1125,7 +1107,6 @@ ORACLES: Mapping[str, Oracle] = {
     "cheapest_pops": stack_distances,
     "most_gained": stack_distances,
     "most_completed": grammar_distances,
-    "follow_bytes": texts_of_bytes,
     "follow_tokens": batches,
     "write_masks": batches,
     "find_targets": batches,

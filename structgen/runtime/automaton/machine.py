@@ -170,10 +170,6 @@ class AutomatonMachine(CompiledMachine):
         """An automaton without a stack is deterministic."""
         return True
 
-    def repeats(self, config: int) -> bool:
-        """Whether nothing is counted."""
-        return config < self._n
-
     def is_accepting(self, config: int) -> bool:
         """Whether the text so far is complete."""
         return bool(self._accepting[config % self._n])

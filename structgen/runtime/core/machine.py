@@ -126,13 +126,6 @@ class Machine(Stepper, Protocol):
         """Where a byte leads, ``None`` where no text goes on with it."""
         ...
 
-    def repeats(self, config: Config) -> bool:
-        """Whether texts come by the same configuration so often that its single bytes are worth remembering.
-
-        They do not where something is counted, or where a parser's stack is part of it.
-        """
-        ...
-
     def byte_state(self, config: Config) -> ByteState:
         """Where a configuration is between two bytes, for `following` and `may_stop`."""
         ...

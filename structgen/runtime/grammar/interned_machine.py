@@ -193,10 +193,6 @@ class InternedMachine(CompiledMachine):
 
         return followed(follow, threads, data)
 
-    def repeats(self, config: Configuration) -> bool:
-        """Whether texts come by the same configuration often; see `structgen.runtime.core.machine.Machine`."""
-        return False
-
     def _config(self, threads: tuple[Thread, ...]) -> Configuration:
         key = threads[0] if len(threads) == 1 else threads
         config = self._configs.get(key)

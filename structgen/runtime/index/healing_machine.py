@@ -180,10 +180,6 @@ class HealingMachine(CompiledMachine):
             return self._inner.follow_byte(config, byte)
         return self._configs[config.offset + 1] if self._prefix[config.offset] == byte else None
 
-    def repeats(self, config: Config) -> bool:
-        """Whether single bytes are worth remembering; not those of the prefix, which a vocabulary may not spell."""
-        return type(config) is not _Spelling and self._inner.repeats(config)
-
     def byte_state(self, config: Config) -> ByteState:
         """Where a configuration is, for `following`: in the prefix, or a byte state of the definition's machine."""
         return config if type(config) is _Spelling else self._inner.byte_state(config)

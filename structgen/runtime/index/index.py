@@ -23,7 +23,6 @@ from ...system.sizes import held_bytes
 from ...system.types import Foreign, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
-from .byte_table import ByteTable
 
 if TYPE_CHECKING:
     from ..graphs.graph import Graph
@@ -128,15 +127,6 @@ class Index:
         self.compile_seconds = compile_seconds
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
-        self._byte_table: ByteTable | None = None
-
-    @property
-    def byte_table(self) -> ByteTable:
-        """What is known of where single bytes lead, for texts of other models; a new one when it is full."""
-        table = self._byte_table
-        if table is None or table.is_full:
-            table = self._byte_table = ByteTable(self.machine)
-        return table
 
     # -- questions -------------------------------------------------------------------------------------
 

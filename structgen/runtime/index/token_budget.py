@@ -112,10 +112,6 @@ class LimitedMachine(Machine):
         """No configuration is within a token."""
         return
 
-    def repeats(self, limited: LimitedConfig) -> bool:
-        """No configuration comes again: less is left."""
-        return False
-
     def byte_state(self, config: LimitedConfig) -> ByteState:
         """Where a configuration is between two bytes."""
         return self.machine.byte_state(config[0])

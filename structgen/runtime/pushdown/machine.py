@@ -285,12 +285,6 @@ class PushdownMachine(CompiledMachine):
         """The bitmask row of a configuration: a new read-only ``int32[words]``, EOS ids included."""
         return config.store.row(config.number)
 
-    def repeats(self, config: StoredConfiguration) -> bool:
-        """Whether nothing is counted on top of the stack, and tokens are no more than their bytes."""
-        if self._sees_tokens and (self._counts_tokens or self._token_edges(config.threads)):
-            return False
-        return not any(count for _, count, _ in config.threads)
-
     def temperature(self, config: StoredConfiguration) -> float | None:
         """The highest one of the rules that the next token may belong to; None where none has one."""
         temperatures = self.tables.labels.temperatures

@@ -40,8 +40,11 @@ class DistinctMachine(PushdownMachine):
     """
 
     # What threads alone do not tell.
-    productions, loop = CompiledMachine.productions, CompiledMachine.loop
-    is_unambiguous, repeats = CompiledMachine.is_unambiguous, CompiledMachine.repeats
+    productions, loop, is_unambiguous = (
+        CompiledMachine.productions,
+        CompiledMachine.loop,
+        CompiledMachine.is_unambiguous,
+    )
 
     @cached_property
     def places(self) -> PlaceReader:
