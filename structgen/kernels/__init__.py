@@ -49,6 +49,7 @@ from ..system.locks import TABLES, has_gil
 from . import plans as plans  # which is there where there are no kernels
 
 if TYPE_CHECKING:
+    from ..system.types import Array
     from .automaton_walks import *
     from .batches import *
     from .columns import *
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     from .subset_construction import *
     from .substrings import *
     from .values import *
+
+    def address(array: Array, /) -> int:
+        """Where the first number of a contiguous array is. Whoever hands it to kernels keeps the array."""
 
     #: What the kernels were compiled for: ``x86_64_v3``, say, or ``jit``.
     PROCESSOR: str

@@ -157,5 +157,13 @@ def _namespace() -> dict[str, object]:
     return found
 
 
-#: Every public name of the kernels' files, and what stands for a processor.
-NAMESPACE = _namespace() | {"PROCESSOR": "jit"}
+def _address(array: Foreign) -> int:
+    """Where the first number of a contiguous array is."""
+    if not array.flags.c_contiguous:
+        raise TypeError("address: the array is not contiguous")
+    found: int = array.ctypes.data
+    return found
+
+
+#: Every public name of the kernels' files, what the C face has besides, and what stands for a processor.
+NAMESPACE = _namespace() | {"address": _address, "PROCESSOR": "jit"}

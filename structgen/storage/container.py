@@ -130,7 +130,7 @@ class SectionTable(Mapping[str, Array]):
             return sections
         arrays = {name: np.ascontiguousarray(array) for name, array in sections.items()}
         places = [
-            (_address(each), each.nbytes, _CODE_OF.get(each.dtype, 0), each.shape[1] if each.ndim > 1 else 0)
+            (kernels.address(each), each.nbytes, _CODE_OF.get(each.dtype, 0), each.shape[1] if each.ndim > 1 else 0)
             for each in arrays.values()
         ]
         numbers = {name: number for number, name in enumerate(arrays)}
@@ -152,7 +152,7 @@ class SectionTable(Mapping[str, Array]):
         found = self._arrays.get(name)
         if found is None:
             address, nbytes, code, width = self._places[self._names[name], :_PLACE].tolist()
-            dtype, begin = DTYPE_OF[code], address - _address(self._data)
+            dtype, begin = DTYPE_OF[code], address - kernels.address(self._data)
             rows = nbytes // (dtype.itemsize * max(1, width))
             found = self._arrays[name] = np.ndarray((rows, width) if width else rows, dtype, self._data, begin)
         return found
@@ -165,11 +165,6 @@ class SectionTable(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def _address(array: Array) -> int:
-    found: int = kernels.address(array.reshape(-1).view(np.uint8))
-    return found
 
 
 def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], SectionTable]:
@@ -227,7 +222,7 @@ def _unpacked(view: memoryview, count: int, where: str) -> tuple[dict[str, JsonV
         raise FormatError("the meta section is not JSON", where=where, remedy=_REBUILD) from error
     if not isinstance(meta, dict):
         raise FormatError("the meta section is not a JSON object", where=where, remedy=_REBUILD)
-    places[:, 0] += _address(data)
+    places[:, 0] += kernels.address(data)
     return meta, SectionTable(names, places, data)
 
 

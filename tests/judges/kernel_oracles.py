@@ -46,7 +46,6 @@ from structgen.runtime.pushdown.store.store import ConfigurationStore
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import residuals, row_pool, row_store
-from structgen.runtime.rows.head import address_of
 
 #: What a kernel is judged by; it raises `AssertionError`.
 Oracle: TypeAlias = Callable[[Random], object]
@@ -365,6 +364,7 @@ def arenas(random: Random) -> None:
         assert arena[kernels.A_SETS] == arena[kernels.A_TESTS] + tables.tests.size
         assert not arena[arena[kernels.A_ROWS] :][: tables.states].any()
         assert (arena[arena[kernels.A_DEAD_ROW] :] == kernels.DEAD).all()
+        assert len(arena) == arena[kernels.A_FREE] + (tables.states + 1) * arena[kernels.A_CLASSES]
 
 
 def random_moves(random: Random) -> Program:
@@ -881,7 +881,7 @@ def configurations(random: Random) -> None:
     assert kernels.write_mask(store._words, config, mask) == kernels.NOT_REFUSED
     assert kernels.write_whole_mask(store._words, config, mask) == kernels.WRITTEN
     np.testing.assert_array_equal(mask, expected)
-    for known, left_out in (((1, 0), ()), ((address_of(refused), 40), refused.tolist())):
+    for known, left_out in (((1, 0), ()), ((kernels.address(refused), 40), refused.tolist())):
         assert kernels.put_refused(store._words, config, *known) == kernels.WRITTEN
         assert kernels.write_mask(store._words, config, mask) == kernels.WRITTEN
         assert ids_of_bits(mask) == [each for each in ids_of_bits(expected) if each not in left_out]
@@ -963,14 +963,6 @@ def steps_of_automata(random: Random) -> None:
         assert kernels.write_state_mask(words, 0, wide[:0]) == kernels.TOO_SHORT
 
 
-def addresses(random: Random) -> None:
-    """Where arrays begin, as NumPy has it."""
-    for dtype in (np.uint8, np.int32, np.int64):
-        for shape in (0, 5, (3, 2), (0, 4)):
-            array = np.full(shape, random.randrange(9), dtype)
-            assert address_of(array) == array.__array_interface__["data"][0]
-
-
 _AUTOMATA = "step_automaton", "step_automaton_byte", "follow_automaton", "following_bytes", "write_state_mask"
 
 _CONFIGURATIONS = (
@@ -1034,7 +1026,6 @@ def sections_of_files(random: Random) -> None:
 ORACLES: Mapping[str, Oracle] = {
     **dict.fromkeys(_CONFIGURATIONS, configurations),
     **dict.fromkeys(_AUTOMATA, steps_of_automata),
-    "address": addresses,
     "read_columns": sections_of_files,
     **dict.fromkeys(("put_row", "number_rows", "put_list", "number_lists", "read_list"), interned),
     "decide_part": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
@@ -1063,6 +1054,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
     "widest_entry": table_rows,
     "number_byte_classes": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT)),
+    "arena_size": arenas,
     "lay_out_arena": arenas,
     "order_edges": flat_programs,
     "flatten": flat_programs,

@@ -77,13 +77,28 @@ def test_a_wrong_argument_is_a_type_error(name: str, monkeypatch: pytest.MonkeyP
 
 def test_the_module_says_what_its_sources_say(module: Any) -> None:
     functions = {name for name, each in vars(module).items() if callable(each)}
-    assert functions == SIGNATURES.keys()
+    assert functions == {*SIGNATURES, "address"}
     for name, signature in SIGNATURES.items():
         assert _stated(signature) == vars(module)[name].__doc__.split("\n\n", 1)[1]
 
 
 def _stated(signature: Signature) -> str:
     return "\n".join(f"{each.name}: {each}" for each in signature.parameters)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64])
+def test_addresses_of_arrays(module: Any, dtype: Any) -> None:
+    """They are NumPy's; what does not lie in C order has none, and what is no array."""
+    fallback = pytest.importorskip("structgen.kernels.fallback", reason="it needs Numba")
+    for shape in (0, 5, (3, 2), (0, 4)):
+        array = np.zeros(shape, dtype)
+        assert module.address(array) == fallback.NAMESPACE["address"](array) == array.__array_interface__["data"][0]
+    for wrong in (np.zeros((4, 4), dtype)[:, 1:], np.zeros((3, 2), dtype).T):
+        for address in (module.address, fallback.NAMESPACE["address"]):
+            with pytest.raises(TypeError, match="not"):
+                address(wrong)
+    with pytest.raises(TypeError, match="not"):
+        module.address([1, 2])
 
 
 def test_the_module_needs_nothing_but_python(module: Any) -> None:

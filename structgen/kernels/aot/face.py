@@ -127,6 +127,7 @@ def face(kernels: Sequence[Signature], constants: Mapping[str, int], variants: S
             *(_function(each, variants) for each in kernels),
             "static PyMethodDef methods[] = {",
             *map(_method, kernels),
+            '    {"address", address, METH_O, "address($module, array, /)\\n--\\n\\nThe address of an array."},',
             "    {NULL, NULL, 0, NULL},\n};",
             processor,
             f"static const char *const processors[] = {{{processors}}};",

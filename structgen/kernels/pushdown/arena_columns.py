@@ -26,6 +26,7 @@ from .arena import (
     NOT_SINGLE,
     SET_HEADER,
     SINGLE_POP,
+    number_byte_classes,
 )
 
 #: The numbers of columns; the last, from `_LIKE` on, are copied as they are.
@@ -49,6 +50,19 @@ def _lay_out_column(columns, column, arena, to, step, add):
         else:
             number = np.int32(_numbers64(columns, place)[i])
         arena[to + step * i] = number + np.int32(add)
+
+
+@kernel(releases_gil=False)
+def arena_size(columns: int64[::1], words: int64, sets: int64, class_of: Out[uint8[::1]]) -> int64:
+    """How many words the arena of an automaton takes; see `lay_out_arena`. ``class_of`` is out, of zeros."""
+    number_byte_classes(_numbers8(columns, 3 * _LOW), _numbers8(columns, 3 * _HIGH), class_of)
+    states = columns[3 * _LIKE + 1]
+    size = ARENA_HEADER + len(class_of) + states - columns[3 * _HIGH + 1] + columns[3 * _GROUPS + 1]
+    for column in range(_COLUMNS):
+        size += columns[3 * column + 1]
+    if words:
+        size += 2 * sets + (sets + 1) * words
+    return size + SET_HEADER + (states + 1) * (np.int64(class_of[255]) + 1)  # the last row is that of open states
 
 
 @kernel(releases_gil=False)

@@ -8,7 +8,7 @@ from ..jit import helper, kernel
 from ..pushdown.arena import A_RETURNS, OVERFLOW
 from ..pushdown.cells import _BOTTOM, _LINK, _may_end, _sort_threads, _stack_cell
 from ..pushdown.subsumption import _unite
-from ..signatures import Out, int32, int64, uint8
+from ..signatures import Out, int32, int64
 from .layout import *
 
 
@@ -232,9 +232,3 @@ def adopt_configs(
             return number
         found[i] = number
     return 0
-
-
-@kernel(releases_gil=False)
-def address(array: uint8[::1]) -> int64:
-    """Where the first number of an array is, which is given as bytes."""
-    return np.int64(array.ctypes.data)

@@ -12,7 +12,7 @@ from ...kernels import DEAD
 from ...system.locks import TABLES, Lock, Rank
 from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import Config, Stepper
-from ..rows.head import Head, address_of, longer
+from ..rows.head import Head, longer
 
 #: Configurations, tokens that lead from them, and masks that are kept at hand; past that it is full, but for masks,
 #: which are forgotten.
@@ -108,7 +108,7 @@ class NumberedStepper:
             if is_new and len(self._rows) >= MOST_ROWS:
                 self._forget_rows()
             self._rows[id(row)] = row
-            self._head[kernels.S_DENSE][2 * config : 2 * config + 2] = address_of(row), len(row)
+            self._head[kernels.S_DENSE][2 * config : 2 * config + 2] = kernels.address(row), len(row)
         if is_new:
             DENSE_ROWS.note(self, len(self._rows) * row.nbytes)
 

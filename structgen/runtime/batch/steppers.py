@@ -19,7 +19,7 @@ from ...system.arguments import checked_masks
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config, Machine, Stepper
 from ..rows.bitmask import widened
-from ..rows.head import Head, address_of
+from ..rows.head import Head
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
 from .numbered_stepper import NumberedStepper
 
@@ -120,7 +120,7 @@ class Steppers:
             self._steppers.append(stepper)
             if kernels.HEADS * number == len(self._heads):
                 self._heads = np.concatenate([self._heads, np.zeros_like(self._heads)])
-        self._heads[kernels.HEADS * number : kernels.HEADS * (number + 1)] = address_of(head), len(head), 0
+        self._heads[kernels.HEADS * number : kernels.HEADS * (number + 1)] = kernels.address(head), len(head), 0
         return number
 
     # -- tokens ----------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
-from ..rows.head import FirstTables, Head, address_of, longer
+from ..rows.head import FirstTables, Head, longer
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool
 from .counts import Counts, counts_of
@@ -102,7 +102,7 @@ class _Parts:
 
     def _number(self, slots: int) -> None:
         before, self._slots = self._slots, np.full(slots, -1, np.int32)
-        kernels.move_part_slots(self._head.words, self._slots, address_of(self._slots))
+        kernels.move_part_slots(self._head.words, self._slots, kernels.address(self._slots))
         self._head[kernels.M_PART_SLOTS] = self._slots
         del before  # which kernels read until now
 

@@ -21,7 +21,6 @@ from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
-from ..rows.head import address_of
 from .captures.labels import NO_LABELS, StateLabels
 from .token_edges import TokenTables
 
@@ -325,20 +324,17 @@ class PushdownTables:
         for ``sets`` sets of members, a power of two, or for usually more than ever come about, if some can have more
         than `PAIR`.
         """
-        classes = byte_classes(self.edge_low, self.edge_high)
         columns = (
             self.edge_start, self.edge_low, self.edge_high, self.edge_target, self.move_record, self.move_start,
             self.like, self.group_start, self.sequence, self.records, self.loops, self.live, self.returns, self.tests,
         )  # fmt: skip
-        given = [number for column in columns for number in (address_of(column), column.size, column.itemsize)]
-        words, sets = self._room_for_sets(sets)
-        width, room = int(classes[-1]) + 1, kernels.SET_HEADER + (2 * sets + (sets + 1) * words if words else 0)
-        used = kernels.ARENA_HEADER + 256 + self.states + sum(given[1::3]) - len(self.edge_low) + len(self.group_start)
-        size = used + room + (self.states + 1) * width  # the last row is that of open states
+        given = np.array([n for each in columns for n in (kernels.address(each), each.size, each.itemsize)], np.int64)
+        (words, sets), classes = self._room_for_sets(sets), np.zeros(256, np.uint8)
+        size = kernels.arena_size(given, words, sets, classes)
         if size >= MOST:
-            raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")
+            raise BudgetExceededError(f"an automaton of {self.states:,} states and {classes[-1] + 1} classes of bytes")
         arena = np.zeros(size, np.int32) if words else np.empty(size, np.int32)  # memory that is there already
-        kernels.lay_out_arena(np.array(given, np.int64), classes, words, sets, arena)
+        kernels.lay_out_arena(given, classes, words, sets, arena)
         if self.open:
             arena[arena[kernels.A_LIKE] + np.fromiter(self.open, np.int64, len(self.open))] = kernels.OPEN
         return arena

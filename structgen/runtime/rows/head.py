@@ -14,13 +14,6 @@ from ...system.sizes import COMMON
 from ...system.types import Array, DType
 
 
-def address_of(array: Array) -> int:
-    """Where the first number of an array is, whose numbers lie one behind the other in C order."""
-    assert array.flags.c_contiguous, "kernels are given a copy's address, which goes"
-    found: int = kernels.address(array.reshape(-1).view(np.uint8))  # a third of what NumPy takes
-    return found
-
-
 def longer(length: int) -> int:
     """The length of a table that is to replace one of so many items."""
     return 4 * length if length <= kernels.FEW_ITEMS else 2 * length
@@ -80,7 +73,7 @@ class Head(dict[int, Array]):
         self._moving = _NOTHING
         #: ``int64[*]``, for kernels.
         self.words: NDArray[np.int64] = self._block[: self._first.size]
-        self.words += self._first.are_addresses * kernels.address(self._block.view(np.uint8))
+        self.words += self._first.are_addresses * kernels.address(self._block)
 
     def __missing__(self, place: int) -> Array:
         found = self[place] = self._first.view(self._block, place)
@@ -88,7 +81,7 @@ class Head(dict[int, Array]):
 
     def lend(self, place: int, *arrays: Array) -> None:
         """`put` for arrays that somebody else keeps."""
-        words = [word for array in arrays for word in (address_of(array), len(array))]
+        words = [word for array in arrays for word in (kernels.address(array), len(array))]
         with TABLES:
             self.words[place : place + len(words)] = words
 
@@ -102,14 +95,14 @@ class Head(dict[int, Array]):
     def lengthen(self, lengths: NDArray[np.int64]) -> None:
         """Have some tables of a store's head longer, ``int64[GROWING_TABLES]``; 0 for those that stay."""
         # An interrupt may come behind each call, so whatever kernels may have moved is kept from before that on.
-        self.update({place: each for place, each in self._moving.items() if self.words[place] == address_of(each)})
+        self.update({place: each for place, each in self._moving.items() if self.words[place] == kernels.address(each)})
         block, begin, moving = np.empty(kernels.move_tables(self.words, lengths, _NO_WORDS, 0), np.int64), 0, {}
         for (place, dtype, columns), length in zip(_GROWING, lengths.tolist(), strict=True):
             if length:
                 moving[place] = np.ndarray((length, columns) if columns else length, dtype, block, begin)
                 begin += -(-moving[place].nbytes // 8) * 8
         self._moving = moving
-        kernels.move_tables(self.words, lengths, block, kernels.address(block.view(np.uint8)))
+        kernels.move_tables(self.words, lengths, block, kernels.address(block))
         self.update(moving)  # not sooner: the old ones are read while nobody holds the lock
         self._moving = _NOTHING
 

@@ -18,7 +18,7 @@ from ...storage.columns import Column, Columns, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from .head import FirstTables, Head, address_of
+from .head import FirstTables, Head
 from .row_pool import decode_gaps, decode_lists, encode_gaps
 
 #: Lists that are always there: the whole trie, and nothing.
@@ -74,7 +74,7 @@ class Residuals:
         self._full = 0  # nodes in all chunks but the last
         self._in_file: NDArray[np.int32] | None = None  # the nodes of those of a file
         self.add(np.zeros(1, np.int32))
-        self._table[NOTHING, 0] = address_of(self._chunks[0])
+        self._table[NOTHING, 0] = kernels.address(self._chunks[0])
         self.head.words[kernels.L_COUNT] = NOTHING + 1
         self._before = self._size()  # when lists were last taken away
 
@@ -146,7 +146,7 @@ class Residuals:
             return
         assert self._source is not None
         nodes = np.ascontiguousarray(self._source.residual_of(shared), np.int32)
-        self._table[number, :2] = address_of(nodes), len(nodes)
+        self._table[number, :2] = kernels.address(nodes), len(nodes)
         self._lent[number] = nodes
 
     def _read_stored(self) -> None:
@@ -156,7 +156,9 @@ class Residuals:
         self._stored, self._in_file = None, nodes
         own = np.ones(len(start) - 1, np.bool_)
         own[[number - 2 for number in self._shared if number < len(start) + 1]] = False
-        found = np.stack([address_of(nodes) + 4 * start[:-1], np.diff(start), np.zeros(len(own), np.int64)], axis=1)
+        found = np.stack(
+            [kernels.address(nodes) + 4 * start[:-1], np.diff(start), np.zeros(len(own), np.int64)], axis=1
+        )
         self._table[2 : len(own) + 2][own] = found[own]
         self._forget_slots()
 

@@ -26,7 +26,7 @@ from ...storage.columns import Column, Columns, Sizes, count_set
 from ...storage.container import smallest
 from ...system.digest import blake2b
 from ...system.types import Array, Sections
-from .head import FirstTables, Head, address_of, longer
+from .head import FirstTables, Head, longer
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = Columns(
@@ -270,7 +270,7 @@ class RowPool:
             self.head.put(kernels.R_SHARED, wider)
         row = np.ascontiguousarray(row)
         self._shared[2 * shared + 1] = len(row)
-        self._shared[2 * shared] = address_of(row)
+        self._shared[2 * shared] = kernels.address(row)
         self._lent[shared] = row  # kernels of other threads read the one before until now, if it was lent twice at once
 
     def _new_base(self, row: NDArray[np.uint32]) -> int:

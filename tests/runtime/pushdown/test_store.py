@@ -18,7 +18,6 @@ from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.stacks import END, Thread
 from structgen.runtime.pushdown.store import store as module
 from structgen.runtime.pushdown.store.store import ConfigurationStore
-from structgen.runtime.rows.head import address_of
 
 VOCABULARY = sg.Vocabulary.from_bytes(
     [
@@ -360,11 +359,11 @@ def test_an_interrupt_while_tables_grow_loses_none(monkeypatch: pytest.MonkeyPat
                 store._grow()
         held = [*store._head.values(), *store._head._moving.values()]
         for place in (kernels.S_CELLS, kernels.S_THREADS, kernels.S_CONFIGS, kernels.S_UNIONS):
-            assert store.head[place] in [*map(address_of, held), address_of(store._head[place])]
+            assert store.head[place] in [*map(kernels.address, held), kernels.address(store._head[place])]
         assert store.advance(store.start, one) == after
     store._grow()
     for place in (kernels.S_CELLS, kernels.S_THREADS, kernels.S_CONFIGS, kernels.S_UNIONS):
-        assert store.head[place] == address_of(store._head[place])
+        assert store.head[place] == kernels.address(store._head[place])
     assert store.advance(store.start, one) == after
 
 

@@ -9,9 +9,8 @@ from weakref import ref
 import numpy as np
 import pytest
 
+from structgen import kernels
 from structgen.errors import FormatError
-from structgen.runtime.rows import row_pool
-from structgen.runtime.rows.head import address_of
 from structgen.runtime.rows.row_pool import RowPool
 from structgen.system.types import Array, Sections
 
@@ -86,7 +85,8 @@ def test_a_row_that_is_lent_again_stays_until_the_new_one_is_there(monkeypatch: 
         looked.append(before() is not None)
         return address_of(array)
 
-    monkeypatch.setattr(row_pool, "address_of", address)
+    address_of = kernels.address
+    monkeypatch.setattr(kernels, "address", address)
     pool.lend(0)
     assert looked == [True]
     assert before() is None

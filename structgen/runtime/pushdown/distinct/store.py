@@ -17,7 +17,6 @@ from .... import kernels
 from ....kernels import DEAD
 from ....vocabulary.vocabulary import Vocabulary
 from ...rows.bitmask import pack
-from ...rows.head import address_of
 from ..stacks import Thread
 from ..store.configuration import StoredConfiguration
 from ..store.store import Automaton, ConfigurationStore
@@ -105,7 +104,7 @@ class DistinctStore(ConfigurationStore):
         """Have kernels know which tokens a mask lacks; those that they know if somebody else was sooner."""
         with self.lock:
             found = self._refused.setdefault(config, ids)
-            kernels.put_refused(self._words, config, address_of(found) if len(found) else 1, len(found))
+            kernels.put_refused(self._words, config, kernels.address(found) if len(found) else 1, len(found))
         return found
 
     # -- room, and what kernels don't do ---------------------------------------------------------------
