@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 BASE ?= main
 # Those of the night too, as long as they take.
-ALL := -m "nightly or not nightly" --timeout 0
+ALL := -m "nightly or not nightly" --timeout 0 -o faulthandler_exit_on_timeout=false
 MINUTES ?= 10
 # Where files are not waited for: most of the time of those tests that write many.
 MEMORY ?= $(or $(wildcard /dev/shm),/tmp)
