@@ -264,7 +264,7 @@ class TestRealVocabularies:
             [llama3.token(token) for token in range(llama3.size)], eos_ids=llama3.eos_ids
         )
         assert elsewhere.fingerprint == llama3.fingerprint
-        monkeypatch.setattr(StateMasks, "_walk", None)
+        monkeypatch.setattr(StateMasks, "_walked", None)
         monkeypatch.setattr(Trie, "build", None)
         with sg.Cache(tmp_path) as cache:
             index = sg.compile(definition, elsewhere, cache=cache)
