@@ -284,7 +284,7 @@ LONG_LOOPS: dict[str, tuple[Callable[[], Any], str, int]] = {
         lambda: sg.JsonSchema(
             {"type": "object", "patternProperties": {"^(a|b)*a(a|b){8}$": {}}, "minProperties": 3}
         ),
-        "lowering property names", 500,
+        "lowering property names", 60,
     ),
     "automata of strings": (
         lambda: sg.JsonSchema({"type": "string", "pattern": "^(a|b)*a(a|b){10}$"}), "lowering strings", 60,

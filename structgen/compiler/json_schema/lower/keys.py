@@ -33,6 +33,9 @@ _REMEDY = "Declare fewer members, or group them in objects of their own"
 #: Room that there is beside that for declared names.
 _ROOM = 256
 
+#: Edges whose targets are found between two looks at the meter.
+_TOGETHER = 1 << 9
+
 #: What a state of other names takes in its table.
 _BYTES_OF_ROW = 1 << 10
 
@@ -121,11 +124,13 @@ class KeyStates:
             column[first:] = values[roots:]
             for state, value in zip(self._roots.values(), values, strict=False):
                 column[state] = value
-        for edge, record, *after in found[kernels.KEY_LATE : kernels.KEY_NUMBERS, :late].T.tolist():
-            if record >= 0:
-                block[3, edge] = program.target((), CountedEdge(*families.records[record, :2].tolist(), *after))
-            else:
-                block[3, edge] = program.target(families.call(*classes[after[0]].tolist()))
+        targets = found[kernels.KEY_LATE : kernels.KEY_NUMBERS, :late].T
+        for begin in self._meter.each(range(0, late, _TOGETHER), _DOING, every=1):
+            for edge, record, *after in targets[begin : begin + _TOGETHER].tolist():
+                if record >= 0:
+                    block[3, edge] = program.target((), CountedEdge(*families.records[record, :2].tolist(), *after))
+                else:
+                    block[3, edge] = program.target(families.call(*classes[after[0]].tolist()))
         program.blocks.append(block[:, :edges].copy())
         for state, end in found[kernels.KEY_ENDS : kernels.KEY_LATE, :ends].T.tolist() if self._tokens else ():
             program.give(state, First((), self._tokens.get(end, ())))
