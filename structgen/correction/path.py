@@ -21,14 +21,15 @@ class Path:
     Parameters
     ----------
     index:
-        The definition. Single bytes are followed as tokens of one byte, which the index remembers, where its
-        vocabulary has them.
+        The definition. Single bytes, and all where it names or counts tokens, are followed as tokens of one byte,
+        which the index remembers, where its vocabulary has them.
     """
 
     def __init__(self, index: Index) -> None:
         self.index = index
         self.machine = index.machine
         self._ids = index.vocabulary.byte_ids
+        self._takes_pieces = not index.machine.names_tokens()
         self._text = bytearray()
         #: Lengths of the text, ascending, and the configuration behind each.
         self._lengths = array("q", [0])
@@ -71,7 +72,7 @@ class Path:
     def extend(self, data: bytes) -> int:
         """Append the longest prefix of some bytes that a complete text goes on with. Returns its length."""
         read, config, before = 0, self.config, len(self._text)
-        while len(data) - read >= _PIECE:
+        while self._takes_pieces and len(data) - read >= _PIECE:
             count, config = self.machine.reach(config, data[read : read + _PIECE])
             if count:
                 read += count

@@ -29,6 +29,9 @@ DEFINITIONS: dict[str, Callable[[], sg.Definition]] = {
     "schema": lambda: sg.JsonSchema(SCHEMA, whitespace="any"),
     "regex": lambda: sg.Regex(r"(?:[a-z]+=\d{1,30};|é)*end"),
     "grammar": lambda: sg.Grammar(grammars.path("arithmetic"), lexer="basic"),
+    "tokens": lambda: sg.StructuralTag(
+        {"type": "structural_tag", "format": {"type": "any_text", "max_tokens": 150, "excludes": ["xyz"]}}
+    ),
 }
 
 
@@ -40,6 +43,8 @@ def texts(name: str, random: Random) -> list[bytes]:
             return json.dumps(rows, ensure_ascii=False)
         if name == "regex":
             return "".join(random.choice(["abc=1234567890123;", "é", "x=1;"]) for _ in range(30)) + "end"
+        if name == "tokens":
+            return "".join(random.choices("abcxyé", k=random.randrange(250)))
         return "+".join(["f(x, 2)", "1", "(a - b)"] * random.randrange(1, 12))
 
     found = [text() for _ in range(40)]
@@ -50,10 +55,10 @@ def texts(name: str, random: Random) -> list[bytes]:
 
 
 def follow(index: sg.Index, data: bytes) -> list[object]:
-    """The configurations behind the bytes of a text, one by one."""
+    """The configurations behind the bytes of a text, each a token."""
     config, found = index.machine.start, []
     for byte in data:
-        config = index.machine.follow_byte(config, byte)
+        config = index.machine.advance(config, index.vocabulary.byte_ids[byte])
         if config is None:
             break
         found.append(config)

@@ -101,7 +101,7 @@ static int take(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t cou
     return 1;
 }
 
-/* Where the first number of an array is; the others lie behind it in C order. Who puts it into a table keeps the array. */
+/* Where the first number of an array is; the others lie behind it in C order. Whoever hands it on keeps the array. */
 static PyObject *address(PyObject *module, PyObject *given) {
     if (!PyObject_TypeCheck(given, (PyTypeObject *)ndarray) || !(((const Array *)given)->flags & C_CONTIGUOUS))
         return PyErr_Format(PyExc_TypeError, "address: %R is not a contiguous array", given);
