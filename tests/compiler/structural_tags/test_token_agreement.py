@@ -69,7 +69,7 @@ def texts(format_: Any) -> Iterator[str]:
 DRAWN_NOT = ("tokens-in-repeat", "excluded-behind-trigger", "minimax-m3-empty")
 IN_MASKS = (
     "text-of-tokens", "bound-of-tokens", "special-tokens-in-text", "token-begun-before", "token-runs-into",
-    "end-as-a-token",
+    "end-as-a-token", "eos-in-text",
 )  # fmt: skip
 
 
@@ -104,6 +104,8 @@ def differs(name: str, format_: Format) -> bool:
         elif name == "bound-of-tokens":
             alone = bool(around) and around[-1]["type"] == "tag" and isinstance(around[-1]["end"], dict)
             found = kind == "any_tokens" and "max_tokens" in part and not alone
+        elif name == "eos-in-text":
+            found = kind in ("any_text", "dispatch", "triggered_tags") and any(map(_text_ends, around))
         elif name == "special-tokens-in-text":
             found = kind in _TEXTS
         elif name in ("token-runs-into", "end-as-a-token"):
@@ -216,6 +218,7 @@ class Comparison:
         self.is_bounded = differs("token-begun-before", format_)
         self.is_loose = differs("bound-of-tokens", format_)
         self.has_tokens = differs("token-runs-into", format_)
+        self.ends_early = differs("eos-in-text", format_)
         spelled = "\n".join(texts(format_))
         self.both = differs("text-of-tokens", format_) or any(name in spelled for name in world.spellings(format_))
         self.is_loose |= self.both and any("max_tokens" in part for part, _ in parts(format_))
@@ -244,8 +247,9 @@ class Comparison:
             fewer[:] = False
         if self.is_loose:
             more[:] = False
-        if self.has_tokens:
+        if self.has_tokens or self.ends_early:
             more[[*world.vocabulary.eos_ids]] = False
+        if self.has_tokens:
             more &= ~(world.long | world.special)  # which XGrammar spells by their names
         found = {token: world.vocabulary.token(int(token)) for token in np.flatnonzero(fewer | more)[:9]}
         assert not found, (row, found, int(fewer.sum()), int(more.sum()))
@@ -272,6 +276,15 @@ class Comparison:
             row.append(int(rng.choice(special if len(special) and rng.random() < 0.5 else likely)))
             assert guide.advance(row[-1]), row
             assert theirs.advance(row[-1]), row
+
+
+def test_text_in_a_tag_does_not_end_before_the_tag(world: World) -> None:
+    text: Format = {"type": "any_text"}
+    for content in (text, {"type": "optional", "content": text}, {"type": "sequence", "elements": [text, text]}):
+        comparison = Comparison(world, {"type": "tag", "begin": "<", "content": content, "end": [">", "b>"]})
+        assert not comparison.masks(comparison.index, [])[[*world.vocabulary.eos_ids]].any()
+        for seed in range(3):
+            comparison.walk(Random(seed), seed % 2)
 
 
 @given(token_formats, st.randoms(use_true_random=False))
