@@ -133,16 +133,12 @@ def _llguidance_schema(text: str) -> Migrated:
 
 #: Keywords of which llguidance makes less than JSON Schema, or refuses them.
 _LESS = frozenset({"oneOf", "not", "if", "patternProperties", "format", "multipleOf"})
-_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 
 
 def _schema_changes(schema: Foreign) -> list[str]:
     """What is not as it is to llguidance, of a schema by itself."""
     changes = [*kept_to(schema, "llguidance", _LESS, is_whole=True)]
-    within = list(subschemas(schema))
-    if any(each.keys() & _BOUNDS and each.get("type") != "integer" for each in within):
-        changes.append("Numbers with bounds may have exponents.")
-    if any("properties" in each and each.get("additionalProperties") is not False for each in within):
+    if any("properties" in each and each.get("additionalProperties") is not False for each in subschemas(schema)):
         changes.append("Names that no schema lists are escaped as other strings are, not in any way.")
     return changes
 

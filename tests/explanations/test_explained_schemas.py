@@ -61,7 +61,8 @@ _DECIMAL = "written without an exponent"
         ({"minimum": 3}, "-0", ""), ({"exclusiveMinimum": 0}, "-0", ""), ({"enum": [False]}, "-0", ""),
         ({"multipleOf": 2}, "20e1", _DECIMAL), ({"multipleOf": 0.5, "minimum": 0}, "1.0E0", _DECIMAL),
         ({"type": "number", "not": {"multipleOf": 3}}, "2e0", _DECIMAL), ({"multipleOf": 2}, "1.0", ""),
-        ({"maximum": 250}, "2.51e2", ""), ({"type": "number", "not": {"const": 5}}, "5e0", ""),
+        ({"maximum": 250}, "2.5e2", _DECIMAL), ({"type": "number", "not": {"const": 5}}, "4e0", _DECIMAL),
+        ({"exclusiveMinimum": 1}, "2E0", _DECIMAL), ({"maximum": 250}, "251", ""),
     ],
     ids=str,
 )  # fmt: skip

@@ -53,6 +53,9 @@ _TAKES_ZERO: dict[str, Callable[[Foreign], bool]] = {
     "enum": lambda values: _has(values, Decimal(0)),
 }
 
+#: Fields beside which numbers have no exponent.
+_NUMERIC = frozenset(("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of", "not_"))
+
 
 class KeywordTexts:
     """Names of the keywords of one schema.
@@ -140,7 +143,7 @@ class KeywordTexts:
             is_integer = atom.field == "types" and "integer" in value and "number" not in value
             if is_integer or (atom.field == "enum" and _has(value, Decimal(whole[1].decode()))):
                 return ", written without a fraction or an exponent"
-        if atom.field in ("multiple_of", "not_") and number[-1:] in (b"e", b"E"):
+        if atom.field in _NUMERIC and number[-1:] in (b"e", b"E"):
             return ", written without an exponent"
         if number in (b"-", b"-0"):
             takes_zero = _TAKES_ZERO.get(atom.field)

@@ -480,7 +480,7 @@ BOUNDED_NUMBERS: list[tuple[Any, int]] = [
     ({"type": "number"}, 2),
     ({"type": "integer"}, 2),
     ({"type": "number", "exclusiveMinimum": 0, "maximum": 1}, 2),
-    ({"type": "number", "minimum": 2000}, 2),  # 2e3
+    ({"type": "number", "minimum": 2000}, 4),
     ({"type": "integer", "minimum": 120}, 3),
     ({"type": "integer", "maximum": -1000}, 4),
     ({"type": "number", "multipleOf": 0.25}, 2),

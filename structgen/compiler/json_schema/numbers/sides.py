@@ -10,7 +10,6 @@ from typing import TypeAlias
 from ....budget import Meter
 from .comparators import Tail, Whole
 from .divisors import Divisor, Remainder
-from .exponents import Exponents
 from .interval_set import NEVER, IndicatorSum, IntervalSet
 from .literals import plain_digits
 
@@ -36,7 +35,7 @@ class Side:
     ``cells[i]`` what is allowed between it and the next.
     """
 
-    def __init__(self, plain: IntervalSet, written: IntervalSet, negative: bool, meter: Meter, *, free: bool) -> None:
+    def __init__(self, plain: IntervalSet, written: IntervalSet, negative: bool, meter: Meter) -> None:
         inside = {p.copy_abs() for line in (plain, written) for p in line.points if (p < 0 if negative else p > 0)}
         self.points = [Decimal(0), *sorted(inside)]
         values = [p.copy_negate() for p in self.points] if negative else self.points
@@ -61,10 +60,6 @@ class Side:
         #: Whether there is nothing beyond the last point.
         self.ends = self.cells[-1] == Cell(NEVER, NEVER)
         self.has_fractions = any(c.written is not NEVER for c in self.cells) or any(w for _, w in self.at)
-        digits = [(whole + fraction).strip("0") for whole, _, fraction in texts[1:]]
-        self.exponents = Exponents(
-            self.points[1:], digits, [w for _, w in self.at[1:]], [c.written for c in self.cells], meter, free=free
-        )
 
     def is_like(self, other: Side) -> bool:
         """Whether the same distances from zero are allowed on both sides."""

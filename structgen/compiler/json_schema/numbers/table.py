@@ -11,13 +11,12 @@ from ....budget import Meter
 from ...automata.dfa import Dfa, minimize, trim
 
 #: Symbols, by column of the table: all that numbers are spelled with.
-_SYMBOLS = b"+,-./0123456789:EFef"
+_SYMBOLS = b"-./0123456789:"
 _COLUMNS = len(_SYMBOLS) + 1
 CLASSES = np.zeros(256, np.int32)
 for _byte in _SYMBOLS:
     CLASSES[_byte:] += 1
-PLUS, MINUS, POINT, ZERO = (int(CLASSES[byte]) for byte in b"+-.0")
-EXPONENT = tuple(int(CLASSES[byte]) for byte in b"Ee")
+MINUS, POINT, ZERO = (int(CLASSES[byte]) for byte in b"-.0")
 
 _DOING = "spelling numbers"
 
