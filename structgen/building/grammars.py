@@ -70,7 +70,7 @@ def _embedded(
         with placed(definition, name):
             program, relaxations = program_of(each, None, meter, keeps_sets=is_spelled(vocabulary))
         # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
-        if program.returns[program.start] and not (isinstance(each, Grammar) and program.leave_out_empty()):
+        if program.start in program.returns and not (isinstance(each, Grammar) and program.leave_out_empty()):
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
             )

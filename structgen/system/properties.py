@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
@@ -55,8 +54,16 @@ def remembered(
     return known
 
 
+#: What a branch has of its own.
+_COPIED = frozenset({list, dict, set})
+
+
 def branch(owner: _Owner) -> _Owner:
-    """A copy to go on with: it has lists and dictionaries of its own, those of `remembered` methods among them."""
-    found = copy(owner)
-    vars(found).update({name: each.copy() for name, each in vars(owner).items() if isinstance(each, list | dict)})
+    """A copy to go on with: it has collections of its own, those of `remembered` methods among them."""
+    found: _Owner = object.__new__(type(owner))
+    own = vars(found)
+    own.update(vars(owner))
+    for name, each in vars(owner).items():
+        if type(each) in _COPIED:
+            own[name] = each.copy()
     return found

@@ -391,8 +391,8 @@ def flat_programs(random: Random) -> None:
     records = [(), *program.records]
     made: dict[tuple[int, int], set[tuple[int, ...]]] = {}  # by state and byte: a record, and a sequence
     leads: dict[int, set[int]] = {}
-    for state, like in enumerate(program.like):
-        leads[state] = {like}
+    for state in range(len(program.edges)):
+        leads[state] = {program.like.get(state, -1)}
         for edge in program.edges_at(state):
             target = edge >> 16
             move = (0, target - 1) if target > 0 else program.moves[-1 - target]
@@ -407,7 +407,7 @@ def flat_programs(random: Random) -> None:
     assert (tables.states, tables.start) == (len(reached), number[program.start])
     for state in reached:
         own, edges = number[state], tables.edges(number[state])
-        assert (tables.returns[own], tables.live[own]) == (program.returns[state], program.live[state])
+        assert (tables.returns[own], tables.live[own]) == (state in program.returns, program.live.get(state, -1))
         for byte in ALPHABET:
             to = edges.get(byte)
             found = () if to is None else [(None, (to,))] if to < len(reached) else tables.moves[to - len(reached)]

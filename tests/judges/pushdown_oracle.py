@@ -33,8 +33,10 @@ class Readable:
     """A program with every edge in its state's list, as this interpreter takes it."""
 
     def __init__(self, program: Program) -> None:
-        self.start, self.loops, self.like, self.live = program.start, program.loops, program.like, program.live
-        self.returns, self.names, self.token_bounds = program.returns, program.names, program.token_bounds
+        self.start, self.loops, self.names = program.start, program.loops, program.names
+        states = range(len(program.edges))
+        self.like, self.live = ([column.get(state, -1) for state in states] for column in (program.like, program.live))
+        self.returns, self.token_bounds = [state in program.returns for state in states], program.token_bounds
         self._moves, self._records = program.moves, list(program.records)
         self._conditions = {row: condition for condition, row in program.tests.items()}
         self.edges = [[self._edge(e & 255, e >> 8 & 255, e >> 16) for e in edges] for edges in program.edges]

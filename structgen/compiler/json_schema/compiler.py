@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from ...budget import Meter
@@ -119,9 +119,10 @@ def bring_to_normal_form(
 
 def layout_of(definition: JsonSchema, special: SpecialTokens = NONE) -> TextOptions:
     """How the values of a schema are written."""
+    style = STYLES.get(definition.style)
     return TextOptions(
-        definition.gap, definition.indent, definition.property_order, definition.escapes,
-        STYLES.get(definition.style), definition.tag_gap, definition.excludes, special, definition.separators,
+        definition.gap, definition.indent, definition.property_order, definition.escapes, style, definition.tag_gap,
+        definition.excludes, NONE if style is None else special, definition.separators,
         definition.max_items, definition.max_string_length, definition.max_digits, definition.unique_names,
     )  # fmt: skip
 
@@ -147,9 +148,9 @@ class SharedProgram:
 
     def first(self, schema: ReadSchema) -> First:
         """The first edges of a schema's texts, as JSON."""
-        layout = replace(schema.layout, special=NONE)
-        begun = self._builders.get(layout)
-        builder = self._builders[layout] = lower_into(self._program, schema.values, layout, self._meter, begun)
+        begun = self._builders.get(schema.layout)
+        builder = lower_into(self._program, schema.values, schema.layout, self._meter, begun)
+        self._builders[schema.layout] = builder
         return First(self._program.edges[builder.value((schema.values.root,), 0)])
 
 

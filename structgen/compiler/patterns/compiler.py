@@ -37,6 +37,6 @@ def regex_program(regex: Regex, meter: Meter) -> Program:
         raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
     program = Program(dfa.start)
     program.states("", dfa.states)
-    program.returns = [bool(accepts) for accepts in dfa.accepting.tolist()]
+    program.returns.update(np.flatnonzero(dfa.accepting).tolist())
     program.blocks.append(of_dfa(dfa, meter).columns + np.array([[0], [0], [0], [1]], np.int32))
     return program

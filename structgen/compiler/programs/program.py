@@ -35,9 +35,10 @@ states with the same counts, or to states that are exhausted to those. Texts tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
+from struct import pack
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -47,6 +48,7 @@ from ...runtime.automaton.tables import DEAD, MARK
 from ...runtime.pushdown.captures.labels import RuleLabel
 from ...runtime.pushdown.tables import MOST_MEMBERS, PAIR
 from ...system.properties import branch
+from .fragments import FIRST, GIVEN, MOVES, NOTHING, Fragment, Number, numbers_of, put_together
 
 State: TypeAlias = int
 
@@ -123,11 +125,16 @@ def bytes_of(edges: Iterable[Edge]) -> set[int]:
 
 def in_block(states: NDArray[np.integer], edges: Sequence[Sequence[Edge]]) -> NDArray[np.int32]:
     """The block of the edges of some states."""
-    lengths = np.fromiter(map(len, edges), np.int64, len(edges))
-    every = np.fromiter(chain.from_iterable(edges), np.int64, int(lengths.sum()))
-    found = np.empty((4, len(every)), np.int32)
-    found[0], found[1], found[2], found[3] = np.repeat(states, lengths), every & 0xFF, every >> 8 & 0xFF, every >> 16
+    owners = states.repeat(np.fromiter(map(len, edges), np.int64, len(edges)))
+    every = np.fromiter(chain.from_iterable(edges), np.int64, len(owners))
+    found = np.empty((4, len(owners)), np.int32)
+    found[0], found[1], found[2], found[3] = owners, every & 0xFF, every >> 8 & 0xFF, every >> 16
     return found
+
+
+def packed(numbers: Collection[int]) -> NDArray[np.int32]:
+    """Numbers as an array, faster than NumPy makes it."""
+    return np.frombuffer(pack(f"{len(numbers)}i", *numbers), np.int32)
 
 
 class TokenSet(NamedTuple):
@@ -186,11 +193,11 @@ class Program:
 
     start: State = 0
     edges: list[Sequence[Edge]] = field(default_factory=list)
-    returns: list[bool] = field(default_factory=list)
-    live: list[int] = field(default_factory=list)  # the loop whose count the state has, or the register, or -1
+    returns: set[State] = field(default_factory=set)
+    live: dict[State, int] = field(default_factory=dict)  # the loop whose count a state has, or the register; or -1
     loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum); of a register (-1, its size)
     names: list[str] = field(default_factory=list)
-    like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
+    like: dict[State, State] = field(default_factory=dict)  # the state, itself like none, that one is like; or -1
     blocks: list[NDArray[np.int32]] = field(default_factory=list)
     moves: list[tuple[int, ...]] = field(default_factory=lambda: [(0,)])  # the first one pops
     records: dict[tuple[int, ...], int] = field(default_factory=dict)  # as of `PushdownTables`
@@ -209,6 +216,7 @@ class Program:
     #: What the author of the definition may not expect.
     notes: list[str] = field(default_factory=list)
     _targets: dict[tuple[int, ...], int] = field(default_factory=lambda: {(0,): POP})  # by move
+    _copies: list[tuple[Fragment, list[int]]] = field(default_factory=list)  # whose edges are still to be made
 
     def state(
         self,
@@ -220,22 +228,71 @@ class Program:
         like: State = -1,
     ) -> State:
         """A new state; ``name`` is for whoever reads the program."""
+        state = len(self.edges)
         self.edges.append(edges)
-        self.returns.append(returns)
-        self.live.append(live)
         self.names.append(name)
-        self.like.append(like)
-        return len(self.edges) - 1
+        if returns:
+            self.returns.add(state)
+        if live >= 0:
+            self.live[state] = live
+        if like >= 0:
+            self.like[state] = like
+        return state
 
     def states(self, name: str, number: int) -> State:
         """So many new states without edges; returns the first."""
         first = len(self.edges)
-        self.edges.extend(repeat(NO_EDGES, number))
-        self.returns.extend(repeat(False, number))
-        self.live.extend(repeat(-1, number))
-        self.names.extend(repeat(name, number))
-        self.like.extend(repeat(-1, number))
+        self.edges += repeat(NO_EDGES, number)
+        self.names += repeat(name, number)
         return first
+
+    def copy(self, fragment: Fragment, *arguments: int) -> State:
+        """The state that others lead to in another copy of a fragment, which has edges when all copies `settle`."""
+        first = len(self.edges)
+        added = [0, first, 0, *arguments]
+        self.names += fragment.names
+        self.edges += fragment.no_edges
+        for state, which, like, of_like in fragment.like:
+            self.like[state + added[which]] = like + added[of_like]
+        self._copies.append((fragment, added))
+        return first + fragment.result
+
+    def settle(self) -> None:
+        """Give all copies their edges."""
+        if self._copies:
+            block, moves = put_together(self._copies, len(self.moves))
+            self.blocks.append(block)
+            self.moves += map(tuple, moves)
+            self._copies = []
+
+    def fragment(self, make: Callable[..., State], arguments: int) -> Fragment:
+        """What a function puts into this program, given with so many states, whatever these are.
+
+        The program is for that alone. The function returns the state that others lead to.
+        """
+        self.settle()
+        blocks, moves, given = len(self.blocks), len(self.moves), self.states("", arguments)
+        first = given + arguments
+        result = make(self, *range(given, first)) - first
+
+        def beside(state: State) -> Number:
+            if state < given:
+                return state, NOTHING
+            return (0, GIVEN + state - given) if state < first else (state - first, FIRST)
+
+        def target(number: int) -> Number:
+            if number <= 0:
+                return (number + moves, MOVES) if number <= -1 - moves else (number, NOTHING)
+            state, added = beside(number - 1)
+            return 1 + state, added
+
+        edges = self.columns(given, blocks).T.tolist()
+        rows = [[beside(state), (low, NOTHING), (high, NOTHING), target(to)] for state, low, high, to in edges]
+        sequences = [[(0, NOTHING), beside(below), beside(above)] for _, below, above in self.moves[moves:]]
+        like = [(*beside(state), *beside(other)) for state, other in self.like.items() if state >= given]
+        return Fragment(
+            self.names[first:], numbers_of(rows), numbers_of(sequences) if sequences else None, like, result
+        )
 
     # -- targets ---------------------------------------------------------------------------------------------
 
@@ -248,9 +305,15 @@ class Program:
     def _target(self, move: tuple[int, ...]) -> int:
         found = self._targets.get(move)
         if found is None:
-            found = self._targets[move] = -1 - len(self.moves)
             self.moves.append(move)
+            found = self._targets[move] = -len(self.moves)
         return found
+
+    def new_targets(self, moves: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+        """The targets of edges that alone make some moves."""
+        first = -1 - len(self.moves)
+        self.moves += moves
+        return np.arange(first, first - len(moves), -1)
 
     def _record(self, counted: CountedEdge | MarkedEdge) -> int:
         if isinstance(counted, CountedEdge):
@@ -267,7 +330,11 @@ class Program:
 
     def sequence(self, target: int) -> tuple[State, ...]:
         """The sequence of a target; of one that counts, without its first state."""
-        return (target - 1,) if target > 0 else self.moves[-1 - target][1:]
+        return self.move(target)[1:]
+
+    def move(self, target: int) -> tuple[int, ...]:
+        """The move that a target stands for."""
+        return (0, target - 1) if target > 0 else self.moves[-1 - target]
 
     def above(self, state: State, target: int) -> int:
         """A target that does not count, above a state more."""
@@ -296,16 +363,17 @@ class Program:
         if first.tokens:
             self.token_edges[state] = *self.token_edges.get(state, ()), *first.tokens
 
-    def columns(self, states: Sequence[State], block: int = 0) -> NDArray[np.int32]:
-        """``int32[4, edges]``: the edges of some states, and those in blocks from a number on, as in these."""
-        numbers = np.fromiter(states, np.int64, len(states))
-        found = in_block(numbers, [*map(self.edges.__getitem__, states)])
-        return np.concatenate([found, *self.blocks[block:]], axis=1)
+    def columns(self, first: State = 0, block: int = 0, others: Sequence[State] = ()) -> NDArray[np.int32]:
+        """``int32[4, edges]``: the edges of states from one on, and of others, and those in blocks from a number on."""
+        states = np.arange(first - len(others), len(self.edges))
+        states[: len(others)] = others
+        edges = [*map(self.edges.__getitem__, others), *self.edges[first:]]
+        return np.concatenate([in_block(states, edges), *self.blocks[block:]], axis=1)
 
     def edges_at(self, state: State) -> list[Edge]:
         """All edges of a state, with those that it has by being like another one, but for refused bytes."""
         edges = self._own_edges(state)
-        if self.like[state] >= 0:
+        if self.like.get(state, -1) >= 0:
             known = bytes_of(edges)
             for edge in self._own_edges(self.like[state]):
                 edges += (edge_of(byte, byte, edge >> 16) for byte in sorted(bytes_of([edge]) - known))
@@ -343,14 +411,15 @@ class Program:
             record = (MARK, tests[which], moved[0], *states[1:]) if is_mark else (operation, which + loops, *moved)
             records.append(1 + self.records.setdefault(record, len(self.records)))
         targets = [self._target((records[record], *(s + by for s in sequence))) for record, *sequence in other.moves]
-        columns = other.columns(range(len(other.edges)))
+        columns = other.columns()
         columns[0] += by
         columns[3] = _moved(columns[3], by, targets)
         self.states("", len(other.edges))
         self.blocks.append(columns)
-        self.returns[by:], self.names[by:] = other.returns, other.names
-        self.live[by:] = [loop + loops if loop >= 0 else -1 for loop in other.live]
-        self.like[by:] = [state + by if state >= 0 else -1 for state in other.like]
+        self.names[by:] = other.names
+        self.returns |= {state + by for state in other.returns}
+        self.live |= {state + by: loop + loops for state, loop in other.live.items()}
+        self.like |= {state + by: like + by for state, like in other.like.items()}
         self.loops += other.loops
         for state, tokens in other.token_edges.items():
             found = _moved(np.array([edge.target for edge in tokens]), by, targets).tolist()

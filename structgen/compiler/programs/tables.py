@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import accumulate, chain, islice, pairwise
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -16,7 +15,8 @@ from ...errors import InternalError
 from ...runtime.pushdown.captures.labels import NO_LABELS, LabelledState, StateLabels
 from ...runtime.pushdown.tables import PushdownTables
 from ...runtime.pushdown.token_edges import TokenTables
-from .program import Program, State, TokenSet
+from ...system.properties import branch
+from .program import Program, State, TokenSet, packed
 
 _Numbers: TypeAlias = NDArray[np.int32]
 
@@ -54,14 +54,14 @@ class Flattener:
 
     A program may grow: `grow` adds to the columns, `all_tables` has all states, under their own numbers.
 
-    ``_edges``, ``_of_states``, ``_lengths`` and ``_moves`` are as `structgen.kernels.flatten` takes them.
+    ``_edges`` is as `structgen.kernels.flatten` takes them.
     """
 
     def __init__(self, program: Program, meter: Meter) -> None:
         self._program = program
         self._meter = meter
-        self._edges, self._of_states = np.zeros((4, 0), np.int32), np.zeros((3, 0), np.int32)
-        self._lengths = self._moves = np.zeros(0, np.int32)
+        self._states = 0  # whose edges are in the columns
+        self._edges = np.zeros((4, 0), np.int32)
         self._blocks = 0  # how many of the program's blocks are in the columns
         #: The targets that moves are made together at, by theirs.
         self._together: dict[tuple[int, ...], int] = {}
@@ -72,35 +72,20 @@ class Flattener:
 
     def continued(self, program: Program, meter: Meter) -> Flattener:
         """One to go on with from here, for a program that goes on from this one."""
-        found = copy(self)
+        found = branch(self)
         found._program, found._meter = program, meter
-        found._together, found._token_sets = self._together.copy(), self._token_sets.copy()
-        found._token_edges = self._token_edges[:]
         return found
 
     def grow(self, states: list[State]) -> None:
         """Add the edges of states that the program had without any, and of those that it has gained."""
         program, before = self._program, self._states
-        changed = [*states, *range(before, len(program.edges))]
-        columns = program.like, program.live, program.returns
-        found = np.array([[*map(column.__getitem__, changed)] for column in columns], np.int32)
-        self._of_states = np.concatenate([self._of_states, found[:, len(states) :]], axis=1)
-        self._of_states[:, states] = found[:, : len(states)]
-        found = self._in_order(program.columns(changed, self._blocks))
+        self._states = len(program.edges)
+        found = self._in_order(program.columns(before, self._blocks, states))
         self._edges = np.concatenate([self._edges, found], axis=1) if before else found
         self._blocks = len(program.blocks)
-        moves = program.moves[len(self._lengths) :]
-        lengths = np.fromiter(map(len, moves), np.int32, len(moves))
-        self._lengths = np.concatenate([self._lengths, lengths])
-        self._moves = np.append(self._moves, np.fromiter(chain.from_iterable(moves), np.int32, int(lengths.sum())))
         if program.token_edges or program.token_bounds:
             self._add_token_edges()
         self._check()
-
-    @property
-    def _states(self) -> int:
-        """The number of states so far."""
-        return self._of_states.shape[1]
 
     def _add_token_edges(self) -> None:
         """Those of states that had none. Raises `InternalError` where they or bounds are not as they must be."""
@@ -111,7 +96,7 @@ class Flattener:
                 self._token_edges.append((state, number, target))
         self._with_tokens = len(program.token_edges)
         exhausted = [bound.exhausted for bound in program.token_bounds.values()]
-        if any(state in program.token_bounds or program.live[state] >= 0 for state in exhausted):
+        if any(state in program.token_bounds or program.live.get(state, -1) >= 0 for state in exhausted):
             raise InternalError("an exhausted state counts in a loop, or has a token bound")
 
     def _check(self) -> None:
@@ -182,24 +167,27 @@ class Flattener:
 
         See `structgen.kernels.flatten`.
         """
-        lengths, moves, singles = self._lengths, self._moves, len(self._lengths)
+        program, singles = self._program, len(self._program.moves)
+        moves = [*program.moves, *map(program.move, chain.from_iterable(self._together))]
+        lengths, flat = packed([*map(len, moves)]), packed([*chain.from_iterable(moves)])
         sizes = np.ones(singles + len(self._together), np.int32)
         if self._together:
             sizes[singles:] = [*map(len, self._together)]
-            several = chain.from_iterable(self._together)
-            more = [self._program.moves[-1 - target] if target < 0 else (0, target - 1) for target in several]
-            lengths = np.append(lengths, np.array([*map(len, more)], np.int32))
-            moves = np.append(moves, np.array([*chain.from_iterable(more)], np.int32))
-        records = np.array([*self._program.records], np.int32).reshape(-1, 5)
+        n = self._states
+        of_states = np.zeros(3 * n, np.int32)
+        of_states[: 2 * n] = -1
+        which = [*program.like, *[n + state for state in program.live], *[2 * n + state for state in program.returns]]
+        of_states[packed(which)] = packed([*program.like.values(), *program.live.values(), *[1] * len(program.returns)])
+        records = np.array([*program.records], np.int32).reshape(-1, 5)
         pairs = self._pairs()
         nodes, edges = self._states + len(sizes) + len(records), self._edges.shape[1]
         begins = np.zeros((6, 1 + max(nodes, len(lengths), pairs.shape[1])), np.int32)
         stack, to = np.empty(nodes, np.int32), np.zeros(nodes, np.int32)
         read = np.empty(2 * edges + self._states, np.uint8)
-        columns = np.empty(3 + edges + 2 * len(lengths) + len(moves) + 5 * nodes, np.int32)
+        columns = np.empty(3 + edges + 2 * len(lengths) + len(flat) + 5 * nodes, np.int32)
         states, edges, groups, made, sequence, counts = kernels.flatten(
-            self._edges, self._of_states, sizes, lengths, moves, records, pairs, singles, start, begins, stack, to,
-            read, columns,
+            self._edges, of_states.reshape(3, n), sizes, lengths, flat, records, pairs, singles, start, begins, stack,
+            to, read, columns,
         )  # fmt: skip
         sizes_of = 1 + states, edges, states, states, 1 + groups, made, 1 + made, sequence, 5 * counts
         ends = [*accumulate(sizes_of)]

@@ -44,7 +44,7 @@ class InnerPrograms:
         if definition not in self._numbers:
             program = self._compile(definition)
             # The rules say of a grammar where it is left out; see `structgen.compiler.grammar.compiler.read_rules`.
-            if program.returns[program.start] and not (isinstance(definition, Grammar) and program.leave_out_empty()):
+            if program.start in program.returns and not (isinstance(definition, Grammar) and program.leave_out_empty()):
                 raise DefinitionError(
                     f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
                 )

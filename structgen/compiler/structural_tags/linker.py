@@ -111,7 +111,8 @@ class Linker:
         self.schemas = SharedProgram(self.program, meter)
         self.program.reads_tokens = marks is not None or bool(taking) or _read_tokens(formats, names)
         self.program.counts_tokens = any(each.max_tokens is not None for each in free)
-        self.program.returns[self.program.start] |= self._unmarked[root]
+        if self._unmarked[root]:
+            self.program.returns.add(self.program.start)
         behind = [inner for each in free for _, inner in each.triggers]
         if large := [part for part in (root, *behind) if work[part] > MOST_LATE]:
             self._lower_whole(root, large)
@@ -365,7 +366,7 @@ class _SchemaInner:
                 self._program = lower_schema(self._schema, linker.meter, keeps_sets=linker.keeps_sets)
                 linker.has_sets |= bool(self._program.distinct)
                 linker.note(self._format, self._schema.relaxed)
-                self.nullable = self._program.returns[self._program.start]
+                self.nullable = self._program.start in self._program.returns
         elif tagged:
             self.nullable = not format_.value.get("required")
 

@@ -47,11 +47,11 @@ def test_a_program_has_no_state_that_its_schema_does_not_ask_for() -> None:
 def test_a_schema_adds_nothing_to_what_all_begin_with(options: dict[str, Any]) -> None:
     schema = read(OPEN, **options)
     begun = begun_builder(schema.layout, False, Meter(Budget()))
-    columns, moves = begun.program.columns(range(len(begun.program.edges))), [*begun.program.moves]
+    columns, moves = begun.program.columns(), [*begun.program.moves]
     first = to_tables(lowered(schema)).to_sections()
     lowered(read(CLOSED, **options))
     again = to_tables(lowered(schema)).to_sections()
-    assert (begun.program.columns(range(len(begun.program.edges))) == columns).all()
+    assert (begun.program.columns() == columns).all()
     assert begun.program.moves == moves
     assert first.keys() == again.keys()
     assert all((first[name] == again[name]).all() for name in first)

@@ -85,7 +85,7 @@ def test_what_is_plain_is_never_refused(style: str) -> None:
         program = lower_schema(read, meter)
         assert not read.relaxed
         nullable = style != "json" and not (isinstance(schema, dict) and schema.get("required"))
-        assert program.returns[program.start] == nullable
+        assert (program.start in program.returns) == nullable
     assert plain > 25
 
 

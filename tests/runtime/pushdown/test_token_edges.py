@@ -54,7 +54,7 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
     readable = oracle.readable(program)
     bounded = [s for s in range(states) if rng.random() < 0.4 and hands_nothing_on(program, s, readable.edges[s][0])]
     for state in bounded:
-        exhausted = program.state(f"{program.names[state]} exhausted", returns=program.returns[state])
+        exhausted = program.state(f"{program.names[state]} exhausted", returns=state in program.returns)
         program.token_bounds[state] = TokenBound(rng.randint(1, 3), exhausted)
     for state in bounded:
         _, exhausted = program.token_bounds[state]
@@ -78,7 +78,7 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
 def hands_nothing_on(program: Program, state: int, edge: oracle.Edge) -> bool:
     """Whether an edge leads to the same place whatever the state has counted."""
     first = edge.sequence[0] if edge.sequence else -1
-    return not edge.counted and (first < 0 or program.live[state] < 0 or program.live[first] < 0)
+    return not edge.counted and (first < 0 or program.live.get(state, -1) < 0 or program.live.get(first, -1) < 0)
 
 
 def random_tokens(vocabulary: sg.Vocabulary, rng: random.Random) -> TokenSet:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeAlias
 
 from ....budget import Meter
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import Edge, First, Program, State, TokenSet, edge_of
+from ...programs.program import REFUSED, Edge, First, Program, State, TokenSet, edge_of
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, KeyClass, ObjectShape, Option, Ref, Value, Values
 from ..numbers.numbers import NumberSet
@@ -35,6 +34,9 @@ _LISTED = 64
 
 #: Arrays of so few kinds of items, nested so deep, are lowered where they are needed and not on demand.
 _FEW, _DEPTH = 4, 2
+
+#: What an edge of a quote reads.
+_QUOTE = edge_of(QUOTE, QUOTE, 0)
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
 
@@ -75,14 +77,14 @@ class MemberText(ABC):
         """How a declared name is written; None where it can't be."""
 
     @abstractmethod
-    def begin_name(self, sequence: tuple[State, ...]) -> First:
-        """The edges that begin a member: what stands before its name is read, and ``sequence`` is entered."""
+    def begin_name(self, target: int) -> First:
+        """The edges that begin a member: to a target behind what stands before its name."""
 
     @abstractmethod
-    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
-        """The edges at the end of a declared name, which is spelled so: to the values, above the tail of each.
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> int:
+        """What comes at the end of a declared name, which is spelled so: the values, above the tail of each.
 
-        The one tail may be `BELOW`, here and in `others`.
+        An action of `KeyStates`. The one tail may be `BELOW`, here and in `others`.
         """
 
     @abstractmethod
@@ -90,16 +92,20 @@ class MemberText(ABC):
         """The classes of other names, each with the values of its members and their tails; None where it is none."""
 
     @abstractmethod
-    def key(self, sequence: tuple[State, ...]) -> State | None:
-        """The state before a member; None where no name is possible."""
+    def key(self, target: int) -> State | None:
+        """The state before a member that `begin_name` begins; None where no name is possible: `REFUSED`."""
+
+    def tail(self, target: int, close: int | None, level: int) -> State:
+        """The state behind a member and before another one, ``level`` being that of the object."""
+        return self.whitespace.tail(self.key(target), close, level)
 
     @abstractmethod
     def item(self, refs: Refs, level: int) -> First:
         """The first edges of an item, for use above other frames."""
 
     @abstractmethod
-    def above(self, tails: dict[State, Refs], level: int) -> First:
-        """The first edges of items, each above the tail that goes with it."""
+    def begin_items(self, state: State, tails: dict[State, Refs], level: int) -> None:
+        """Give a state the first edges of items, each above the tail that goes with it."""
 
 
 class Builder(MemberText):
@@ -152,6 +158,8 @@ class Builder(MemberText):
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient
         self._any = None if begun is None else begun.any_states
+        #: The states before a colon with a value that many schemas have, by its types other than arrays and objects.
+        self.plain: dict[tuple[object, ...], State] = {} if begun is None else begun.plain
         if begun is not None:
             self.whitespace = begun.whitespace.continued(program)
         if self._any is not None:
@@ -210,15 +218,15 @@ class Builder(MemberText):
         known = self._states.get((refs, level))
         if known is None:
             known = self._states[refs, level] = self.program.state("value")
-            self.open[known] = refs, level
             if self._whole or all(self._is_small(self.values[ref]) for ref in refs):
-                self.begin(known)
+                self.program.edges[known] = self.value_edges(refs, level)
+            else:
+                self.open[known] = refs, level
         return known
 
     def begin(self, state: State) -> None:
         """Give an open state its edges."""
-        refs, level = self.open.pop(state)
-        self.program.edges[state] = self.value_edges(refs, level)
+        self.program.edges[state] = self.value_edges(*self.open.pop(state))
 
     def _is_small(self, value: Value, depth: int = _DEPTH) -> bool:
         """Whether little has to be lowered for a value: no objects, and no strings or numbers that are not there."""
@@ -232,39 +240,40 @@ class Builder(MemberText):
         )
 
     @remembered
-    def value_edges(self, refs: Refs, level: int, strings: bool = True) -> list[Edge]:
+    def value_edges(self, refs: Refs, level: int, strings: bool = True) -> tuple[Edge, ...]:
         """The first edges of some values, for use above other frames; of strings only if asked for."""
-        edges = chain.from_iterable([self.first_edges(self.values[ref], level, strings) for ref in refs])
-        return sorted(dict.fromkeys(edges), key=_low)
+        edges = [edge for ref in refs for edge in self.first_edges(self.values[ref], level, strings)]
+        return tuple(edges if len(refs) == 1 else dict.fromkeys(edges))
 
-    def first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
+    def first_edges(self, value: Value, level: int, strings: bool) -> list[Edge]:
         """The first edges of a value, for use above other frames; of strings only if asked for."""
+        edges: list[Edge] = []
         with placed(value.pointer):
-            string = self._string(value.strings) if value.strings is not None and strings else None
-            digits = self.embedding.number(value.numbers) if value.numbers is not None else []
-        if string is not None:
-            yield edge_of(QUOTE, QUOTE, 1 + string)
-        yield from digits
+            if value.strings is not None and strings:
+                edges.append(edge_of(QUOTE, QUOTE, 1 + self._string(value.strings)))
+            if value.numbers is not None:
+                edges += self.embedding.number(value.numbers)
         for array in value.arrays:
-            yield edge_of(OPEN_BRACKET, OPEN_BRACKET, 1 + self.start(array, value, level))
+            edges.append(edge_of(OPEN_BRACKET, OPEN_BRACKET, 1 + self.start(array, value, level)))
         for object_ in value.objects:
-            yield edge_of(OPEN_BRACE, OPEN_BRACE, 1 + self.start(object_, value, level))
+            edges.append(edge_of(OPEN_BRACE, OPEN_BRACE, 1 + self.start(object_, value, level)))
         for flag in sorted(value.booleans):
-            yield self.embedding.word(b"true" if flag else b"false")
+            edges.append(self.embedding.word(b"true" if flag else b"false"))
         if value.null:
-            yield self.embedding.word(b"null")
+            edges.append(self.embedding.word(b"null"))
+        return edges
 
     @remembered
     def _string(self, strings: StringSet) -> State:
         """The state after the opening quote of strings; few texts are told apart like keys."""
         is_listed = strings.is_listed() and self.layout.escapes in ONE_WAY
         texts = strings.texts(_LISTED) if is_listed else None
-        way = self.keys.after_quote(self._with_texts(NONE, texts, ()), None) if texts else ()
-        return way[0] if way else self.embedding.body(strings).start
+        way = self.keys.after_quote(self._with_texts(NONE, texts, ()), None) if texts else REFUSED
+        return way - 1 if way else self.embedding.body(strings).start
 
     def _with_texts(self, names: Trie, texts: list[str], after: tuple[State, ...]) -> Trie:
         """A trie in which texts may come as well, and a sequence behind each of them and the quote."""
-        end = self.keys.action(self._quoted(after))
+        end = self.keys.action((self._quote(after),))
         for text in texts:
             spelled = spelling(text, self.layout.escapes, self.meter)
             if spelled is not None:
@@ -290,17 +299,21 @@ class Builder(MemberText):
         """See `MemberText`."""
         return spelling(name, self.layout.escapes, self.meter)
 
-    def begin_name(self, sequence: tuple[State, ...]) -> First:
+    def begin_name(self, target: int) -> First:
         """See `MemberText`."""
-        return self._quoted(sequence)
-
-    def key(self, sequence: tuple[State, ...]) -> State | None:
-        """See `MemberText`."""
-        return self._member(sequence) if sequence else None
+        return First((target << 16 | _QUOTE,))
 
     @remembered
-    def _member(self, sequence: tuple[State, ...]) -> State:
-        return self.program.state("member", self.begin_name(sequence).edges)
+    def key(self, target: int) -> State | None:
+        """See `MemberText`."""
+        return self.program.state("member", (target << 16 | _QUOTE,)) if target else None
+
+    @remembered
+    def tail(self, target: int, close: int | None, level: int) -> State:
+        """See `MemberText`."""
+        if target:
+            return self.whitespace.tail_before(target << 16 | _QUOTE, close, level)
+        return self.whitespace.tail(None, close, level)
 
     def item(self, refs: Refs, level: int) -> First:
         """See `MemberText`."""
@@ -317,30 +330,40 @@ class Builder(MemberText):
 
     def _after_key(self, tails: dict[State, Refs], level: int) -> tuple[State, ...]:
         """The sequence after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
-        if len(tails) == 1:
-            ((tail, refs),) = tails.items()
-            return over(tail, (self._value_after_key(refs, level),))
-        return (self._values_after_key(tuple(tails.items()), level),)
+        if len(tails) > 1:
+            return (self._values_after_key(tuple(tails.items()), level),)
+        ((tail, refs),) = tails.items()
+        value = self._value_after_key(refs, level)
+        return (value,) if tail == BELOW else (tail, value)
 
     @remembered
     def _values_after_key(self, tails: tuple[tuple[State, Refs], ...], level: int) -> State:
+        if len(tails) == 1:
+            ((tail, refs),) = tails
+            return self.whitespace.colon_above(self.value_edges(refs, level), tail)
         begin = self.program.state("value")
-        self.program.give(begin, self.above(dict(tails), level))
+        self.begin_items(begin, dict(tails), level)
         return self.whitespace.colon(begin)
 
     @remembered
     def _value_after_key(self, refs: Refs, level: int) -> State:
-        return self.whitespace.colon(self.value(refs, level))
+        value = self.values[refs[0]]
+        usual = self.plain.get(value[:4]) if self.plain and len(refs) == 1 and value[4:6] == ((), ()) else None
+        return self.whitespace.colon(self.value(refs, level)) if usual is None else usual
 
-    def above(self, tails: dict[State, Refs], level: int) -> First:
-        """The first edges of values, each above the tail that goes with it.
+    def begin_items(self, state: State, tails: dict[State, Refs], level: int) -> None:
+        """See `MemberText`.
 
         Values with different tails have nothing in common, so strings are told apart like keys: by one path.
         """
-        strings = {tail: found for tail, refs in tails.items() if (found := self.strings(refs)) is not None}
-        way = self._way_to_tails(strings) if len(strings) > 1 else ()
-        above = [self.program.all_above(tail, self.value_edges(refs, level, not way)) for tail, refs in tails.items()]
-        return First((*(self._quoted(way).edges if way else ()), *chain.from_iterable(above)))
+        strings = {}
+        if len(tails) > 1:
+            strings = {tail: found for tail, refs in tails.items() if (found := self.strings(refs)) is not None}
+        way = self._way_to_tails(strings) if len(strings) > 1 else REFUSED
+        if way:
+            self.program.give(state, self.begin_name(way))
+        for tail, refs in tails.items():
+            self.whitespace.put_above(state, tail, self.value_edges(refs, level, not way))
 
     def strings(self, refs: Refs) -> StringSet | None:
         """The strings among some values."""
@@ -351,8 +374,8 @@ class Builder(MemberText):
                 found = strings if found is None else found.union(strings, self.meter)
         return found
 
-    def _way_to_tails(self, strings: dict[State, StringSet]) -> tuple[State, ...]:
-        """The sequence after the opening quote of strings that lead to different tails; ``()`` if several count."""
+    def _way_to_tails(self, strings: dict[State, StringSet]) -> int:
+        """The target behind the opening quote of strings that lead to different tails; `REFUSED` if several count."""
         names = NONE
         bodies, afters = [], []
         for tail, members in strings.items():
@@ -362,33 +385,31 @@ class Builder(MemberText):
                 afters.append((tail,))
             names = self._with_texts(names, texts or [], (tail,))
         if sum(body.is_counted for body in bodies) > 1:
-            return ()
+            return REFUSED
         return self.keys.after_quote(names, self._others(tuple(bodies), tuple(afters)) if bodies else None)
 
-    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> int:
         """See `MemberText`."""
-        return self._quoted(self._after_key(tails, level))
+        return self.keys.action((self.program.target(self._after_key(tails, level)) << 16 | _QUOTE,))
 
-    def _quoted(self, after: tuple[State, ...]) -> First:
-        """The edge of a quote, and a sequence behind it."""
-        return First((self.program.target(after) << 16 | QUOTE << 8 | QUOTE,))
+    def _quote(self, after: tuple[State, ...]) -> Edge:
+        """The edge of a quote to a sequence."""
+        return self.program.target(after) << 16 | _QUOTE
 
     def _others(self, bodies: tuple[Body, ...], afters: tuple[tuple[State, ...], ...]) -> Others:
-        return Others(bodies, tuple(map(self._quoted, afters)), afters)
+        return Others(bodies, tuple([First((self._quote(after),)) for after in afters]), afters)
 
 
-def _low(edge: Edge) -> int:
-    return edge & 0xFF
+def references(choice: Choice) -> Refs:
+    """The values of a choice."""
+    return (choice[0].value,) if len(choice) == 1 else tuple(sorted({option.value for option in choice}))
 
 
 def grouped(choice: Choice, tail: Callable[[int], State | None]) -> dict[State, Refs]:
     """The values of a choice by the tail that each's marks lead to; None leads nowhere."""
-    if len(choice) == 1:
-        state = tail(choice[0].marks)
-        return {} if state is None else {state: (choice[0].value,)}
-    groups: dict[State, set[Ref]] = {}
+    groups: dict[State, list[Option]] = {}
     for option in choice:
         state = tail(option.marks)
         if state is not None:
-            groups.setdefault(state, set()).add(option.value)
-    return {state: tuple(sorted(refs)) for state, refs in groups.items()}
+            groups.setdefault(state, []).append(option)
+    return {state: references(tuple(options)) for state, options in groups.items()}

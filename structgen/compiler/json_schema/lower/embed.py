@@ -18,6 +18,7 @@ from ....budget import Meter
 from ....system.properties import branch, remembered
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
+from ...programs.fragments import FIRST, GIVEN, NOTHING, Fragment
 from ...programs.program import POP, CountedEdge, Edge, First, Program, State, TokenEdge, edge_of
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
@@ -106,22 +107,19 @@ class Embedding:
         self._meter.check_states(len(program.edges) + inside.states, "lowering strings")
         others = None if strings.is_any() else self.body(StringSet.ANY)
         made = _of_strings if inside.states <= _RECENT_STATES else _of_strings.__wrapped__
-        piece = made(inside, others and others.automaton)
-        first, beside = program.states("string", piece.states), others.states[0] if others else 0
+        part = made(inside, others and others.automaton)
+        first, beside = len(program.edges), others.states[0] if others else 0
         loops = [program.loop(*bounds) for bounds in inside.loops]
-        body = Body(inside, (piece.targets(first, beside) - 1).tolist(), loops, [])
+        body = Body(inside, (part.targets(first, beside) - 1).tolist(), loops, [])
         states = [*body.states, -1]
         for operation, loop, *targets in inside.records:
             counted = CountedEdge(operation, loops[loop], *(states[q] for q in targets))
             body.counts.append(program.target((), counted))
+        program.copy(part.fragment, beside, *body.counts)
         for q, live in enumerate(inside.live if loops else ()):
             if states[q] >= first and live >= 0:
                 program.live[states[q]] = loops[live]
-        block = piece.block(first, beside)
-        if body.counts:
-            block[3, piece.counting] = np.array(body.counts, np.int32)[piece.records]
-        program.blocks.append(block)
-        for q in self._meter.each(piece.accepting, "lowering strings"):
+        for q in self._meter.each(part.accepting, "lowering strings"):
             program.give(first + q, self._ends)
         return body
 
@@ -166,42 +164,40 @@ def embedded(
     Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
     ``tokens`` are the token edges of each state.
     """
-    piece = (_of_numbers if automaton.states <= _RECENT_STATES else _of_numbers.__wrapped__)(automaton)
-    first = program.states(name, piece.states)
-    for q in piece.accepting:
-        program.returns[first + q] = True
-    program.blocks.append(piece.block(first))
+    part = (_of_numbers if automaton.states <= _RECENT_STATES else _of_numbers.__wrapped__)(automaton, name)
+    first = program.copy(part.fragment)
+    program.returns.update([first + q for q in part.accepting])
     if tokens:
-        for state, q in enumerate(np.flatnonzero(piece.is_own).tolist(), first):
+        for state, q in enumerate(np.flatnonzero(part.is_own).tolist(), first):
             program.give(state, First((), tokens[q]))
-    return [(first + target if target > 0 else target) << 16 | read for target, read in piece.begin]
+    return [(first + target if target > 0 else target) << 16 | read for target, read in part.begin]
 
 
-class _Piece:
-    """States of an automaton, and their edges, as they are put into programs: those that are its own, from 0 on.
+class _Part:
+    """An automaton as a fragment: the states that are its own.
+
+    The arguments of the fragment are what is added to ``others``, and then the targets that records are.
 
     Parameters
     ----------
     is_own:
         By state of the automaton.
     others:
-        By state what edges to it lead to, where it is none of these: a target, beside another piece's first state.
+        By state what edges to it lead to, where it is none of these.
     """
 
-    def __init__(self, automaton: EdgeLists, is_own: NDArray[np.bool_], others: NDArray[np.int32]) -> None:
+    def __init__(self, automaton: EdgeLists, name: str, is_own: NDArray[np.bool_], others: NDArray[np.int32]) -> None:
         self.is_own = is_own
-        self.states = int(is_own.sum())
+        states = int(is_own.sum())
         self._targets = np.where(is_own, np.cumsum(is_own), others).astype(np.int32)
+        self._added = np.where(is_own, FIRST, np.where(others > 0, GIVEN, NOTHING))
         self.accepting: tuple[int, ...] = tuple((self._targets[is_own & automaton.accepting] - 1).tolist())
         state, low, high, target = automaton.columns[:, is_own[automaton.columns[0]]]
-        counts = target < 0
-        #: Which edges count, and by which records.
-        self.counting, self.records = np.flatnonzero(counts), -2 - target[counts]
-        target = np.where(counts, 0, target)
-        self._block = np.stack([self._targets[state] - 1, low, high, self._targets[target]])
-        self._is_own, self._is_other = np.zeros((2, *self._block.shape), np.int32)
-        self._is_own[0], self._is_own[3] = 1, is_own[target]
-        self._is_other[3] = (self._block[3] > 0) & ~is_own[target]
+        counts, to = target < 0, np.maximum(target, 0)
+        edges = np.stack([self._targets[state] - 1, low, high, np.where(counts, 0, self._targets[to])], axis=1)
+        added = np.full(edges.shape, NOTHING, np.intp)
+        added[:, 0], added[:, 3] = FIRST, np.where(counts, GIVEN - 1 - target, self._added[to])
+        self.fragment = Fragment((name,) * states, (edges.ravel(), added.ravel()))
         #: The target, and the bytes, of each of the first edges.
         self.begin = tuple(
             [(int(self._targets[q]), high << 8 | low) for low, high, q in automaton.row(automaton.start)]
@@ -209,30 +205,26 @@ class _Piece:
 
     def targets(self, first: State, beside: State) -> NDArray[np.int32]:
         """By state of the automaton, the target that it is in a program."""
-        return self._targets + np.where(self.is_own, first, beside).astype(np.int32)
-
-    def block(self, first: State, beside: State = 0) -> NDArray[np.int32]:
-        """The edges in a program, where the own states begin at one, and those of the other piece at another."""
-        found: NDArray[np.int32] = self._block + first * self._is_own + beside * self._is_other
-        return found
+        added: NDArray[np.int32] = np.array([0, first, 0, beside], np.int32)[self._added]
+        return self._targets + added
 
 
 @lru_cache(maxsize=_RECENT_SIZE)
-def _of_strings(automaton: EdgeLists, model: EdgeLists | None) -> _Piece:
-    """The piece of strings' insides, without the states that another automaton has, too."""
+def _of_strings(automaton: EdgeLists, model: EdgeLists | None) -> _Part:
+    """The part of strings' insides, without the states that another automaton has, too."""
     others = np.zeros(automaton.states, np.int32)
     common = {} if model is None else _common(automaton, model)
     others[[*common]] = [1 + state for state in common.values()]
-    return _Piece(automaton, others == 0, others)
+    return _Part(automaton, "string", others == 0, others)
 
 
 @lru_cache(maxsize=_RECENT_SIZE)
-def _of_numbers(automaton: EdgeLists) -> _Piece:
-    """The piece of an automaton without the states that only accept, and a first one that nothing leads back to."""
+def _of_numbers(automaton: EdgeLists, name: str) -> _Part:
+    """The part of an automaton without the states that only accept, and a first one that nothing leads back to."""
     is_own = np.zeros(automaton.states, np.bool_)
     is_own[automaton.columns[3]] = True
     is_own &= np.diff(automaton.begins) > 0
-    return _Piece(automaton, is_own, np.full(automaton.states, POP, np.int32))
+    return _Part(automaton, name, is_own, np.full(automaton.states, POP, np.int32))
 
 
 def _common(inside: EdgeLists, model: EdgeLists) -> dict[int, int]:

@@ -62,12 +62,10 @@ class ArrayStates:
                 self.inside[here] = builder.program.state("item")
             self.tails[here] = self._tail(self.inside.get(here), self._close(here))
         for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):
-            builder.program.give(
-                state,
-                self._loop()
-                if here.number == self.loop_from
-                else self.text.above(grouped(self._choice(here), self._tail_after(here)), self.inner),
-            )
+            if here.number == self.loop_from:
+                builder.program.give(state, self._loop())
+            else:
+                self.text.begin_items(state, grouped(self._choice(here), self._tail_after(here)), self.inner)
         self.text.whitespace.opening(start, self.inside.get(tally.start), self._close(tally.start), self.level)
 
     def _tail(self, inside: State | None, close: int | None, live: int = -1) -> State:
@@ -127,7 +125,7 @@ class ArrayStates:
         builder = self.builder
         item = builder.program.state("item")
         tail = self._tail(item, CLOSE_BRACKET)
-        builder.program.give(item, self.text.above(grouped(self.shape.rest, lambda marks: tail), self.inner))
+        self.text.begin_items(item, grouped(self.shape.rest, lambda marks: tail), self.inner)
         return tail
 
     def _counted(self, begin: First, counted: CountedEdge) -> First:

@@ -23,7 +23,7 @@ from .... import kernels
 from ....budget import Meter
 from ....errors import InternalError
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
+from ...programs.program import REFUSED, CountedEdge, Edge, First, Program, State, TokenEdge
 from .embed import Body
 from .trie import BYTES_OF_NODE, NONE, Trie, Tries
 
@@ -38,6 +38,9 @@ _TOGETHER = 1 << 9
 
 #: What a state of other names takes in its table.
 _BYTES_OF_ROW = 1 << 10
+
+#: The records where nothing counts; and the first classes, and ways, where there are no other names.
+_NO_RECORDS, _NO_FAMILIES = np.zeros((0, 5), np.int32), (np.zeros((1, 1), np.int32), np.zeros((1, 0), np.int32))
 
 #: Automata of other names whose tables are kept together have so many states at most.
 _JOINED_STATES = 500
@@ -86,28 +89,29 @@ class KeyStates:
         #: Tries with other names, and the states that begin them and are to get edges.
         self._roots: dict[tuple[Trie, Others | None], State] = {}
 
-    def action(self, end: First) -> int:
+    def action(self, edges: tuple[Edge, ...], tokens: Sequence[TokenEdge] = ()) -> int:
         """The end of names with these edges."""
-        key: tuple[Edge | TokenEdge, ...] = (*end.edges, *end.tokens)
+        key: tuple[Edge | TokenEdge, ...] = (*edges, *tokens) if tokens else edges
         known = self._actions.get(key)
         if known is None:
             known = self._actions[key] = len(self._actions)
-            self._edges += end.edges
+            self._edges += edges
             self._begins.append(len(self._edges))
-            if end.tokens:
-                self._tokens[known] = end.tokens
+            if tokens:
+                self._tokens[known] = tokens
         return known
 
-    def after_quote(self, trie: Trie, others: Others | None) -> tuple[State, ...]:
-        """What follows a key's opening quote, as an edge's sequence; ``()`` where no key is possible."""
-        if trie == NONE and others is None:
-            return ()
-        if trie == NONE and others is not None and others.calls == [True]:
-            return others.call(0, others.bodies[0].automaton.start)
+    def after_quote(self, trie: Trie, others: Others | None) -> int:
+        """The target behind a key's opening quote; `REFUSED` where no key is possible."""
+        if trie == NONE:
+            if others is None:
+                return REFUSED
+            if others.calls == [True]:
+                return self._program.target(others.call(0, others.bodies[0].automaton.start))
         known = self._roots.get((trie, others))
         if known is None:
             known = self._roots[trie, others] = self._program.state("key")
-        return (known,)
+        return 1 + known
 
     def finish(self) -> None:
         """Give all states their edges."""
@@ -119,21 +123,29 @@ class KeyStates:
         edges, states, ends, late = found[kernels.KEY_NUMBERS, :4].tolist()
         roots = len(self._roots)
         first = program.states("key", states - roots)
-        for column, row in ((program.like, kernels.KEY_LIKE), (program.live, kernels.KEY_LIVE)) if families.all else ():
-            values = found[row, :states].tolist()
-            column[first:] = values[roots:]
-            for state, value in zip(self._roots.values(), values, strict=False):
-                column[state] = value
-        targets = found[kernels.KEY_LATE : kernels.KEY_NUMBERS, :late].T
-        for begin in self._meter.each(range(0, late, _TOGETHER), _DOING, every=1):
-            for edge, record, *after in targets[begin : begin + _TOGETHER].tolist():
-                if record >= 0:
-                    block[3, edge] = program.target((), CountedEdge(*families.records[record, :2].tolist(), *after))
-                else:
-                    block[3, edge] = program.target(families.call(*classes[after[0]].tolist()))
+        rows = ((program.like, kernels.KEY_LIKE), (program.live, kernels.KEY_LIVE))
+        for column, row in rows[: bool(families.all) + bool(len(families.records))]:
+            own = *self._roots.values(), *range(first, len(program.edges))
+            column.update(zip(own, found[row, :states].tolist(), strict=True))
+        if late:
+            self._lead(block, families, classes, found[kernels.KEY_LATE : kernels.KEY_NUMBERS, :late])
         program.blocks.append(block[:, :edges].copy())
         for state, end in found[kernels.KEY_ENDS : kernels.KEY_LATE, :ends].T.tolist() if self._tokens else ():
             program.give(state, First((), self._tokens.get(end, ())))
+
+    def _lead(
+        self, block: NDArray[np.int32], families: _Families, classes: NDArray[np.int32], late: NDArray[np.int32]
+    ) -> None:
+        """Give edges the targets that the kernel cannot make."""
+        is_call = late[1] < 0
+        calls, counting = late[:, is_call], late[:, ~is_call].T
+        for begin in self._meter.each(range(0, calls.shape[1], _TOGETHER), _DOING, every=1):
+            edges, _, which, _, _ = calls[:, begin : begin + _TOGETHER]
+            block[3, edges] = self._program.new_targets(families.calls(classes[which]))
+        for begin in self._meter.each(range(0, len(counting), _TOGETHER), _DOING, every=1):
+            for edge, record, *after in counting[begin : begin + _TOGETHER].tolist():
+                counted = CountedEdge(*families.records[record, :2].tolist(), *after)
+                block[3, edge] = self._program.target((), counted)
 
     def _build(self, families: _Families) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """The block of edges, the classes and the other results of the kernel."""
@@ -161,8 +173,8 @@ class KeyStates:
 
 
 @lru_cache(maxsize=64)
-def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The tables of automata one below the other, and which of their states accept."""
+def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:
+    """The tables of automata one below the other, which of their states accept, and that none lives in a loop."""
     tables = np.concatenate([np.zeros((0, 256), np.int32), *(automaton.dense for automaton in automata)])
     first = records = 0
     for automaton in automata:
@@ -170,7 +182,8 @@ def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray
         table[table >= 0] += first
         table[table < -1] -= records
         first, records = first + automaton.states, records + len(automaton.records)
-    return tables, np.array([*itertools.chain.from_iterable(each.accepting for each in automata)], np.uint8)
+    accepting = itertools.chain.from_iterable(each.accepting for each in automata)
+    return tables, np.array([*accepting], np.uint8), np.full(first, -1, np.int32)
 
 
 class _Families:
@@ -179,16 +192,23 @@ class _Families:
     Rows of ``tables`` are the states of all bodies, one after the other; see `structgen.kernels.build_key_states`.
     """
 
-    def __init__(self, all_others: Iterable[Others | None], action: Callable[[First], int], meter: Meter) -> None:
+    def __init__(self, all_others: Iterable[Others | None], action: Callable[..., int], meter: Meter) -> None:
         self.all = [others for others in dict.fromkeys(all_others) if others is not None]
-        bodies = dict.fromkeys(body for others in self.all for body in others.bodies)
-        states = [len(body.states) for body in bodies]
-        meter.check_memory(_BYTES_OF_ROW * sum(states), _DOING)
-        self._first = dict(zip(bodies, itertools.accumulate([0, *states]), strict=False))
+        bodies = dict.fromkeys([body for others in self.all for body in others.bodies])
+        self._states = [*itertools.chain.from_iterable([body.states for body in bodies])]
+        states = len(self._states)
+        meter.check_memory(_BYTES_OF_ROW * states, _DOING)
+        self._first = dict(zip(bodies, itertools.accumulate([0, *[len(body.states) for body in bodies]]), strict=False))
         self._number = {others: number for number, others in enumerate(self.all, 1)}
-        automata = tuple(body.automaton for body in bodies)
-        self.tables, self.accepting = (_joined if sum(states) <= _JOINED_STATES else _joined.__wrapped__)(automata)
-        self.live = np.full(len(self.tables), -1, np.int32)
+        automata = tuple([body.automaton for body in bodies])
+        joined = (_joined if states <= _JOINED_STATES else _joined.__wrapped__)(automata)
+        self.tables, self.accepting, self.live = joined
+        self.records = self._counted() if any(body.is_counted for body in bodies) else _NO_RECORDS
+        self.starts, self.ways = self._begin(action) if self.all else _NO_FAMILIES
+
+    def _counted(self) -> NDArray[np.int32]:
+        """The records of all bodies, whose states live in loops."""
+        self.live = self.live.copy()
         records = []
         for body, first in self._first.items():
             loops = [*body.loops, -1]
@@ -196,22 +216,25 @@ class _Families:
                 self.live[first : first + len(body.states)] = [loops[loop] for loop in body.automaton.live]
             for operation, loop, *zones in body.automaton.records:
                 records.append([operation, loops[loop], *(zone + first if zone >= 0 else -1 for zone in zones)])
-        self.records = np.array(records, np.int32).reshape(-1, 5)
-        width = max((len(others.bodies) for others in self.all), default=0)
-        starts, ways = [[-1] * width], [[-1] * 2 * width]
-        for others in self.all:
+        return np.array(records, np.int32)
+
+    def _begin(self, action: Callable[..., int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The first classes, and the ways to end or leave what is left of them."""
+        width = max([len(others.bodies) for others in self.all])
+        starts, ways = [[0] + [-1] * width], [[-1] * 2 * width]
+        for number, others in enumerate(self.all, 1):
             rest = [-1] * (width - len(others.bodies))
-            starts.append([*(self._first[body] + body.automaton.start for body in others.bodies), *rest])
-            ways.append([*map(action, others.ends), *rest, *others.calls, *rest])
-        self.starts = np.array([[number, *rows] for number, rows in enumerate(starts)], np.int32)
-        self.ways = np.array(ways, np.int32)
+            starts.append([number, *[self._first[body] + body.automaton.start for body in others.bodies], *rest])
+            ways.append([*[action(tuple(edges), tokens) for edges, tokens in others.ends], *rest, *others.calls, *rest])
+        return np.array(starts, np.int32), np.array(ways, np.int32)
 
     def start_of(self, others: Others | None) -> int:
         """The class at the beginning of a name."""
         return kernels.NO_CLASS if others is None else self._number[others]
 
-    def call(self, number: int, *rows: int) -> tuple[State, ...]:
-        """The way into the own states of a class of the kernel of which one automaton is left."""
-        others = self.all[number - 1]
-        ((k, row),) = ((k, row) for k, row in enumerate(rows) if row >= 0)
-        return others.call(k, row - self._first[others.bodies[k]])
+    def calls(self, classes: NDArray[np.int32]) -> list[tuple[int, ...]]:
+        """The moves into the own states of classes of the kernel of which one automaton is left."""
+        which = classes[:, 1:].argmax(axis=1)
+        places = zip(classes[:, 0].tolist(), which.tolist(), classes[:, 1:].max(axis=1).tolist(), strict=True)
+        afters = [(), *[others.afters for others in self.all]]
+        return [(0, *afters[number][k], self._states[row]) for number, k, row in places]

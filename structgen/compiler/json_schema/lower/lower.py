@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....budget import Budget, Meter, Unremembered
 from ....errors import DefinitionError
@@ -19,12 +19,14 @@ from ....runtime.pushdown.tables import ENDS_NAME, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
+from ...programs.fragments import Fragments
 from ...programs.program import Program, State
 from ...programs.tables import Flattener
-from ..layout.options import NONE, TextOptions
-from ..normal_form.shapes import ArrayShape, ObjectShape, Values
+from ..layout.options import TextOptions
+from ..normal_form.shapes import ArrayShape, ObjectShape, Value, Values
 from ..numbers.numbers import NumberSet
 from ..read.blame import placed
+from ..strings.strings import StringSet
 from .builder import Builder, any_value
 from .items import ArrayStates
 from .members import InOrder
@@ -36,6 +38,15 @@ if TYPE_CHECKING:
 
 #: States that a part has at least, about, where there are as many; and the share of those that are there already.
 _PART, _SHARE = 256, 8
+
+#: Arrays and objects between two looks at the meter.
+_TURNS = 8
+
+#: Values that many schemas have, beside any.
+_PLAIN: tuple[dict[str, Any], ...] = (
+    {"strings": StringSet.ANY}, {"numbers": NumberSet.INTEGERS}, {"numbers": NumberSet.ANY},
+    {"booleans": frozenset((False, True))},
+)  # fmt: skip
 
 _WHITESPACE = frozenset(b" \t\n\r")
 
@@ -122,8 +133,11 @@ class SchemaLowering:
 
 def _drain(builder: Builder) -> None:
     """Give arrays and objects their edges, and those within."""
+    turns = 0
     while builder.todo:
-        builder.meter.check_states(len(builder.program.edges), "lowering the schema")
+        if not turns % _TURNS:
+            builder.meter.check_states(len(builder.program.edges), "lowering the schema")
+        turns += 1
         shape, start, value, level = builder.todo.pop()
         with placed(value.pointer):
             _states_of(builder, shape, value.pointer, level).run(start)
@@ -139,6 +153,7 @@ def _lower(builder: Builder) -> None:
         program.distinct |= dict.fromkeys(builder.whitespace.colons, ENDS_NAME)
     with placed(builder.widest[1]):  # the names of all objects together; these are the most
         builder.keys.finish()
+    program.settle()
 
 
 def _builder(
@@ -167,18 +182,20 @@ def begun_builder(layout: TextOptions, keeps_sets: bool, meter: Meter) -> Builde
 
     Raises as `SchemaLowering`.
     """
-    return _begun(replace(layout, special=NONE), keeps_sets, Unremembered(meter))
+    return _begun(layout, keeps_sets, Unremembered(meter))
 
 
 @lru_cache(maxsize=64)
 def _begun(layout: TextOptions, keeps_sets: bool, by: Unremembered) -> Builder:
-    """`begun_builder` of a layout without special tokens."""
     meter = Meter(replace(by.meter.budget, states=Budget().states))
-    builder = _builder(Values((any_value(0),), 0), layout, meter, Program(), None, keeps_sets=keeps_sets)
+    values = any_value(0), *[Value(**plain) for plain in _PLAIN]
+    builder = _builder(Values(values, 0), layout, meter, Program(), None, keeps_sets=keeps_sets)
     if layout.indent is None and not layout.unique_names:
         builder.value((0,), 0)
-        builder.embedding.number(NumberSet.INTEGERS)
+        for ref, value in enumerate(values[1:], 1):
+            builder.plain[value[:4]] = builder.whitespace.colon(builder.value((ref,), 0))
         _lower(builder)
+        builder.whitespace.fragments = Fragments(len(builder.program.edges))
     return builder
 
 

@@ -164,20 +164,20 @@ class MarkedOrder(Members):
 
     def _members(self, tally: Tally) -> Iterator[tuple[tuple[State, ...], MarkedEdge]]:
         """The names of a member behind others, and what each marks."""
-        keys = self.builder.keys
+        keys, sequence = self.builder.keys, self.builder.program.sequence
         for after in dict.fromkeys(self._after(tally)):
             below, tails = partial(self._below, tally, after), list(self._tails_of(after))
             for place, bit in self.members.items():
                 way = keys.after_quote(self.with_name(NONE, *self._named(place, below)), None)
                 for tail, fits in tails if way else ():
-                    yield way, MarkedEdge(tail, bit, fits)
+                    yield sequence(way), MarkedEdge(tail, bit, fits)
             others = self.classes(below)
             names = self.forbidden() if others else NONE
             for place in self.rest:
                 names = self.with_name(names, *self._named(place, below))
             way = keys.after_quote(names, others)
             for tail, fits in tails if way else ():
-                yield way, MarkedEdge(tail, condition=fits)
+                yield sequence(way), MarkedEdge(tail, condition=fits)
 
     def _named(
         self, place: int, below: Callable[[Choice], dict[State, Refs]]

@@ -22,11 +22,11 @@ from ....errors import InternalError, UnsupportedError
 from ....runtime.pushdown.tables import ENDS_MEMBER, OPENS_OBJECT
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
-from ..normal_form.shapes import Choice, Count, ObjectShape, Property
+from ..normal_form.shapes import Choice, Count, KeyClass, ObjectShape, Property
 from ..strings.strings import StringSet
-from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
+from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped, references
 from .keys import Others
-from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
+from .tallies import MAX_COUNT, NOTHING_TOLD, Tally, Tallying, live, reachable
 from .trie import FORBIDDEN, NONE, Trie
 
 #: So many names are listed in any order; of up to so many more, each has its place after the properties.
@@ -35,9 +35,15 @@ _IN_ANY_ORDER, _LISTED = 6, 64
 
 def _bounds(shape: ObjectShape) -> tuple[int, bool]:
     """From how many members on their number is no matter, and whether it matters if a name comes twice."""
-    required = sum(1 for p in shape.properties if p.required)
+    if not shape.min_properties:
+        return 0, shape.exists > 0
+    required = _required(shape)
     least = shape.min_properties if shape.min_properties > required else 0
     return least, shape.exists > 0 or least > required + 1
+
+
+def _required(shape: ObjectShape) -> int:
+    return sum([p.required for p in shape.properties])
 
 
 def tells_names(shape: ObjectShape) -> bool:
@@ -46,7 +52,7 @@ def tells_names(shape: ObjectShape) -> bool:
     Readers keep the last member of a name: the others count for nothing, and earn no mark that they alone could.
     """
     return bool(shape.others) and (
-        shape.min_properties > sum(p.required for p in shape.properties) + 1
+        (shape.min_properties > 1 and shape.min_properties > _required(shape) + 1)
         or any(len({option.marks for option in choice}) > 1 for _, choice in shape.others)
     )
 
@@ -58,6 +64,8 @@ def _tallying(shape: ObjectShape, listed: int) -> Tallying:
         if most > MAX_COUNT or (not shape.others and most >= possible):
             most = None
     least, _ = _bounds(shape)
+    if not least and most is None and not shape.exists:
+        return NOTHING_TOLD
     return Tallying(least, most, least if most is None else most, (Count(1),) * shape.exists)
 
 
@@ -65,9 +73,10 @@ def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
     """The shape without classes that have no names of their own, and what has been listed in any order."""
     if not shape.others:
         return shape, []
-    declared = {p.name for p in shape.properties}
+    declared = {name for name, _, _ in shape.properties}
     _, is_exact = _bounds(shape)
-    others, listed = [], []
+    others: list[KeyClass] = []
+    listed: list[Property] = []
     for key_class in shape.others:
         names = key_class.keys.texts(max(len(declared), _LISTED if is_exact else 0))
         own = None if names is None else [name for name in names if name not in declared]
@@ -75,6 +84,8 @@ def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
             others.append(key_class)
         else:
             listed += [Property(name, key_class.choice) for name in own]
+    if len(others) == len(shape.others):
+        return shape, []
     properties = shape.properties
     if len(listed) > _IN_ANY_ORDER:
         properties += tuple(sorted(listed, key=_name))
@@ -101,7 +112,8 @@ class Members:
         self.text = builder.text(level)
         self.shape, self.listed = settled(shape)
         self.tally = _tallying(self.shape, len(self.listed))
-        self.spellings = [self.spelling(p) for p in self.shape.properties]
+        spelling = self.text.spelling
+        self.spellings = [spelling(name) for name, _, _ in self.shape.properties]
         #: Whether it is left to who follows a text that other names differ.
         asked = builder.layout.unique_names and bool(self.shape.others)
         self.is_distinct = (asked or tells_names(self.shape)) and self._has_names()
@@ -181,8 +193,7 @@ class Members:
         builder = self.builder
         if text is None or not tails:
             return names
-        end = builder.keys.action(self.text.end_name(text, tails, self.inner))
-        return builder.tries.insert(names, text, end)
+        return builder.tries.insert(names, text, self.text.end_name(text, tails, self.inner))
 
     def classes(self, tails: Callable[[Choice], dict[State, Refs]]) -> Others | None:
         """The classes of other names of which a member may come."""
@@ -211,9 +222,12 @@ class InOrder(Members):
     def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
         super().__init__(builder, shape, pointer, level)
         properties = self.shape.properties
-        builder.meter.check_states((len(properties) + 1) * self.tallies // 4, "lowering an object's bounds")
+        if not self.tally.is_single:
+            builder.meter.check_states((len(properties) + 1) * self.tallies // 4, "lowering an object's bounds")
         #: The first place from which on no property is required.
-        self.free = max((i + 1 for i, p in enumerate(properties) if p.required), default=0)
+        self.free = len(properties)
+        while self.free and not properties[self.free - 1].required:
+            self.free -= 1
         self.tails: list[dict[Tally, State]] = [{} for _ in range(len(properties) + 1)]
 
     def run(self, start: State) -> None:
@@ -222,20 +236,23 @@ class InOrder(Members):
         alive = self._live()
         end = self._end(alive[-1])
         self.tails[-1] = end.tails
-        tries, inside = end.tries, end.inside
+        tries, inside = end.tries, end.inside.get(self.tally.start)
         for place in range(len(self.shape.properties) - 1, -1, -1):
-            after = tries
-            tries, inside = {}, {}
+            after, tries = tries, {}
+            _, choice, required = self.shape.properties[place]
             for tally in alive[place]:
-                tries[tally] = self._trie(place, tally, after)
-                node, others = tries[tally]
-                inside[tally] = self.text.key(self.builder.keys.after_quote(node, others))
+                # The names of the next place too, unless this one is required.
+                names, others = (NONE, None) if required else after.get(tally, (NONE, None))
+                names = self.with_name(names, self.spellings[place], self._tails_of(place + 1, tally, choice))
+                tries[tally] = names, others
+                target = self.builder.keys.after_quote(names, others)
                 if place:
-                    self.tails[place][tally] = self._tail(place, tally, inside[tally])
-        if self.tally.start not in inside:
+                    self.tails[place][tally] = self.text.tail(target, self._close(place, tally), self.level)
+                else:
+                    inside = self.text.key(target)
+        if self.tally.start not in tries:
             raise InternalError("an object shape without members reached the lowering")
-        close = CLOSE_BRACE if self._may_end(0, self.tally.start) else None
-        self.text.whitespace.opening(start, inside[self.tally.start], close, self.level)
+        self.text.whitespace.opening(start, inside, self._close(0, self.tally.start), self.level)
 
     # -- which tallies there are -----------------------------------------------------------------------------
 
@@ -252,14 +269,10 @@ class InOrder(Members):
 
     def _is_plain(self) -> bool:
         """Whether nothing is counted, and no member can be missing that has to be there."""
-        shape, tally = self.shape, self.tally
-        passed = zip(shape.properties, self.spellings, strict=True)
-        return (
-            tally.is_single
-            and not self.listed
-            and not any(option.marks for choice in shape.choices() for option in choice)
-            and all(not p.required or (text is not None and p.choice) for p, text in passed)
-        )
+        if not self.tally.is_single or self.listed:
+            return False
+        passed = zip(self.shape.properties, self.spellings, strict=True)
+        return all(not p.required or (text is not None and p.choice) for p, text in passed)
 
     def _following(self, here: tuple[int, Tally]) -> Iterator[tuple[int, Tally]]:
         place, tally = here
@@ -290,23 +303,21 @@ class InOrder(Members):
 
     # -- states ----------------------------------------------------------------------------------------------
 
-    def _may_end(self, place: int, tally: Tally) -> bool:
-        return place >= self.free and self.tally.is_enough(tally)
-
-    def _tail(self, place: int, tally: Tally, inside: State | None) -> State:
-        close = CLOSE_BRACE if self._may_end(place, tally) else None
-        mark = self.mark if place == len(self.shape.properties) else 0
-        return self.text.whitespace.tail(inside, close, self.level, mark=mark)
+    def _close(self, place: int, tally: Tally) -> int | None:
+        return CLOSE_BRACE if place >= self.free and (self.tally.is_single or self.tally.is_enough(tally)) else None
 
     def _tails_of(self, place: int, tally: Tally, choice: Choice, bit: int = 0) -> dict[State, Refs]:
         """The values that a member may have, by the tail after it at ``place``."""
         tails = self.tails[place]
+        if self.tally.is_single and not bit:
+            tail = tails.get(tally)
+            return {} if tail is None or not choice else {tail: references(choice)}
 
-        def tail(marks: int) -> State | None:
+        def tail_after(marks: int) -> State | None:
             after = self.tally.add(tally, marks, bit)
             return None if after is None else tails.get(after)
 
-        return grouped(choice, tail)
+        return grouped(choice, tail_after)
 
     def _end(self, alive: list[Tally]) -> MemberEnd:
         """The last place, where other names come in any number. It is the same for shapes with the same names."""
@@ -329,7 +340,8 @@ class InOrder(Members):
             # Keys lead to tails and tails to keys: the states come first, their edges later.
             if not self._after_others(tally).isdisjoint(alive):
                 end.inside[tally] = builder.program.state("member")
-            end.tails[tally] = self._tail(place, tally, end.inside[tally])
+            close = self._close(place, tally)
+            end.tails[tally] = self.text.whitespace.tail(end.inside[tally], close, self.level, mark=self.mark)
         forbidden = self.forbidden()
         for tally, state in end.inside.items():
             others = self.classes(partial(self._tails_of, place, tally))
@@ -340,11 +352,3 @@ class InOrder(Members):
             if state is not None:
                 self.begin_key(state, names, others)
         return end
-
-    def _trie(
-        self, place: int, tally: Tally, after: dict[Tally, tuple[Trie, Others | None]]
-    ) -> tuple[Trie, Others | None]:
-        """The names that may come at a place: those of the next place too, unless this one is required."""
-        p = self.shape.properties[place]
-        names, others = (NONE, None) if p.required else after.get(tally, (NONE, None))
-        return self.with_name(names, self.spellings[place], self._tails_of(place + 1, tally, p.choice)), others

@@ -86,12 +86,13 @@ class Tags(MemberText):
             edges = dict.fromkeys(edge for start in starts for edge in self._edges(start))
             tokens = dict.fromkeys(edge for start in starts for edge in program.token_edges.get(start, ()))
             program.give(root, First([*edges], [*tokens]))
-            program.returns[root] = any(program.returns[start] for start in starts)
+            if not program.returns.isdisjoint(starts):
+                program.returns.add(root)
 
     def _take_over_tokens(self) -> None:
         """Give states that are like others the token edges of these, by the first bytes of their names."""
         program = self._program
-        alike = [state for state, like in enumerate(program.like) if like >= 0 and like in program.token_edges]
+        alike = [state for state, like in program.like.items() if like in program.token_edges]
         own = {state: bytes_of(program.edges[state]) for state in alike}
         for block in program.blocks:
             for state, low, high, _ in block[:, np.isin(block[0], alike)].T.tolist():
@@ -103,12 +104,12 @@ class Tags(MemberText):
 
     def _edges(self, state: State) -> list[Edge]:
         """The edges of a state, with those of the state that it is like."""
-        like = self._program.like[state]
+        like = self._program.like.get(state, -1)
         return [*self._program.edges[state], *(() if like < 0 else self._program.edges[like])]
 
     def _tokens(self, state: State) -> Sequence[TokenEdge]:
         """The token edges of a state, or of the state that it is like."""
-        like = self._program.like[state]
+        like = self._program.like.get(state, -1)
         return self._program.token_edges.get(state if like < 0 else like, ())
 
     # -- tags ------------------------------------------------------------------------------------------------
@@ -165,19 +166,20 @@ class Tags(MemberText):
         """See `MemberText`."""
         return self._style.spelled(name)
 
-    def begin_name(self, sequence: tuple[State, ...]) -> First:
+    def begin_name(self, target: int) -> First:
         """See `MemberText`."""
-        return self._first(((self.opening, sequence),))
+        return self._first(((self.opening, self._program.sequence(target)),))
 
     @remembered
-    def key(self, sequence: tuple[State, ...]) -> State | None:
+    def key(self, target: int) -> State | None:
         """See `MemberText`."""
-        return self._reading(((self.opening, sequence),)) if sequence else None
+        return self._reading(((self.opening, self._program.sequence(target)),)) if target else None
 
-    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> int:
         """See `MemberText`."""
         assert isinstance(name, bytes)
-        return self._first(self._ways(tails, name))
+        edges, tokens = self._first(self._ways(tails, name))
+        return self._builder.keys.action(tuple(edges), tokens)
 
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
@@ -213,11 +215,11 @@ class Tags(MemberText):
 
     def item(self, refs: Refs, level: int) -> First:
         """See `MemberText`."""
-        return self.above({BELOW: refs}, level)
+        return self._first(self._ways({BELOW: refs}, self._style.item_name, self._style.item))
 
-    def above(self, tails: dict[State, Refs], level: int) -> First:
+    def begin_items(self, state: State, tails: dict[State, Refs], level: int) -> None:
         """See `MemberText`."""
-        return self._first(self._ways(tails, self._style.item_name, self._style.item))
+        self._program.give(state, self._first(self._ways(tails, self._style.item_name, self._style.item)))
 
     # -- values ----------------------------------------------------------------------------------------------
 

@@ -58,6 +58,10 @@ class Tallying:
         return all(n >= count.min for n, count in zip(tally.earned, self.marks, strict=True))
 
 
+#: Where nothing is told apart.
+NOTHING_TOLD = Tallying(0, None, 0, ())
+
+
 def states(
     start: _State,
     after: Callable[[_State], Iterable[_State]],

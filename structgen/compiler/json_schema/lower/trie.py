@@ -30,6 +30,9 @@ BYTES_OF_NODE, _UNSEEN = 200, 1 << 12
 
 _DOING = "lowering property names"
 
+#: The edges of no automata, where those of each state begin, and which states accept.
+_NO_AUTOMATA = np.zeros((3, 0), np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8)
+
 #: The escapes with which nearly every character has one spelling.
 ONE_WAY = ("minimal", "ascii")
 
@@ -43,11 +46,11 @@ class Tries:
         self._enough = _UNSEEN  # the size for the next look at the meter
         self._insertions: dict[tuple[Trie, bytes | EdgeLists, int], Trie] = {}
         self._rows: list[int] = []
-        self._places: dict[bytes | EdgeLists, tuple[int, int]] = {}
+        self._places: dict[bytes | EdgeLists, tuple[int, int, int]] = {}
         self._texts = bytearray()
         # Automata one below the other, each with a state more, where its edges end.
-        self._edges = [np.zeros((3, 0), np.int32)]
-        self._begins = [np.zeros(0, np.int64)]
+        self._edges: list[NDArray[np.int32]] = []
+        self._begins: list[NDArray[np.int64]] = []
         self._n_edges = 0
         self._accepts: list[bool] = []
 
@@ -56,24 +59,25 @@ class Tries:
         key = trie, spelling, end
         known = self._insertions.get(key)
         if known is None:
-            size = 1 + len(spelling) if isinstance(spelling, bytes) else spelling.states
-            if self.size + size > self._enough:
-                self._meter.check_states(max(size // 4, len(self._insertions)), _DOING)
-                self._meter.check_memory(BYTES_OF_NODE * (self.size + size), _DOING)
-                self._enough = self.size + size + _UNSEEN
-            self.size += size
-            self._rows += trie, *(self._places.get(spelling) or self._place(spelling)), end
             known = self._insertions[key] = len(self._insertions)
+            begin, stop, size = self._places.get(spelling) or self._place(spelling)
+            self._rows += trie, begin, stop, end
+            self.size += size
+            if self.size > self._enough:
+                self._meter.check_states(max(self.size // 4, known), _DOING)
+                self._meter.check_memory(BYTES_OF_NODE * self.size, _DOING)
+                self._enough = self.size + _UNSEEN
         return known
 
-    def _place(self, spelling: bytes | EdgeLists) -> tuple[int, int]:
-        """Where a text begins and ends; or -1, and the first state of an automaton."""
+    def _place(self, spelling: bytes | EdgeLists) -> tuple[int, int, int]:
+        """Where a text begins and ends; or -1, and the first state of an automaton; and how many nodes each takes."""
         if isinstance(spelling, bytes):
-            place = len(self._texts), len(self._texts) + len(spelling)
+            begin, size = len(self._texts), len(spelling)
             self._texts += spelling
+            place = begin, begin + size, 1 + size
         else:
             first = len(self._accepts)
-            place = -1, first + spelling.start
+            place = -1, first + spelling.start, spelling.states
             self._begins.append(spelling.begins + self._n_edges)
             self._n_edges += spelling.columns.shape[1]
             self._edges.append(spelling.columns[1:] + np.array([[0], [0], [first]], np.int32))
@@ -83,13 +87,12 @@ class Tries:
 
     def columns(self) -> tuple[NDArray[np.uint8] | NDArray[np.int32], ...]:
         """All insertions, as `structgen.kernels.build_key_states` takes them."""
-        return (
-            np.frombuffer(self._texts, np.uint8),
-            np.array(self._rows, np.int32).reshape(-1, 4),
-            np.concatenate(self._edges, axis=1),
-            np.concatenate(self._begins).astype(np.int32),
-            np.array(self._accepts, np.uint8),
-        )
+        automata: tuple[NDArray[np.uint8] | NDArray[np.int32], ...] = _NO_AUTOMATA
+        if self._accepts:
+            edges = np.ascontiguousarray(np.concatenate(self._edges, axis=1))
+            begins = np.concatenate(self._begins).astype(np.int32)
+            automata = edges, begins, np.array(self._accepts, np.uint8)
+        return np.frombuffer(self._texts, np.uint8), np.array(self._rows, np.int32).reshape(-1, 4), *automata
 
 
 def spelling(name: str, escapes: str, meter: Meter) -> bytes | EdgeLists | None:

@@ -8,12 +8,14 @@ item, without the whitespace before it. ``level`` is the nesting depth of the br
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ....errors import UnsupportedError
 from ....system.properties import branch, remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import POP, Condition, Edge, First, MarkedEdge, Program, State, edge_of
+from ...programs.fragments import Fragments
+from ...programs.program import NO_EDGES, POP, Condition, Edge, First, MarkedEdge, Program, State, edge_of
 from .embed import embedded
 
 SPACE, NEWLINE = b" \n"
@@ -51,12 +53,44 @@ class Whitespace(ABC):
         )
         #: The states behind names.
         self.colons: list[State] = []
+        #: What is copied when it is there once; None where that depends on the level.
+        self.fragments: Fragments | None = None
 
     def continued(self, program: Program) -> Whitespace:
         """One to go on with from here, for a program that goes on from this one."""
         found = branch(self)
         found._program = program
         return found
+
+    def put_above(self, state: State, tail: State, edges: tuple[Edge, ...]) -> None:
+        """Give a state edges that do not count, above a tail."""
+        self._put(Whitespace._above, (edges,), (state, tail), edges)
+
+    def _above(self, edges: tuple[Edge, ...], state: State, tail: State) -> State:
+        self._program.give(state, First(self._program.all_above(tail, edges)))
+        return state
+
+    def _put(
+        self,
+        make: Callable[..., State],
+        options: tuple[object, ...],
+        given: tuple[State, ...],
+        edges: tuple[Edge, ...] = NO_EDGES,
+    ) -> State:
+        """The state that a method makes with some options, and with other states, which can be any.
+
+        A copy, unless ``edges`` among the options lead to states that are not in all programs with these fragments.
+        """
+        fragments = self.fragments
+        if fragments is None or (edges and not POP <= min(edges) >> 16 <= max(edges) >> 16 <= fragments.common):
+            return make(self, *options, *given)
+        key = make, options, len(given)
+        known = fragments.known.get(key)
+        if known is None:
+            known = fragments.known[key] = self._program.continued().fragment(
+                lambda program, *given: make(self.continued(program), *options, *given), len(given)
+            )
+        return self._program.copy(known, *given)
 
     @abstractmethod
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
@@ -77,15 +111,11 @@ class Whitespace(ABC):
         ``live`` is the loop or register of the state; of a register, with ``conditions``. ``mark`` is that of
         `structgen.runtime.pushdown.distinct`, where items or names must differ.
         """
-        edges: list[Edge] = []
-        tail = self._program.state("tail", edges, live=live)
-        if close is not None:
-            byte, end = self._closing(close, level, conditions is not None)
-            edges += self._under([edge_of(byte, byte, end)], conditions and conditions.end)
-        if inside is not None:
-            then = self._line(level + 1, inside)
-            edges += self._separating(self._item, then, live, conditions and conditions.more)
-        tail = self._behind_gap(tail)
+        given = () if inside is None else (inside,)
+        if live < 0:
+            tail = self._put(Whitespace._new_tail, (close, self._matters(level)), given)
+        else:
+            tail = self._new_tail(close, level, *given, live=live, conditions=conditions)
         if mark and not self._are_texts:
             raise UnsupportedError(
                 "items and names are compared as they are written, where separators are those of JSON",
@@ -94,6 +124,30 @@ class Whitespace(ABC):
         if mark:
             self._program.distinct[tail] = mark
         return tail
+
+    def tail_before(self, edge: Edge, close: int | None, level: int) -> State:
+        """A tail before an item or a member that one edge begins."""
+        return self._put(Whitespace._new_tail_before, (close, self._matters(level), edge & 0xFF), ((edge >> 16) - 1,))
+
+    def _matters(self, level: int) -> int:
+        """The level where it says how lines are indented, which is where nothing is copied."""
+        return level if self.fragments is None else 0
+
+    def _new_tail_before(self, close: int | None, level: int, byte: int, to: int) -> State:
+        return self._new_tail(close, level, self._program.state("member", (edge_of(byte, byte, 1 + to),)))
+
+    def _new_tail(
+        self, close: int | None, level: int, *inside: State, live: int = -1, conditions: Conditions | None = None
+    ) -> State:
+        edges: list[Edge] = []
+        tail = self._program.state("tail", edges, live=live)
+        if close is not None:
+            byte, end = self._closing(close, level, conditions is not None)
+            edges += self._under([edge_of(byte, byte, end)], conditions and conditions.end)
+        for each in inside:
+            then = self._line(level + 1, each)
+            edges += self._separating(self._item, then, live, conditions and conditions.more)
+        return self._behind_gap(tail, edges)
 
     def _separating(
         self, text: _Parts | list[Edge], then: State, live: int = -1, condition: Condition | None = None
@@ -123,17 +177,28 @@ class Whitespace(ABC):
     @remembered
     def _read(self, byte: int, state: State, name: str) -> State:
         """A state that reads a byte and goes on to ``state``."""
-        return self._program.state(name, [edge_of(byte, byte, 1 + state)], live=self._program.live[state])
+        return self._program.state(name, [edge_of(byte, byte, 1 + state)], live=self._program.live.get(state, -1))
 
-    @remembered
     def colon(self, value: State) -> State:
         """The state after a key: a colon, then ``value``."""
+        colon = self._put(Whitespace._new_colon, (), (value,))
+        self.colons.append(colon)
+        return colon
+
+    def colon_above(self, edges: tuple[Edge, ...], tail: State) -> State:
+        """The same before edges that do not count, above a tail."""
+        colon = self._put(Whitespace._new_colon_above, (edges,), (tail,), edges)
+        self.colons.append(colon)
+        return colon
+
+    def _new_colon_above(self, edges: tuple[Edge, ...], tail: State) -> State:
+        return self._new_colon(self._above(edges, self._program.state("value"), tail))
+
+    def _new_colon(self, value: State) -> State:
         edges: list[Edge] = []
         colon = self._program.state("colon", edges)
         edges += self._separating(self._key, self.spaced_value(value))
-        colon = self._behind_gap(colon)
-        self.colons.append(colon)
-        return colon
+        return self._behind_gap(colon, edges)
 
     @remembered
     def spaced(self, state: State) -> State:
@@ -141,8 +206,8 @@ class Whitespace(ABC):
         return self._behind_gap(state)
 
     @abstractmethod
-    def _behind_gap(self, state: State) -> State:
-        """The same of a state that is asked about once."""
+    def _behind_gap(self, state: State, edges: Sequence[Edge] = NO_EDGES) -> State:
+        """The same of a state that is asked about once; ``edges`` are all that it has, if they are there."""
 
     @abstractmethod
     def spaced_value(self, value: State) -> State:
@@ -174,38 +239,40 @@ class Gaps(Whitespace):
         super().__init__(program, separators)
         self._skips = gap.accepting[gap.start]
         self._first = embedded(program, gap, "whitespace")
+        self.fragments = Fragments(len(program.edges))
         self._end: State | None = None
 
-    def _behind_gap(self, state: State) -> State:
+    def _behind_gap(self, state: State, edges: Sequence[Edge] = NO_EDGES) -> State:
         if not self._first:
             return state
         program = self._program
         like = state if self._skips else -1
         gap = program.all_above(state, self._first)
-        return program.state(program.names[state] + " gap", gap, live=program.live[state], like=like)
+        if edges and self._skips and min(edge & 0xFF for edge in edges) > SPACE:
+            gap, like = [*gap, *edges], -1
+        return program.state(program.names[state] + " gap", gap, live=program.live.get(state, -1), like=like)
 
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """See `Whitespace`."""
+        self._put(Gaps._open, (close,), (start,) if inside is None else (start, inside))
+
+    def _open(self, close: int | None, start: State, *inside: State) -> State:
         program = self._program
-        then = inside
-        if then is None or close is not None:
-            then = program.state("open")
-            if close is not None:
-                program.edge(then, close, close)
-            if inside is not None:
-                program.give(then, First(program.edges[inside]))
-        if self._first:
-            program.like[start] = then if self._skips else -1
-            program.edges[start] = program.all_above(then, self._first)
-        else:
-            program.edges[start] = program.edges[then]
+        then, end = inside[0] if inside else -1, NO_EDGES if close is None else (edge_of(close, close, POP),)
+        if self._skips and inside:
+            program.like[start] = then
+        if self._first and end:
+            then = program.state("open", end, like=then)
+        program.edges[start] = *(end if self._skips else ()), *program.all_above(then, self._first)
+        return start
 
     def spaced_value(self, value: State) -> State:
         """See `Whitespace`."""
         return self.spaced(value)
 
     def _line(self, level: int, inside: State) -> State:
-        return self.spaced(inside)
+        edges = self._program.edges[inside]
+        return self._behind_gap(inside, edges) if edges else self.spaced(inside)
 
     def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, int]:
         if is_conditional and self._end is None:  # a state that leaves whatever comes to the one below
@@ -220,12 +287,13 @@ class TagGaps(Gaps):
         """See `Whitespace`."""
         program = self._program
         if self._skips:
-            program.like[start] = -1 if inside is None else inside
-            program.returns[start] = close is not None
+            if inside is not None:
+                program.like[start] = inside
+            program.returns |= set() if close is None else {start}
         if self._first:
             then = inside
             if then is None or close is not None:
-                then = self._after_gap(inside, program.live[start])
+                then = self._after_gap(inside, program.live.get(start, -1))
             program.edges[start] = program.all_above(then, self._first)
 
     @remembered
@@ -265,7 +333,7 @@ class Indented(Whitespace):
         super().__init__(program, separators)
         self._indent = indent
 
-    def _behind_gap(self, state: State) -> State:
+    def _behind_gap(self, state: State, edges: Sequence[Edge] = NO_EDGES) -> State:
         return state
 
     def spaced_value(self, value: State) -> State:
