@@ -62,9 +62,14 @@ class NamePartitions:
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
 
+    @remembered
     def _outside(self, keys: StringSet) -> StringSet:
         """All other names, without counters: of an object's classes of names only one may count."""
         return keys.complement(self.meter).regular(self.meter)
+
+    @remembered
+    def _shared(self, keys: StringSet, others: StringSet) -> StringSet:
+        return keys.intersect(others, self.meter)
 
     @remembered
     def split(self, sets: tuple[StringSet, ...], outside: bool) -> list[tuple[StringSet, int]]:
@@ -84,26 +89,25 @@ class NamePartitions:
         if outside:
             rest = StringSet.ANY
             for keys in sets:
-                rest = rest.intersect(self._outside(keys), self.meter)
+                rest = self._shared(rest, self._outside(keys))
             if not rest.is_empty():
                 parts.append((rest, 0))
         return parts
 
     def _refined(self, parts: list[tuple[StringSet, int]], new: StringSet, bit: int) -> list[tuple[StringSet, int]]:
         """The parts, each cut in two by a further set, and what that has beside them."""
-        meter = self.meter
         refined: list[tuple[StringSet, int]] = []
         fresh = new
         for part, bits in parts:
-            shared = part.intersect(new, meter)
+            shared = self._shared(part, new)
             if shared.is_empty():
                 refined.append((part, bits))
                 continue
             refined.append((shared, bits | bit))
-            without = part.intersect(self._outside(new), meter)
+            without = self._shared(part, self._outside(new))
             if not without.is_empty():
                 refined.append((without, bits))
-            fresh = fresh.intersect(self._outside(part), meter)
+            fresh = self._shared(fresh, self._outside(part))
         if not fresh.is_empty():
             refined.append((fresh, bit))
         return refined
