@@ -69,7 +69,7 @@ def unbounded(definition: JsonSchema, meter: Meter) -> tuple[list[Finding], int]
         found["whitespace", "whitespace without a bound (max_whitespace)"] = None
     if any(is_endless(language(parse(each), meter), meter) for each in definition.separators):
         found["separators", "separators without a bound"] = None
-    return [Finding("note", what, where) for where, what in found], len(values)
+    return [Finding("note", what, where) for where, what in found], sum(any(value[:-1]) for value in values)
 
 
 class _Endless:

@@ -21,6 +21,7 @@ from .algebra.nodes import Nodes
 from .compiler import layout_of
 from .layout.writable import writable
 from .normal_form.inhabited import inhabited
+from .normal_form.plain import PlainValues
 from .normal_form.shaping import Shaping
 from .normalise import drafts_of
 from .read.document import Json, Schema, SchemaId
@@ -60,7 +61,7 @@ def unused_alternatives(definition: JsonSchema, meter: Meter) -> tuple[list[Sche
     """
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
     schemas, root = without_dynamic_references(document, meter)
-    search = _Search(Nodes(schemas, root, meter, share=False), definition, meter)
+    search = _Search(Nodes(schemas, {}, meter), definition, meter)
     return search.unused(root)
 
 
@@ -68,15 +69,15 @@ class _Search:
     def __init__(self, nodes: Nodes, definition: JsonSchema, meter: Meter) -> None:
         self._nodes, self._meter = nodes, meter
         self._layout = layout_of(definition)
-        self._expansion = Expansion(nodes, meter, lenient=definition.lenient)
-        self._shaping = Shaping(nodes, self._layout.max_items, self._layout.max_string_length)
+        plain = PlainValues((), {}, 0, meter, definition.lenient)
+        self._expansion = Expansion(nodes, plain.assertions, meter)
+        self._shaping = Shaping(nodes, plain, self._layout.max_items, self._layout.max_string_length)
         self._found: dict[tuple[str, str], SchemaPart] = {}
 
     def unused(self, root: SchemaId) -> tuple[list[SchemaPart], int]:
         """See `unused_alternatives`."""
         self._shaping.ref(self._nodes.goal(root))
-        drafts = list(drafts_of(self._shaping, self._expansion, self._meter))
-        narrowed = writable(drafts, self._layout, self._meter)
+        narrowed = writable(drafts_of(self._shaping, self._expansion, self._meter), self._layout, self._meter)
         alive = inhabited(narrowed, self._meter)
         met = {0} & alive
         for ref in (queue := [*met]):
@@ -86,7 +87,7 @@ class _Search:
         for ref in self._meter.each(sorted(met), _DOING):
             self._look(self._shaping.goals[ref])
         asked = {goal: self._shaping.ref(goal) for each in self._found.values() for goal in each.goals}
-        drafts += drafts_of(self._shaping, self._expansion, self._meter, begin=len(drafts))
+        drafts = drafts_of(self._shaping, self._expansion, self._meter)
         alive = inhabited(writable(drafts, self._layout, self._meter), self._meter)
         never = [each for each in self._found.values() if not any(asked[goal] in alive for goal in each.goals)]
         return never, len(self._found)

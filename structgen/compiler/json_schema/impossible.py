@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from .algebra.expansion import Expansion
-from .algebra.goals import TESTED, Conjunction
+from .algebra.goals import ANYTHING, TESTED, Conjunction
 from .algebra.type_bounds import Kleene
 from .algebra.unsatisfiable import conflict, conjuncts
 from .normal_form.inhabited import lives
@@ -14,7 +14,7 @@ from .normal_form.shapes import Choice, ObjectShape, Ref, Value
 
 def impossible_places(
     living: Mapping[Ref, Value],
-    goals: Sequence[Conjunction],
+    goals: Mapping[Ref, Conjunction],
     expansion: Expansion,
     inhabited: Callable[[Conjunction], bool | None],
 ) -> Iterator[str]:
@@ -22,14 +22,14 @@ def impossible_places(
     ``false`` forbids and what some branch allows.
     """
     told = set[Ref]()
-    some_are_dead = len(living) < len(goals)
+    some_are_dead = not goals.keys() <= living.keys()
 
     def why(goal: Conjunction) -> str:
         error = conflict(goal, expansion, inhabited)
         return f"{error.what.removeprefix('no value satisfies the schema: ')} ({error.where})"
 
     for ref, draft in expansion.nodes.meter.each(living.items(), "looking for what is impossible"):
-        goal = goals[ref]
+        goal = goals.get(ref, ANYTHING)
         if some_are_dead:
             for what, below in _dead(draft, living.keys()).items():
                 if below not in told:

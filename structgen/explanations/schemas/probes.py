@@ -122,7 +122,7 @@ class SchemaProbes:
         scalars = Schema("", types=frozenset({"null", "boolean", "number", "string"}))
         self.anything, self.never, self._scalars = range(len(schemas), len(schemas) + 3)
         self.schemas = (*schemas, scalars if indented else Schema(""), Schema("", never=True), scalars)
-        self.said = tuple(frozenset(said(schema)) for schema in self.schemas)
+        self.said = tuple(map(said, self.schemas))
         self._machines: Memo[tuple[frozenset[Atom], str, int], CompiledMachine | bool] = Memo(_MOST_MACHINES)
         self._answers: Memo[tuple[frozenset[Atom], str, int, bytes, bool], bool] = Memo(_MOST_ANSWERS)
         #: Questions whose keywords could not be compiled.

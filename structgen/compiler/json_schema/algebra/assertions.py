@@ -28,7 +28,8 @@ OBJECT_FIELDS = frozenset({
     "properties", "pattern_properties", "additional_properties", "property_names", "required", "min_properties",
     "max_properties", "dependent_required", "dependent_schemas", "unevaluated_properties",
 })  # fmt: skip
-_ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"types", "enum"}
+_SCALAR = STRING_FIELDS | NUMBER_FIELDS | {"enum"}
+_ASSERTIONS = _SCALAR | ARRAY_FIELDS | OBJECT_FIELDS | {"types"}
 
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
@@ -39,16 +40,20 @@ _SHORT = 40
 class Assertions:
     """Type bounds of single subschemas; collects what ``lenient`` relaxes."""
 
-    def __init__(self, meter: Meter, *, lenient: bool) -> None:
+    def __init__(self, meter: Meter, *, lenient: bool = False) -> None:
         self.meter = meter
         self.lenient = lenient
+        self._patterns: dict[str, StringSet] = {}
         self.relaxations: dict[str, None] = {}  # in order, once each
 
     def bounds(self, schema: Schema, names: frozenset[str]) -> TypeBounds:
         """What the subschema's own assertions allow; ``names`` are the fields that say something."""
         if _ASSERTIONS.isdisjoint(names):
             return EVERYTHING
-        bounds = _of_types(_ALL_TYPES if schema.types is None else schema.types, schema.integer_is_exact)
+        are_some = not ARRAY_FIELDS.isdisjoint(names), not OBJECT_FIELDS.isdisjoint(names)
+        bounds = _of_types(_ALL_TYPES if schema.types is None else schema.types, schema.integer_is_exact, *are_some)
+        if _SCALAR.isdisjoint(names):
+            return bounds
         null, booleans, numbers, strings, arrays, objects = bounds
         if strings is StringSet.ANY and not STRING_FIELDS.isdisjoint(names):
             strings = self._strings(schema, names)
@@ -57,10 +62,6 @@ class Assertions:
                 names = self._with_meant_digits(schema, names)
             if numbers is not NumberSet.EMPTY:
                 numbers = self._numbers(schema, names, numbers)
-        if arrays and not ARRAY_FIELDS.isdisjoint(names):
-            arrays = Kleene.SOME
-        if objects and not OBJECT_FIELDS.isdisjoint(names):
-            objects = Kleene.SOME
         bounds = TypeBounds(null, booleans, numbers, strings, arrays, objects)
         return self._listed(schema.enum, bounds) if schema.enum is not None else bounds
 
@@ -78,16 +79,21 @@ class Assertions:
         where = f"{schema.pointer}/{keyword}"
         try:
             if keyword == "pattern":
-                return StringSet.pattern(schema.pattern or "", self.meter, where)
+                return self._matching(schema.pattern or "", where)
             return StringSet.format(schema.format or "", self.meter)
         except UnsupportedError as error:
             self.relax(where, error)
             return None
 
+    def _matching(self, pattern: str, where: str) -> StringSet:
+        if pattern not in self._patterns:
+            self._patterns[pattern] = StringSet.pattern(pattern, self.meter, where)
+        return self._patterns[pattern]
+
     def keys(self, pattern: str, pointer: str) -> StringSet:
         """The names that a pattern of ``patternProperties`` matches; none of them where it was relaxed."""
         try:
-            return StringSet.pattern(pattern, self.meter, pointer)
+            return self._matching(pattern, pointer)
         except UnsupportedError as error:
             self.relax(pointer, error)
             return StringSet.EMPTY
@@ -163,8 +169,8 @@ def _between(numbers: NumberSet, low: str, high: str, low_open: bool, high_open:
 
 
 @cache
-def _of_types(types: frozenset[str], integer_is_exact: bool) -> TypeBounds:
-    """All values of some types."""
+def _of_types(types: frozenset[str], integer_is_exact: bool, some_arrays: bool, some_objects: bool) -> TypeBounds:
+    """All values of some types, or perhaps only some of the arrays, or of the objects."""
     numbers = NumberSet.ANY if "number" in types else NumberSet.EMPTY
     if "integer" in types and "number" not in types:
         numbers = NumberSet.PLAIN_INTEGERS if integer_is_exact else NumberSet.INTEGERS
@@ -173,8 +179,8 @@ def _of_types(types: frozenset[str], integer_is_exact: bool) -> TypeBounds:
         BOOLEANS if "boolean" in types else frozenset(),
         numbers,
         StringSet.ANY if "string" in types else StringSet.EMPTY,
-        Kleene.ALL if "array" in types else Kleene.NONE,
-        Kleene.ALL if "object" in types else Kleene.NONE,
+        Kleene.NONE if "array" not in types else Kleene.SOME if some_arrays else Kleene.ALL,
+        Kleene.NONE if "object" not in types else Kleene.SOME if some_objects else Kleene.ALL,
     )
 
 

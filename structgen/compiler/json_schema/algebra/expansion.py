@@ -280,8 +280,8 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 class Expansion:
     """Type bounds and clauses of goals."""
 
-    def __init__(self, nodes: Nodes, meter: Meter, *, lenient: bool) -> None:
-        self.bounds = bounds = GoalBounds(nodes, Assertions(meter, lenient=lenient), meter)
+    def __init__(self, nodes: Nodes, assertions: Assertions, meter: Meter) -> None:
+        self.bounds = bounds = GoalBounds(nodes, assertions, meter)
         self.nodes = nodes
         self.arrays, self.objects = ArrayDomain(bounds), ObjectDomain(bounds)
         self.array_clauses: Clauses[ArrayClause] = Clauses(self.arrays, meter)

@@ -9,7 +9,7 @@ from ....budget import Meter
 from ..read.document import Json, Schema, SchemaId
 from ..read.equality import containers, equality_key
 from .goals import ANYTHING, NOTHING, TESTED, Conjunction, Literal, both, in_order, node_of
-from .sharing import BELOW, representatives, said
+from .sharing import BELOW, Fields, representatives, said
 
 _APPLICATORS = frozenset({"refs", "all_of", "any_of", "one_of"})  # which alone, and of one schema, name that
 _NAMING = _APPLICATORS | {"not_", "never"}  # without which a subschema has a goal of its own
@@ -24,21 +24,17 @@ class Nodes:
     ----------
     schemas:
         The document's; their numbers are their `SchemaId`.
-    root:
-        The number of the whole document's.
+    fields:
+        Those in which subschemas say something, as `places` has them; of these, equal ones are one.
     meter:
         Of the compile.
-    share:
-        Whether equal subschemas are one.
     """
 
-    def __init__(self, schemas: Sequence[Schema], root: SchemaId, meter: Meter, *, share: bool = True) -> None:
+    def __init__(self, schemas: Sequence[Schema], fields: Fields, meter: Meter) -> None:
         self.schemas = list(schemas)
         self.meter = meter
-        self._same = list(range(len(self.schemas)))
-        self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
-        if share:
-            self._same, self._said = representatives(schemas, root, meter)
+        self._same = representatives(schemas, fields, meter)
+        self._said = dict(fields)
         self._written = {self._same[k]: each.written for k, each in enumerate(schemas) if each.written is not None}
         self._goals: list[Conjunction | None] = [None] * len(self.schemas)
         self._constants: dict[Hashable, Conjunction] = {}
@@ -49,9 +45,8 @@ class Nodes:
 
     def put_in_order(self, goal: Conjunction, parts: Iterable[Conjunction]) -> None:
         """Note the order of the parts of a goal, which is that of the places where they are written."""
-        if len(goal) > 1:
-            order = tuple(dict.fromkeys(literal for part in parts for literal in self.in_order(part)))
-            self._orders.setdefault(goal, order)
+        if len(goal) > 1 and goal not in self._orders:
+            self._orders[goal] = tuple(dict.fromkeys(literal for part in parts for literal in self.in_order(part)))
 
     def in_order(self, goal: Conjunction) -> Iterable[Literal]:
         """The literals of a goal in the order that was noted, or that of their nodes."""
@@ -59,10 +54,9 @@ class Nodes:
 
     def said(self, node: SchemaId) -> frozenset[str]:
         """The names of the fields in which a node says something."""
-        known = self._said[node]
-        if known is None:
-            known = self._said[node] = frozenset(said(self.schemas[node]))
-        return known
+        if node not in self._said:
+            self._said[node] = said(self.schemas[node])
+        return self._said[node]
 
     def pointer(self, goal: Conjunction) -> str:
         """Where the goal's first literal was written."""
@@ -264,7 +258,6 @@ class Nodes:
     def _add(self, schema: Schema) -> SchemaId:
         self.schemas.append(schema)
         self._same.append(len(self._same))
-        self._said.append(None)
         self._goals.append(None)
         return len(self.schemas) - 1
 

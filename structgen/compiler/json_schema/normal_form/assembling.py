@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from ....budget import Meter
@@ -19,16 +19,16 @@ _Set = TypeVar("_Set", NumberSet, StringSet)
 _DOING = "merging equal values"
 
 
-def assemble(drafts: Sequence[Value], living: Mapping[Ref, Value], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
-    """The values of the drafts, by number, and the root's: that of the first draft. ``living``: see there."""
+def assemble(drafts: Sequence[Value], living: dict[Ref, Value], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
+    """The values of the drafts, by number, and the root's: that of the last that is ``living`` (see there)."""
     return _Assembly(drafts, living, meter).run()
 
 
 class _Assembly:
-    """Drafts become values in their places; what nothing leads to any more stays a draft."""
+    """Drafts become values in their places; where nothing leads to, there is none."""
 
-    def __init__(self, drafts: Sequence[Value], living: Mapping[Ref, Value], meter: Meter) -> None:
-        self.values = list(drafts)
+    def __init__(self, drafts: Sequence[Value], living: dict[Ref, Value], meter: Meter) -> None:
+        self.values = [Value()] * len(drafts)
         self.living = living
         self.meter = meter
         self.same = list(range(len(drafts)))  # for each number one that stands for it
@@ -38,13 +38,13 @@ class _Assembly:
         self._unions: dict[frozenset[Ref], Ref] = {}
 
     def run(self) -> tuple[tuple[Value, ...], Ref]:
-        draft = self.values[0]
+        ref, draft = root, _ = next(reversed(self.living.items()))
         with placed(lambda: draft.pointer):
             for ref, draft in self.meter.each(self.living.items(), _DOING, every=16):
                 self._add(ref, self._trimmed(draft))
         if self._changed:
             self.values = [self._mapped(value, self._renumbered) for value in self.meter.each(self.values, _DOING)]
-        return tuple(self.values), self.same[0]
+        return tuple(self.values), self.same[root]
 
     def _add(self, ref: Ref, value: Value) -> Ref:
         """Give a number its value, or the number of an equal one, wherever that was written."""

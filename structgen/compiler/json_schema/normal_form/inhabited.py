@@ -5,7 +5,7 @@ That is a least fixpoint: an object that must hold another of its own kind can't
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 from ....budget import Meter
 from ....system.depth_first import post_order
@@ -19,14 +19,14 @@ _MOST_LISTED = 10_000
 _LONGEST_COUNT = 1_000
 
 
-def inhabited(drafts: Sequence[Value], meter: Meter) -> set[Ref]:
-    """The drafts that have members."""
-    alive: set[Ref] = set()
+def inhabited(drafts: Sequence[Value], meter: Meter, sure: Iterable[Ref] = ()) -> set[Ref]:
+    """The drafts that have members, as those that are ``sure`` have."""
+    alive = set(sure)
     waiting: dict[Ref, list[Ref]] = {}
     ref = 0
     with placed(lambda: drafts[ref].pointer):
         for ref in reversed(range(len(drafts))):  # most lead to those behind them
-            if _has_members(drafts[ref], alive, meter):
+            if ref in alive or _has_members(drafts[ref], alive, meter):
                 alive.add(ref)
             else:
                 for child in set(drafts[ref].children()) - alive:
@@ -49,12 +49,12 @@ def _has_members(draft: Value, alive: set[Ref], meter: Meter) -> bool:
     )
 
 
-def living(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, Value]:
+def living(root: Ref, drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> dict[Ref, Value]:
     """What has members of all that the root leads to, children first, with those alternatives that have."""
     found: dict[Ref, Value] = {}
-    draft = drafts[0]
+    draft = drafts[root]
     with placed(lambda: draft.pointer):
-        for ref in post_order([0], lambda ref: [child for child in drafts[ref].children() if child in alive]):
+        for ref in post_order([root], lambda ref: [child for child in drafts[ref].children() if child in alive]):
             draft = found[ref] = drafts[ref]
             if draft.arrays or draft.objects:
                 arrays = tuple([each for each in draft.arrays if array_has_members(each, alive, meter)])

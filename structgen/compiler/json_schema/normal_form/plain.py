@@ -1,8 +1,8 @@
-"""Values straight from subschemas, where each says by itself what stands at its place: most schemas are of these.
+"""Values straight from subschemas, where each says by itself what stands at its place: most places are of these.
 
-Values are made in depth, and equal ones are one, as soon as they are found. All is left to the algebra where anything
-takes it: where keywords meet that split the values of a place, where a schema refers to itself, where nothing
-satisfies one, and where something is refused.
+What a place leads to comes before it, and equal values are one, as soon as they are found. The algebra has the places
+where keywords meet that split the values, that lead to themselves, that nothing satisfies, or of which something is
+refused, and those that lead to one of these.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from ....budget import Meter
 from ....errors import BudgetExceededError, DefinitionError, UnsupportedError
-from ....system.depth_first import post_order
 from ..algebra.assertions import NUMBER_FIELDS, STRING_FIELDS, Assertions
-from ..algebra.sharing import BELOW, said
+from ..algebra.goals import Conjunction
+from ..algebra.sharing import Fields
 from ..algebra.type_bounds import EVERYTHING
 from ..numbers.numbers import NumberSet
 from ..read.document import Schema, SchemaId
@@ -23,118 +23,102 @@ from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, KeyClass, ObjectShape, Option, Property, Ref, Value
 from .trimming import bounded, trimmed_array
 
-#: The fields of which a plain place has one alone; those of subschemas, with their type; and all others.
+#: The fields of which a plain place has one alone, and all others.
 _ALONE = frozenset({"refs", "all_of", "any_of", "one_of", "never"})
-_HOLDING = {"items": "array", "properties": "object", "additional_properties": "object"}
 _PLAIN = STRING_FIELDS | NUMBER_FIELDS | {
-    *_HOLDING, "types", "enum", "required", "min_items", "max_items", "unique_items", "min_properties",
-    "max_properties",
+    "types", "enum", "items", "min_items", "max_items", "unique_items", "properties", "additional_properties",
+    "required", "min_properties", "max_properties",
 }  # fmt: skip
-
-#: The number of the values of the schema ``false``.
-_NOTHING = -1
 
 
 class _AlgebraNeeded(Exception):
     pass
 
 
-def _refuse_cycle(path: list[SchemaId], node: SchemaId) -> None:
-    raise _AlgebraNeeded
+class PlainValues:
+    """The values of those places of a document that are plain; ``values`` has them by number, others may be added.
 
+    ``fields``: the places that are looked at, as `places` has them, up to that of the root.
+    """
 
-def plain_values(schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> tuple[tuple[Value, ...], Ref] | None:
-    """The values of a schema, and the number of the root's; None where that takes the algebra."""
-    with suppress(_AlgebraNeeded, UnsupportedError, DefinitionError, BudgetExceededError):
-        return _PlainValues(schemas, meter).run(root)
-    return None
-
-
-class _PlainValues:
-    def __init__(self, schemas: Sequence[Schema], meter: Meter) -> None:
-        self._schemas = schemas
+    def __init__(self, schemas: Sequence[Schema], fields: Fields, root: SchemaId, meter: Meter, lenient: bool) -> None:
+        self.values: list[Value] = []
+        self.assertions = Assertions(meter)
         self._meter = meter
-        self._assertions = Assertions(meter, lenient=False)
-        self._refs: dict[SchemaId, Ref] = {}
-        self._values: list[Value] = []
-        self._choices: list[Choice] = []
-        self._known: dict[Hashable, Ref] = {}  # by the fields of values, and by types for places that only name these
+        self._choices: dict[SchemaId, Choice] = {}
+        self._known: dict[Hashable, tuple[Option, ...]] = {}  # by the fields of values, or by types alone
+        with suppress(BudgetExceededError):  # which the algebra raises again
+            for node, names in meter.each(fields.items(), "reading values", every=64):
+                try:
+                    self._choices[node] = self._choice_of(schemas[node], names)
+                except (_AlgebraNeeded, KeyError, UnsupportedError, DefinitionError):
+                    continue
+                if node == root:
+                    break
+        self.assertions.lenient = lenient
 
-    def run(self, root: SchemaId) -> tuple[tuple[Value, ...], Ref]:
-        """The values of a schema and of all places that it leads to, children first."""
-        said_of: dict[SchemaId, frozenset[str]] = {}
+    def of(self, goal: Conjunction) -> Ref | None:
+        """The number of the values of a goal; None where it, or one that it leads to, takes the algebra."""
+        everything = self._anything() if self._choices and not goal else None
+        choice = self._choices.get(next(iter(goal))) if len(goal) == 1 else everything
+        return choice[0].value if choice else None
 
-        def children(node: SchemaId) -> list[SchemaId]:
-            schema = self._schemas[node]
-            fields, types = said(schema), schema.types
-            names = said_of[node] = frozenset(fields)
-            if not (names <= _PLAIN or (len(names) == 1 and names <= _ALONE)):
-                raise _AlgebraNeeded
-            if names.isdisjoint(BELOW):
-                return []
-            return schema.children([n for n in fields if n in BELOW and (types is None or _HOLDING[n] in types)])
-
-        for node in self._meter.each(post_order([root], children, _refuse_cycle), "reading values", every=64):
-            self._refs[node] = self._ref(self._schemas[node], said_of[node])
-        if self._refs[root] == _NOTHING:
-            raise _AlgebraNeeded
-        return tuple(self._values), self._refs[root]
-
-    def _ref(self, schema: Schema, names: frozenset[str]) -> Ref:
-        """The number of the values of a place."""
+    def _choice_of(self, schema: Schema, names: frozenset[str]) -> Choice:
+        """The values of a place. Raises `KeyError` where one that it leads to takes the algebra."""
         if not names:
             return self._anything()
-        if names <= _ALONE:
-            return _NOTHING if schema.never else self._alone(schema, *names)
-        if len(names) > 1 or schema.types is None:
-            return self._number(self._fields(schema, names), schema.pointer)
-        types = schema.types, schema.integer_is_exact
-        if types not in self._known:
-            self._known[types] = self._number(self._fields(schema, names), schema.pointer)
-        return self._known[types]
+        if names <= _PLAIN:
+            if len(names) > 1 or schema.types is None:
+                return self._numbered(self._fields(schema, names), schema.pointer)
+            types = schema.types, schema.integer_is_exact
+            if types not in self._known:
+                self._known[types] = self._numbered(self._fields(schema, names), schema.pointer)
+            return self._known[types]
+        if len(names) > 1 or not names <= _ALONE:
+            raise _AlgebraNeeded
+        return () if schema.never else self._alone(schema, *names)
 
-    def _number(self, fields: tuple[Any, ...], pointer: str) -> Ref:
-        known = self._known.setdefault(fields, len(self._values))
-        if known == len(self._values):
-            if not any(fields):
-                raise _AlgebraNeeded
-            self._values.append(Value._make((*fields, pointer)))
-            self._choices.append((Option(known),))
-        return known
+    def _numbered(self, fields: tuple[Any, ...], pointer: str) -> Choice:
+        if not any(fields):
+            raise _AlgebraNeeded
+        ref = len(self.values)
+        choice = self._known.setdefault(fields, (Option(ref),))
+        if choice[0].value == ref:
+            self.values.append(Value._make((*fields, pointer)))
+        return choice
 
-    def _anything(self) -> Ref:
+    def _anything(self) -> Choice:
         if () not in self._known:
-            choice = (Option(len(self._values)),)
+            choice = (Option(len(self.values)),)
             objects = (ObjectShape((), (KeyClass(StringSet.ANY, choice),)),)
-            self._known[()] = self._number((*EVERYTHING[:4], (ArrayShape((), choice),), objects), "")
+            self._known[()] = self._numbered((*EVERYTHING[:4], (ArrayShape((), choice),), objects), "")
         return self._known[()]
 
     def _choice(self, node: SchemaId | None) -> Choice:
-        ref = self._anything() if node is None else self._refs[node]
-        return () if ref == _NOTHING else self._choices[ref]
+        return self._anything() if node is None else self._choices[node]
 
-    def _alone(self, schema: Schema, name: str) -> Ref:
-        """The number of the values of another place, or of alternatives of which no two have any of one type."""
-        refs = [self._refs[node] for node in getattr(schema, name)]
-        if len(refs) == 1:
-            return refs[0]
-        columns = list(zip(*[self._values[ref][:-1] for ref in refs if ref != _NOTHING], strict=True))
+    def _alone(self, schema: Schema, name: str) -> Choice:
+        """The values of another place, or of alternatives of which no two have any of one type."""
+        choices = [self._choices[node] for node in getattr(schema, name)]
+        if len(choices) == 1:
+            return choices[0]
+        columns = list(zip(*[self.values[ref][:-1] for choice in choices for ref, _ in choice], strict=True))
         if name in ("refs", "all_of") or not columns or any(sum(map(bool, column)) > 1 for column in columns):
             raise _AlgebraNeeded
         null, booleans, numbers, *others = [max(column, key=bool) for column in columns]
         numbers = numbers and numbers.union(NumberSet.EMPTY, self._meter)  # of no other alternative, as written
-        return self._number((null, booleans, numbers, *others), schema.pointer)
+        return self._numbered((null, booleans, numbers, *others), schema.pointer)
 
     def _fields(self, schema: Schema, names: frozenset[str]) -> tuple[Any, ...]:
         """The fields of a value, but for its place."""
-        null, booleans, numbers, strings, arrays, objects = self._assertions.bounds(schema, names)
+        null, booleans, numbers, strings, arrays, objects = self.assertions.bounds(schema, names)
         if schema.enum is not None and (arrays or objects):
             raise _AlgebraNeeded
         return (
             null,
             booleans,
-            None if numbers.is_empty() else numbers,
-            None if strings.is_empty() else strings,
+            None if numbers is NumberSet.EMPTY or numbers.is_empty() else numbers,
+            None if strings is StringSet.EMPTY or strings.is_empty() else strings,
             (self._array(schema),) if arrays else (),
             (self._object(schema),) if objects else (),
         )
@@ -145,14 +129,15 @@ class _PlainValues:
             raise _AlgebraNeeded
         unique = schema.unique_items and bool(rest)
         if unique:
-            items = self._values[rest[0].value]
+            items = self.values[rest[0].value]
             if not (items.arrays or items.objects or items.strings is StringSet.ANY):  # few may bound their number
                 raise _AlgebraNeeded
         return trimmed_array(ArrayShape((), () if high == 0 else rest, low, high, (), unique))
 
     def _object(self, schema: Schema) -> ObjectShape:
         properties, needed, rest = schema.properties, {*schema.required}, self._choice(schema.additional_properties)
-        members = [Property(name, self._choice(node), name in needed) for name, node in properties.items()]
+        choices = self._choices
+        members = [Property(name, choices[node], name in needed) for name, node in properties.items()]
         members += [Property(name, rest, True) for name in schema.required if name not in properties]
         low, high = schema.min_properties, schema.max_properties
         possible = len(members) - [choice for _, choice, _ in members].count(())

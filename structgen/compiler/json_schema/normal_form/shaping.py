@@ -18,6 +18,7 @@ from ..algebra.objects import ObjectClause
 from ..algebra.type_bounds import TypeBounds
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
+from .plain import PlainValues
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
 #: So many marks at most: options and what later steps make of them can double with each.
@@ -25,16 +26,17 @@ MOST_MARKS = 8
 
 
 class Shaping:
-    """Makes drafts; ``goals`` are those that they lead to, by number.
+    """Makes ``drafts``; ``goals`` are those that they lead to, by number, but for those of ``plain`` places.
 
     Of the options, ``max_items`` and ``max_string_length`` bound what no keyword bounds.
     """
 
-    def __init__(self, nodes: Nodes, max_items: int | None, max_string_length: int | None) -> None:
+    def __init__(self, nodes: Nodes, plain: PlainValues, max_items: int | None, max_string_length: int | None) -> None:
         self.max_items, self.max_string_length = max_items, max_string_length
-        self.nodes = nodes
+        self.nodes, self.plain, self.drafts = nodes, plain, plain.values
         self.partitions = NamePartitions(nodes.meter)
-        self.goals: list[Conjunction] = []
+        self.goals: dict[Ref, Conjunction] = {}
+        self.todo: list[tuple[Ref, Conjunction]] = []  # those whose drafts are not made yet
         self.refs: dict[Conjunction, Ref] = {}
         self._choices: dict[Conjunction, Choice] = {NOTHING: ()}  # without marks
 
@@ -42,8 +44,12 @@ class Shaping:
         """The number of a goal."""
         known = self.refs.get(goal)
         if known is None:
-            known = self.refs[goal] = len(self.goals)
-            self.goals.append(goal)
+            known = self.plain.of(goal)
+            if known is None:
+                self.goals[known := len(self.drafts)] = goal
+                self.todo.append((known, goal))
+                self.drafts.append(Value())
+            self.refs[goal] = known
         return known
 
     def value(
@@ -70,7 +76,7 @@ class Shaping:
         for name in clause.names():
             goal = clause.goal(name)
             if len(goal) > 1:
-                self.nodes.put_in_order(goal, [rule.goal(name) for rule in clause.rules])
+                self.nodes.put_in_order(goal, (rule.goal(name) for rule in clause.rules))
             choice = self._choice(goal, [rule.goal(name) for rule in exists])
             properties.append(Property(name, choice, name in required))
         rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
@@ -108,7 +114,7 @@ class Shaping:
         for k in self.nodes.meter.each(positions, "normalising the schema") if beyond else positions:
             goal = clause.goal(k)
             if is_ordered:
-                self.nodes.put_in_order(goal, [rule.goal(k) for rule in clause.rules])
+                self.nodes.put_in_order(goal, (rule.goal(k) for rule in clause.rules))
             is_there = clause.high is None or k < clause.high
             choices.append(self._choice(goal, [rule.goal(k) for rule in counting]) if is_there else ())
         rest = choices.pop()
