@@ -125,6 +125,18 @@ def test_an_index_from_the_cache_finds_its_rows_there(
     assert not names
 
 
+def test_names_beside_declared_ones_are_walked_as_far_as_they_differ_from_texts(vocabulary: sg.Vocabulary) -> None:
+    sg.compile_base_rows(vocabulary)
+    members = {name: {"type": "integer"} for name in ("base", "height", "width")}
+    index = sg.compile(sg.JsonSchema({"type": "object", "properties": members}), vocabulary, eager=False)
+    assert isinstance(index.machine, PushdownMachine)
+    guide = sg.Guide(index)
+    for byte in b'{"base": 1, "height": 2, "width": 3, "x':
+        guide.bitmask()
+        assert guide.advance(next(i for i in range(1000) if vocabulary.token(i) == bytes([byte])))
+    assert not index.machine.rows.long_walks
+
+
 @pytest.mark.parametrize("has_base_rows", [True, False])
 def test_a_store_gets_one_object_of_an_index_where_it_has_base_rows(
     has_base_rows: bool, vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

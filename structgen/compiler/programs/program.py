@@ -309,11 +309,9 @@ class Program:
             found = self._targets[move] = -len(self.moves)
         return found
 
-    def new_targets(self, moves: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-        """The targets of edges that alone make some moves."""
-        first = -1 - len(self.moves)
-        self.moves += moves
-        return np.arange(first, first - len(moves), -1)
+    def targets(self, moves: Iterable[tuple[int, ...]]) -> list[int]:
+        """The targets that stand for some moves."""
+        return [*map(self._target, moves)]
 
     def _record(self, counted: CountedEdge | MarkedEdge) -> int:
         if isinstance(counted, CountedEdge):

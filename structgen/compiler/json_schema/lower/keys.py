@@ -141,7 +141,7 @@ class KeyStates:
         calls, counting = late[:, is_call], late[:, ~is_call].T
         for begin in self._meter.each(range(0, calls.shape[1], _TOGETHER), _DOING, every=1):
             edges, _, which, _, _ = calls[:, begin : begin + _TOGETHER]
-            block[3, edges] = self._program.new_targets(families.calls(classes[which]))
+            block[3, edges] = self._program.targets(families.calls(classes[which]))
         for begin in self._meter.each(range(0, len(counting), _TOGETHER), _DOING, every=1):
             for edge, record, *after in counting[begin : begin + _TOGETHER].tolist():
                 counted = CountedEdge(*families.records[record, :2].tolist(), *after)
