@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 #: program has, or an argument; those come from `GIVEN` on.
 NOTHING, FIRST, MOVES, GIVEN = 0, 1, 2, 3
 
+#: Fragments that are kept for programs that begin alike.
+MOST_FRAGMENTS = 512
+
 #: The numbers of a move, which calls a state and will come back to another one: the record, and the two.
 _MOVE = 3
 

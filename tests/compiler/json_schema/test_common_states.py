@@ -9,6 +9,7 @@ import pytest
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import ReadSchema, read_schema
+from structgen.compiler.json_schema.lower import whitespace
 from structgen.compiler.json_schema.lower.builder import Builder
 from structgen.compiler.json_schema.lower.lower import begun_builder, lower, lower_into
 from structgen.compiler.programs.program import Program
@@ -55,6 +56,17 @@ def test_a_schema_adds_nothing_to_what_all_begin_with(options: dict[str, Any]) -
     assert begun.program.moves == moves
     assert first.keys() == again.keys()
     assert all((first[name] == again[name]).all() for name in first)
+
+
+@pytest.mark.parametrize("schema", [OPEN, CLOSED], ids=["open", "closed"])
+def test_fragments_have_a_bound(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = accepted(lowered(read(schema, max_digits=71)))
+    monkeypatch.setattr(whitespace, "MOST_FRAGMENTS", 0)
+    found = read(schema, max_digits=72)  # a layout of its own
+    assert accepted(lowered(found)) == expected
+    fragments = begun_builder(found.layout, False, Meter(Budget())).whitespace.fragments
+    assert fragments is not None
+    assert not fragments.known
 
 
 def test_schemas_in_one_program_share_any_value() -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from ....errors import UnsupportedError
 from ....system.properties import branch, remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.fragments import Fragments
+from ...programs.fragments import MOST_FRAGMENTS, Fragments
 from ...programs.program import NO_EDGES, POP, Condition, Edge, First, MarkedEdge, Program, State, edge_of
 from .embed import embedded
 
@@ -79,7 +79,8 @@ class Whitespace(ABC):
     ) -> State:
         """The state that a method makes with some options, and with other states, which can be any.
 
-        A copy, unless ``edges`` among the options lead to states that are not in all programs with these fragments.
+        A copy, unless ``edges`` among the options lead to states that are not in all programs with these fragments,
+        or there are many fragments.
         """
         fragments = self.fragments
         if fragments is None or (edges and not POP <= min(edges) >> 16 <= max(edges) >> 16 <= fragments.common):
@@ -87,6 +88,8 @@ class Whitespace(ABC):
         key = make, options, len(given)
         known = fragments.known.get(key)
         if known is None:
+            if len(fragments.known) >= MOST_FRAGMENTS:
+                return make(self, *options, *given)
             known = fragments.known[key] = self._program.continued().fragment(
                 lambda program, *given: make(self.continued(program), *options, *given), len(given)
             )
