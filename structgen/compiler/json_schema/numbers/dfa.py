@@ -79,19 +79,11 @@ class _Spelling:
         positive, negative = (Side(plain, written, is_negative, meter) for is_negative in (False, True))
         # Where the two are alike, the sign can be forgotten.
         self.sides = (positive,) if positive.is_like(negative) else (positive, negative)
-        self._after: dict[str, Callable[..., Moves]] = {
-            "start": self._after_start,
-            "side": self._after_side,
-            "zero": self._after_zero,
-            "whole": self._after_whole,
-            "point": self._after_point,
-            "fraction": self._after_point,
-        }
         self.negative = self.sides[-1].beyond_zero
 
     def moves(self, state: State) -> Moves:
         """The symbols that may follow, with the state after each."""
-        return self._after[state[0]](*state[1:])
+        return _AFTER[state[0]](self, *state[1:])
 
     def accepts(self, state: State) -> bool:
         """Whether the text may end."""
@@ -193,3 +185,13 @@ class _Spelling:
         if equal:
             return side.at[before][1]
         return side.satisfied(side.cells[before - 1].written, remainders)
+
+
+_AFTER: dict[str, Callable[..., Moves]] = {
+    "start": _Spelling._after_start,
+    "side": _Spelling._after_side,
+    "zero": _Spelling._after_zero,
+    "whole": _Spelling._after_whole,
+    "point": _Spelling._after_point,
+    "fraction": _Spelling._after_point,
+}

@@ -70,6 +70,7 @@ class _Reader:
         for subschema in self._draining(found.stored):
             if found.ids.setdefault(id(subschema.node), -1) == -1:  # no reference leads to it
                 self._read(subschema)
+        found.stored.clear()  # each leads back to what it is in, which would wait for the collector
         return Document(
             tuple(found.schemas), root, self._references.root.draft.name, MappingProxyType(anchors),
             tuple(found.unchecked), found.unknown.findings(),
