@@ -33,10 +33,10 @@ class Fragment:
     names:
         Of the states.
     edges, moves:
-        State, lowest and highest byte and target of each edge, as in a block of a program; record and two states of
-        each move.
+        State, lowest and highest byte and target of each edge one after the other, ``[4 * edges]``, and what is added
+        to each; record and two states of each move, ``[3 * moves]``, likewise.
     like:
-        States, each with the one that it is like.
+        A state and what is added to it, and the same of the one that it is like.
     result:
         The state that others lead to.
     """
@@ -65,7 +65,10 @@ class Fragments:
 
 
 def put_together(copies: list[tuple[Fragment, list[int]]], moves: int) -> tuple[NDArray[np.int32], list[list[int]]]:
-    """Of copies, each with what is added, the block of edges, and the moves. There are so many moves before."""
+    """Of copies, each with what is added, the block of edges, ``int32[4, edges]``, and the moves.
+
+    There are so many ``moves`` before; what is added for them is noted with each copy.
+    """
     given: list[int] = []
     parts, more = [], []
     edges = 0

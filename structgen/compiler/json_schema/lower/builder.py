@@ -82,9 +82,9 @@ class MemberText(ABC):
 
     @abstractmethod
     def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> int:
-        """What comes at the end of a declared name, which is spelled so: the values, above the tail of each.
+        """The action of `KeyStates` at the end of a declared name, spelled so: the values, above the tail of each.
 
-        An action of `KeyStates`. The one tail may be `BELOW`, here and in `others`.
+        The one tail may be `BELOW`, here and in `others`.
         """
 
     @abstractmethod

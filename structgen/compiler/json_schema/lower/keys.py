@@ -123,10 +123,11 @@ class KeyStates:
         edges, states, ends, late = found[kernels.KEY_NUMBERS, :4].tolist()
         roots = len(self._roots)
         first = program.states("key", states - roots)
-        rows = ((program.like, kernels.KEY_LIKE), (program.live, kernels.KEY_LIVE))
-        for column, row in rows[: bool(families.all) + bool(len(families.records))]:
+        if families.all:
             own = *self._roots.values(), *range(first, len(program.edges))
-            column.update(zip(own, found[row, :states].tolist(), strict=True))
+            program.like.update(zip(own, found[kernels.KEY_LIKE, :states].tolist(), strict=True))
+            if len(families.records):
+                program.live.update(zip(own, found[kernels.KEY_LIVE, :states].tolist(), strict=True))
         if late:
             self._lead(block, families, classes, found[kernels.KEY_LATE : kernels.KEY_NUMBERS, :late])
         program.blocks.append(block[:, :edges].copy())
@@ -173,8 +174,8 @@ class KeyStates:
 
 
 @lru_cache(maxsize=64)
-def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:
-    """The tables of automata one below the other, which of their states accept, and that none lives in a loop."""
+def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The tables of automata one below the other, ``int32[states, 256]``, and which of their states accept."""
     tables = np.concatenate([np.zeros((0, 256), np.int32), *(automaton.dense for automaton in automata)])
     first = records = 0
     for automaton in automata:
@@ -182,8 +183,7 @@ def _joined(automata: tuple[EdgeLists, ...]) -> tuple[NDArray[np.int32], NDArray
         table[table >= 0] += first
         table[table < -1] -= records
         first, records = first + automaton.states, records + len(automaton.records)
-    accepting = itertools.chain.from_iterable(each.accepting for each in automata)
-    return tables, np.array([*accepting], np.uint8), np.full(first, -1, np.int32)
+    return tables, np.array([*itertools.chain.from_iterable(each.accepting for each in automata)], np.uint8)
 
 
 class _Families:
@@ -201,14 +201,13 @@ class _Families:
         self._first = dict(zip(bodies, itertools.accumulate([0, *[len(body.states) for body in bodies]]), strict=False))
         self._number = {others: number for number, others in enumerate(self.all, 1)}
         automata = tuple([body.automaton for body in bodies])
-        joined = (_joined if states <= _JOINED_STATES else _joined.__wrapped__)(automata)
-        self.tables, self.accepting, self.live = joined
+        self.tables, self.accepting = (_joined if states <= _JOINED_STATES else _joined.__wrapped__)(automata)
+        self.live = np.full(states, -1, np.int32)
         self.records = self._counted() if any(body.is_counted for body in bodies) else _NO_RECORDS
         self.starts, self.ways = self._begin(action) if self.all else _NO_FAMILIES
 
     def _counted(self) -> NDArray[np.int32]:
-        """The records of all bodies, whose states live in loops."""
-        self.live = self.live.copy()
+        """The records of all bodies, ``int32[records, 5]``; it is noted which of their states live in which loop."""
         records = []
         for body, first in self._first.items():
             loops = [*body.loops, -1]
