@@ -147,11 +147,11 @@ class SharedProgram:
         self._builders: dict[TextOptions, Builder] = {}  # of the schemas that were lowered last
 
     def first(self, schema: ReadSchema) -> First:
-        """The first edges of a schema's texts, as JSON."""
-        begun = self._builders.get(schema.layout)
-        builder = lower_into(self._program, schema.values, schema.layout, self._meter, begun)
+        """What the first state of a schema's texts does."""
+        begun, blocks = self._builders.pop(schema.layout, None), len(self._program.blocks)
+        start, builder = lower_into(self._program, schema.values, schema.layout, self._meter, begun)
         self._builders[schema.layout] = builder
-        return First(self._program.edges[builder.value((schema.values.root,), 0)])
+        return self._program.first(start, blocks)
 
 
 def _check_bounded(values: Values) -> None:

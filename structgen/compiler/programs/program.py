@@ -368,17 +368,21 @@ class Program:
         edges = [*map(self.edges.__getitem__, others), *self.edges[first:]]
         return np.concatenate([in_block(states, edges), *self.blocks[block:]], axis=1)
 
-    def edges_at(self, state: State) -> list[Edge]:
+    def first(self, state: State, begin: int = 0) -> First:
+        """What a state does; blocks before number ``begin`` have no edges of it."""
+        return First(self.edges_at(state, begin), self.token_edges.get(state, ()))
+
+    def edges_at(self, state: State, begin: int = 0) -> list[Edge]:
         """All edges of a state, with those that it has by being like another one, but for refused bytes."""
-        edges = self._own_edges(state)
+        edges = self._own_edges(state, begin)
         if self.like.get(state, -1) >= 0:
             known = bytes_of(edges)
-            for edge in self._own_edges(self.like[state]):
+            for edge in self._own_edges(self.like[state], begin):
                 edges += (edge_of(byte, byte, edge >> 16) for byte in sorted(bytes_of([edge]) - known))
         return [edge for edge in edges if edge >> 16 != REFUSED]
 
-    def _own_edges(self, state: State) -> list[Edge]:
-        found = [block[1:, block[0] == state].T.tolist() for block in self.blocks]
+    def _own_edges(self, state: State, begin: int) -> list[Edge]:
+        found = [block[1:, block[0] == state].T.tolist() for block in self.blocks[begin:]]
         return [*self.edges[state], *(edge_of(*edge) for edge in chain.from_iterable(found))]
 
     # -- whole programs --------------------------------------------------------------------------------------

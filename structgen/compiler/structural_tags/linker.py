@@ -387,11 +387,9 @@ class _SchemaInner:
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
-        schema = self._schema or self._read(linker)
-        if self._program is None and schema.layout.style is None:
-            return linker.schemas.first(schema)
-        start = linker.program.append(self._program or lower_schema(schema, linker.meter))
-        return First(linker.program.edges_at(start), linker.program.token_edges.get(start, ()))
+        if self._program is None:
+            return linker.schemas.first(self._schema or self._read(linker))
+        return linker.program.first(linker.program.append(self._program))
 
 
 def _is_usual(layout: JsonSchema, tagged: bool) -> bool:

@@ -75,7 +75,7 @@ def test_schemas_in_one_program_share_any_value() -> None:
     schemas = CLOSED, OPEN, CLOSED, OPEN
     for schema in schemas:
         found = read(schema)
-        builder = lower_into(program, found.values, found.layout, Meter(Budget()), builder)
+        _, builder = lower_into(program, found.values, found.layout, Meter(Budget()), builder)
         starts.append(builder.value((found.values.root,), 0))
         sizes.append(len(program.edges))
     assert len(set(starts)) == len(starts)
@@ -92,7 +92,7 @@ def test_a_small_budget_is_for_the_schema_alone() -> None:
     program, meter = Program(), Meter(tight)
     builder: Builder | None = None
     for _ in range(5):
-        builder = lower_into(program, small.values, small.layout, meter, builder)
+        _, builder = lower_into(program, small.values, small.layout, meter, builder)
     assert len(program.edges) > meter.states == tight.states
     with pytest.raises(BudgetExceededError):
         lower_into(program, large.values, large.layout, meter, builder)

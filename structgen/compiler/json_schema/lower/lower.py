@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ....budget import Budget, Meter, Unremembered
 from ....errors import DefinitionError
@@ -23,7 +23,7 @@ from ...programs.fragments import Fragments
 from ...programs.program import Program, State
 from ...programs.tables import Flattener
 from ..layout.options import TextOptions
-from ..normal_form.shapes import ArrayShape, ObjectShape, Value, Values
+from ..normal_form.shapes import ArrayShape, ObjectShape, Ref, Value, Values
 from ..numbers.numbers import NumberSet
 from ..read.blame import placed
 from ..strings.strings import StringSet
@@ -35,6 +35,7 @@ from .whitespace import WHITESPACE, Gaps, Indented, Separator, Whitespace
 if TYPE_CHECKING:
     from .any_order import AnyOrder
     from .marked_order import MarkedOrder
+    from .tags import Tags
 
 #: States that a part has at least, about, where there are as many; and the share of those that are there already.
 _PART, _SHARE = 256, 8
@@ -92,18 +93,7 @@ class SchemaLowering:
         builder = self._builder = _builder(
             values, layout, meter, program, begun, lenient=lenient, whole=whole, keeps_sets=keeps_sets
         )
-        if layout.style is not None:
-            from .tags import Tags
-
-            tags = builder.tags = Tags(builder, layout.style, _gap(builder, layout.tag_gap))
-            program.start = tags.root(builder.values[values.root])
-            _lower(builder)
-            tags.finish()
-            return
-        program.start = builder.value((values.root,), 0)
-        if program.start in builder.open:
-            builder.begin(program.start)
-        _lower(builder)
+        program.start = _lower_root(builder, values.root)
 
     @property
     def open(self) -> list[State]:
@@ -156,6 +146,21 @@ def _lower(builder: Builder) -> None:
     program.settle()
 
 
+def _lower_root(builder: Builder, root: Ref) -> State:
+    """The state where a value begins, with all that is lowered with it."""
+    if builder.tags is None:
+        start = builder.value((root,), 0)
+        if start in builder.open:
+            builder.begin(start)
+        _lower(builder)
+        return start
+    tags = cast("Tags", builder.tags)
+    start = tags.root(builder.values[root])
+    _lower(builder)
+    tags.finish()
+    return start
+
+
 def _builder(
     values: Values,
     layout: TextOptions,
@@ -167,10 +172,16 @@ def _builder(
     whole: bool = True,
     keeps_sets: bool = False,
 ) -> Builder:
-    """A `Builder` with the whitespace of its layout."""
+    """A `Builder` with the whitespace of its layout, and the tags of its style."""
     builder = Builder(values, layout, meter, lenient, program, whole=whole, keeps_sets=keeps_sets, begun=begun)
     if begun is None:
         builder.whitespace = _whitespace(builder)
+    if layout.style is not None:
+        from .tags import Tags
+
+        gap = _gap(builder, layout.tag_gap)
+        tags = builder.tags = Tags(builder, layout.style, gap) if begun is None else cast("Tags", begun.tags)
+        tags.begin(builder)
     return builder
 
 
@@ -199,10 +210,13 @@ def _begun(layout: TextOptions, keeps_sets: bool, by: Unremembered) -> Builder:
     return builder
 
 
-def lower_into(program: Program, values: Values, layout: TextOptions, meter: Meter, begun: Builder | None) -> Builder:
+def lower_into(
+    program: Program, values: Values, layout: TextOptions, meter: Meter, begun: Builder | None
+) -> tuple[State, Builder]:
     """Lower values into a program that has other states; ``begun`` has lowered some into it before, if any did.
 
-    The state where they begin is that of the root's value. States that are there already count for no budget.
+    Returns the state where they begin, and what can go on from here; ``begun`` cannot any more. States that are there
+    already count for no budget.
 
     Raises as `SchemaLowering`, and leaves a program then that is half made.
     """
@@ -210,12 +224,11 @@ def lower_into(program: Program, values: Values, layout: TextOptions, meter: Met
     meter.grant(before)
     try:
         builder = _builder(values, layout, meter, program, begun)
-        builder.value((values.root,), 0)
-        _lower(builder)
+        start = _lower_root(builder, values.root)
         builder.begin_part()  # the names are not needed any more
     finally:
         meter.grant(-before)
-    return builder
+    return start, builder
 
 
 def _states_of(

@@ -11,9 +11,9 @@ special tokens, so one that a tag begins to end with ends the value at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -43,7 +43,10 @@ _GAP = (GAP, None)
 
 
 class Tags(MemberText):
-    """The tags of a program; ``gap`` is the whitespace that may stand around them and their values."""
+    """The tags of a program; ``gap`` is the whitespace that may stand around them and their values.
+
+    `begin` comes before the values of each schema, and `finish` behind them.
+    """
 
     def __init__(self, builder: Builder, style: Style, gap: EdgeLists) -> None:
         self._builder = builder
@@ -64,7 +67,14 @@ class Tags(MemberText):
             padded: Embedding(program, "raw", builder.meter, First(self._edges(state), self._tokens(state)))
             for padded, state in self._closing.items()
         }
+        self._plain: dict[Hashable, State | None] = {}  # see `_value`
+
+    def begin(self, builder: Builder) -> None:
+        """Begin the values of a schema; those of others in the same program may be there."""
+        self._builder = builder
+        self._sequences: dict[tuple[Refs, Kind], tuple[tuple[State, ...], ...]] = {}
         self._roots: dict[State, list[State]] = {}
+        self._begin = len(builder.program.like), len(builder.program.blocks)
 
     # -- the root --------------------------------------------------------------------------------------------
 
@@ -91,10 +101,10 @@ class Tags(MemberText):
 
     def _take_over_tokens(self) -> None:
         """Give states that are like others the token edges of these, by the first bytes of their names."""
-        program = self._program
-        alike = [state for state, like in program.like.items() if like in program.token_edges]
+        program, (begin, blocks) = self._program, self._begin
+        alike = [state for state, like in islice(program.like.items(), begin, None) if like in program.token_edges]
         own = {state: bytes_of(program.edges[state]) for state in alike}
-        for block in program.blocks:
+        for block in program.blocks[blocks:]:
             for state, low, high, _ in block[:, np.isin(block[0], alike)].T.tolist():
                 own[state].update(range(low, high + 1))
         for state in self._builder.meter.each(alike, "lowering tags"):
@@ -223,9 +233,14 @@ class Tags(MemberText):
 
     # -- values ----------------------------------------------------------------------------------------------
 
-    @remembered
     def _values(self, refs: Refs, kind: Kind) -> tuple[tuple[State, ...], ...]:
         """The sequences that read values of a kind, each with the closing tag."""
+        known = self._sequences.get((refs, kind))
+        if known is None:
+            known = self._sequences[refs, kind] = self._new_values(refs, kind)
+        return known
+
+    def _new_values(self, refs: Refs, kind: Kind) -> tuple[tuple[State, ...], ...]:
         within = frozenset({ARRAYS, OBJECTS} if self._style.item else ())
         value = self._value(refs, kind._replace(types=kind.types - within))
         found: list[tuple[State, ...]] = [] if value is None else [(value,)]
@@ -234,20 +249,30 @@ class Tags(MemberText):
             found += [(self._closing[False], self._builder.start(shape, each, -1)) for shape in shapes]
         return tuple(dict.fromkeys(found))
 
-    @remembered
     def _value(self, refs: Refs, kind: Kind) -> State | None:
-        """The state that reads a value of a kind with the closing tag; None where there is none."""
-        builder, program = self._builder, self._program
-        strings = builder.strings(refs) if STRINGS in kind.types else None
+        """The state that reads a value of a kind with the closing tag; None where there is none.
+
+        It is the same for all schemas where there are no arrays and objects.
+        """
+        strings = self._builder.strings(refs) if STRINGS in kind.types else None
         if strings == self._any:
             return self._any_string()
-        values = [_of_types(builder.values[ref], kind.types) for ref in refs]
+        values = [_of_types(self._builder.values[ref], kind.types) for ref in refs]
+        if any(value.arrays or value.objects for value in values):
+            return self._new_value(strings, values, padded=kind.padded)
+        key = strings, kind.padded, *[value._replace(pointer="") for value in values]
+        if key not in self._plain:
+            self._plain[key] = self._new_value(strings, values, padded=kind.padded)
+        return self._plain[key]
+
+    def _new_value(self, strings: StringSet | None, values: list[Value], *, padded: bool) -> State | None:
+        builder, program = self._builder, self._program
         first_edges = chain.from_iterable(builder.first_edges(value, 0, False) for value in values)
-        edges = program.all_above(self._closing[kind.padded], first_edges)
+        edges = program.all_above(self._closing[padded], first_edges)
         tokens: list[TokenEdge] = []
-        bounded = None if strings is None else self._bounded_string(strings, kind.padded)
+        bounded = None if strings is None else self._bounded_string(strings, padded)
         if strings is not None and bounded is None:
-            texts = self._texts[kind.padded]
+            texts = self._texts[padded]
             begin = texts.first(texts.body(strings))
             edges += begin.edges
             tokens += begin.tokens
@@ -255,7 +280,7 @@ class Tags(MemberText):
             return None
         first = First(list(dict.fromkeys(edges)), tokens)
         state = program.state("tagged value")
-        program.give(state, self.whitespace.padded(first) if kind.padded and edges else first)
+        program.give(state, self.whitespace.padded(first) if padded and edges else first)
         program.give(state, First(bounded or ()))
         return state
 
