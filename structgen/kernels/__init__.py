@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .subset_construction import *
     from .substrings import *
     from .values import *
+    from .words import *
 
     def address(array: Array, /) -> int:
         """Where the first number of a contiguous array is. Whoever hands it to kernels keeps the array."""

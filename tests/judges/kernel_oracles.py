@@ -26,6 +26,7 @@ from structgen import grammar_store, kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
+from structgen.compiler.automata.words import trie, words_dfa
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.compiler.programs.program import REFUSED, CountedEdge, First, Program, bytes_of, edge_of
@@ -137,6 +138,21 @@ def automata(random: Random) -> None:
         assert language(small) == expected
         assert small.states == nerode_classes(small)
         assert minimize(small, meter()).states == small.states
+
+
+def finite_sets(random: Random) -> None:
+    """Tries, and the minimal automata that they become."""
+    for size in (0, 1, 2, 3, 5, 10, 30, 100, 200):
+        words = {word.decode() for word in random.sample(WORDS, size)}
+        tail, labels, ends = trie(words, meter())
+        texts = [b""]
+        for above, byte in zip(tail.tolist(), labels.tolist(), strict=True):
+            texts.append(texts[above] + bytes((byte,)))
+        assert len(set(texts)) == len(texts)
+        assert [texts[end].decode() for end in ends.tolist()] == sorted(words)
+        dfa = words_dfa(words, meter())
+        assert {text.decode() for text in language(dfa)} == words
+        assert not words or dfa.states == nerode_classes(dfa)
 
 
 def products(random: Random) -> None:
@@ -1032,6 +1048,8 @@ ORACLES: Mapping[str, Oracle] = {
     "decide_all": masks(NESTED, sg.JsonSchema(OBJECT), eager=True),
     "missing_parts": masks(NESTED, sg.JsonSchema(OBJECT), when=nothing_is_few),
     "determinize": automata,
+    "word_trie": finite_sets,
+    "share_suffixes": finite_sets,
     "ordered_subsets": matches,
     "coarsest_partition": automata,
     "intersect": products,

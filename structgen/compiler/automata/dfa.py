@@ -112,11 +112,12 @@ class Dfa:
         firsts: Iterable[int] = range(0, self.states, _CHUNK)
         if meter is not None:
             firsts = meter.each(firsts, "listing transitions", every=1)
-        parts = [_runs(self.table[i : i + _CHUNK][:, self.classes], i) for i in firsts]
+        parts = [_runs(self.table[i : i + _CHUNK], i) for i in firsts]
         none = np.zeros(0, np.int64)
         columns = zip((none, none, none, none.astype(np.int32)), *parts, strict=True)
-        state, low, high, entry = (np.concatenate(column) for column in columns)
-        return state, low, high, entry
+        state, first, last, entry = (np.concatenate(column) for column in columns)
+        begins = np.searchsorted(self.classes, np.arange(self.n_classes + 1))
+        return state, begins[first], begins[last + 1] - 1, entry
 
 
 def _runs(

@@ -149,11 +149,11 @@ class Assertions:
     def _listed(self, values: tuple[Json, ...], bounds: TypeBounds) -> TypeBounds:
         """The bounds of those literals that bounds allow."""
         kinds = set(map(type, values))
-        numbers = [value for value in values if isinstance(value, Decimal)]
+        numbers = [value for value in values if isinstance(value, Decimal)] if Decimal in kinds else []
         texts = [value for value in values if isinstance(value, str)]
         return TypeBounds(
-            bounds.null and None in values,
-            bounds.booleans & {value for value in values if isinstance(value, bool)},
+            bounds.null and type(None) in kinds,
+            bounds.booleans & {value for value in values if isinstance(value, bool)} if bool in kinds else frozenset(),
             NumberSet.literal(numbers).intersect(bounds.numbers, self.meter) if numbers else NumberSet.EMPTY,
             StringSet.literal(texts).intersect(bounds.strings, self.meter),
             min(bounds.arrays, Kleene.SOME) if list in kinds else Kleene.NONE,

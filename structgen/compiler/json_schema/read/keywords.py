@@ -83,12 +83,12 @@ def _check_constant(value: Json, pointer: str, meter: Meter) -> None:
     level, depth = [value], meter.budget.depth
     while level:
         below: list[Json] = []
-        for item in meter.each(level, DOING):
+        texts = [item for item in level if isinstance(item, str)]
+        meter.grant(_OF_LETTER * sum(map(len, texts)))
+        for item in meter.each(level, DOING) if len(texts) < len(level) else ():
             if isinstance(item, Decimal):
                 check_size(item, pointer)
                 meter.grant(_OF_LETTER * len(item.as_tuple().digits))
-            elif isinstance(item, str):
-                meter.grant(_OF_LETTER * len(item))
             elif isinstance(item, dict):
                 meter.grant(sum([_OF_LETTER * len(name) + _OF_MEMBER for name in item]))
                 below.extend(item.values())

@@ -278,7 +278,7 @@ class _Words(StringSet):
     def body(self, escapes: str, meter: Meter) -> Dfa:
         if self is StringSet.ANY:
             return any_body(escapes)
-        if escapes == "minimal" and not self.negated and not any(map(needs_escape, self.words)):
+        if escapes == "minimal" and not self.negated and not needs_escape("".join(self.words)):
             return self._plain(meter)
         return super().body(escapes, meter)
 

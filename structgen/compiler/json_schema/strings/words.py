@@ -12,7 +12,7 @@ import numpy as np
 
 from ....budget import Budget, Meter
 from ...automata.dfa import Dfa, minimize
-from ...automata.words import plain_dfa, trie
+from ...automata.words import cuts_around, plain_dfa, trie
 from ...patterns.lower import language
 from .trees import ANY_TEXT
 
@@ -28,19 +28,16 @@ def everything() -> Dfa:
 def other_words_dfa(words: Iterable[str], meter: Meter) -> Dfa:
     """The minimal automaton of all texts but these. Raises `BudgetExceededError`."""
     rest = everything()
-    tail, byte, ends = trie(words, meter)
+    tail, labels, ends = trie(words, meter)
     states = len(tail) + 1
     # Where the automaton of all texts is when the trie is in each of its states.
     rows, of_byte = rest.table.tolist(), rest.classes.tolist()
     places = [rest.start]
-    for source, symbol in zip(tail, byte, strict=True):
+    for source, symbol in zip(tail.tolist(), labels.tolist(), strict=True):
         places.append(rows[places[source]][of_byte[symbol]])
     beside = np.array(places)
-    labels = np.array(byte, np.int64)
-    cuts = np.zeros(257, bool)
-    cuts[labels] = cuts[labels + 1] = True
+    cuts = cuts_around(labels)
     cuts[1:256] |= np.diff(rest.classes) != 0
-    cuts[0] = False
     classes = np.cumsum(cuts[:256], dtype=np.int32)
     columns = rest.classes[np.flatnonzero(np.r_[True, cuts[1:256]])]
     meter.check_memory(4 * states * len(columns), "building the automaton of excluded texts")
