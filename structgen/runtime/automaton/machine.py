@@ -25,7 +25,7 @@ from ...storage.container import smallest
 from ...system.locks import Lock, Rank
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.machine import CompiledMachine, Match, Productions, Symbol, ranges_of
+from ..core.machine import CompiledMachine, Match, Productions, StepFunctions, Symbol, ranges_of
 from ..rows.head import Head
 from ..rows.row_pool import MOST_GROWN, RowPool, Segments
 from .tables import FIELDS, Tables
@@ -106,6 +106,11 @@ class AutomatonMachine(CompiledMachine):
         """Where kernels find the tables (`structgen.kernels.store.automata`), if configurations have 32 bits."""
         most = int(self.tables.loops[:, 1].max(initial=0))
         return self._words if self.states * (most + 1) < 1 << 32 else None
+
+    @property
+    def functions(self) -> StepFunctions:
+        """Two kernels."""
+        return StepFunctions(self._words, kernels.step_automaton, kernels.write_state_mask)
 
     def distances(self) -> AutomatonDistances:
         """How far configurations are from a complete text: exact."""
@@ -200,10 +205,12 @@ class AutomatonMachine(CompiledMachine):
 
         What is wider than the bitmask becomes zero.
         """
-        if kernels.write_state_mask(self._words, config, bitmask):
-            self._write_slowly(config, bitmask)
+        status = kernels.write_state_mask(self._words, config, bitmask)
+        if status:
+            self.write_slowly(config, bitmask, status)
 
-    def _write_slowly(self, config: int, bitmask: NDArray[np.int32]) -> None:
+    def write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+        """See `Stepper`."""
         fresh = False
         with self._lock:
             while status := kernels.write_state_mask(self._words, config, bitmask):

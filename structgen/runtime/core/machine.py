@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
-from ...errors import UnsupportedError
+from ...errors import InternalError, UnsupportedError
 from ...progress import Progress, silent
 from ...system.locks import Lock
 from ...system.types import JsonMap, Sections
@@ -56,8 +56,40 @@ class SharedRows(Protocol):
         """Keep a new one."""
 
 
+class StepFunctions(NamedTuple):
+    """What a guide calls for each token. Functions of the stepper's class, or kernels, which take fewer calls.
+
+    Parameters
+    ----------
+    owner:
+        The first argument of both: the stepper, or where kernels find its tables.
+    advance:
+        Takes a configuration and a token, and returns where that leads; of None and numbers below 0 `Stepper.missed`
+        says more.
+    write_mask:
+        Takes a configuration and a bitmask. What it returns is for `Stepper.write_slowly`, unless it is None or 0.
+    """
+
+    owner: object
+    advance: Callable[[Any, Config, int], Config | None]
+    write_mask: Callable[[Any, Config, NDArray[np.int32]], int | None]
+
+
 class Stepper(Protocol):
     """What a guide moves over: steps and masks. A configuration belongs to the stepper that it is from."""
+
+    @property
+    def functions(self) -> StepFunctions:
+        """What does it as fast as can be."""
+        return StepFunctions(self, type(self).advance, type(self).write_mask)
+
+    def missed(self, config: Config, token_id: int, found: int) -> Config | None:
+        """Where a token leads, ``None`` where it is not allowed, if `StepFunctions.advance` has found that below 0."""
+        return None
+
+    def write_slowly(self, config: Config, bitmask: NDArray[np.int32], status: int) -> None:
+        """Write a mask that `StepFunctions.write_mask` has not written."""
+        raise InternalError(f"there is no mask ({status})")
 
     @property
     def head(self) -> NDArray[np.int64] | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError, RollbackError, TokenIdError
 from ...system.arguments import array_of, checked_rollback, checked_token, integer
-from ..core.machine import Config, Machine
+from ..core.machine import Config, Machine, Stepper
 from ..index.index import check_index
 from ..index.token_budget import LimitedMachine
 from ..rows.bitmask import widened
@@ -71,16 +71,19 @@ class Guide:
     """
 
     __slots__ = (
+        "_advance",
         "_config",
         "_configs",
         "_given",
         "_index",
         "_machine",
         "_most",
+        "_owner",
         "_size",
         "_stepper",
         "_tokens",
         "_words",
+        "_write_mask",
     )
 
     def __init__(
@@ -100,10 +103,14 @@ class Guide:
         self._machine: Machine = index.machine if max_tokens is None else LimitedMachine(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
-        self._stepper = stepper = self._machine.stepper()
-        self._config: Config | None = stepper.start  # None once an EOS id was accepted
+        self._move_over(self._machine.stepper())
+        self._config: Config | None = self._stepper.start  # None once an EOS id was accepted
         self._configs: list[Config | None] = []  # those before it, as far as they can be gone back to
         self._tokens = array("i")  # all tokens
+
+    def _move_over(self, stepper: Stepper) -> None:
+        self._stepper = stepper
+        self._owner, self._advance, self._write_mask = stepper.functions
 
     @property
     def index(self) -> Index:
@@ -156,7 +163,9 @@ class Guide:
         config = self._config
         try:
             if config is not None and type(bitmask) is _ndarray and len(bitmask) == self._words:
-                self._stepper.write_mask(config, bitmask)
+                status = self._write_mask(self._owner, config, bitmask)
+                if status:
+                    self._stepper.write_slowly(config, bitmask, status)
                 return
         except (TypeError, ValueError):  # it is of another kind than steppers write to, or is read-only
             pass
@@ -213,7 +222,9 @@ class Guide:
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = checked_token(token_id, self._size)
         config = self._config
-        target: Config | None = None if config is None else self._stepper.advance(config, token_id)
+        target = None if config is None else self._advance(self._owner, config, token_id)
+        if type(target) is int and target < 0:
+            target = self._stepper.missed(config, token_id, target)
         if target is None and not self._ends(token_id):
             return False
         tokens = self._tokens
@@ -236,7 +247,8 @@ class Guide:
         if most is not None and len(configs) >= most + max(most, _SPARE):
             del configs[: len(configs) - most]
         if self._machine.stepper() is not self._stepper:
-            self._stepper, moved = self._machine.renewed(self._stepper, [*configs, self._config])
+            stepper, moved = self._machine.renewed(self._stepper, [*configs, self._config])
+            self._move_over(stepper)
             *self._configs, self._config = moved
 
     def rollback(self, n: int) -> None:
@@ -262,7 +274,8 @@ class Guide:
     def fork(self) -> Guide:
         """Return an independent guide at the same place. Some bytes are copied for each token."""
         twin = Guide.__new__(Guide)
-        twin._index, twin._machine, twin._stepper = self._index, self._machine, self._stepper
+        twin._index, twin._machine = self._index, self._machine
+        twin._move_over(self._stepper)
         twin._size, twin._words, twin._most, twin._given = self._size, self._words, self._most, self._given
         twin._config, twin._configs, twin._tokens = self._config, self._configs[:], self._tokens[:]
         return twin
@@ -290,7 +303,8 @@ class Guide:
     ) -> Guide:
         """A guide that has gone through some configurations of an index; see `path` and `tokens`."""
         guide = cls(index, max_tokens=max_tokens)
-        guide._stepper, [*guide._configs, guide._config] = guide._machine.gathered(path)
+        stepper, [*guide._configs, guide._config] = guide._machine.gathered(path)
+        guide._move_over(stepper)
         guide._tokens = tokens
         return guide
 
@@ -301,8 +315,8 @@ class Guide:
 
     def reset(self) -> None:
         """Return to the beginning, and forget the tokens that could be rolled back."""
-        self._stepper = stepper = self._machine.stepper()
-        self._config, self._configs, self._tokens = stepper.start, [], array("i")
+        self._move_over(self._machine.stepper())
+        self._config, self._configs, self._tokens = self._stepper.start, [], array("i")
 
     # -- what must follow ------------------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ class Anything(AutomatonMachine):
         """The bitmask of every id, also one without bytes: read-only ``int32[words]``."""
         return self._every
 
+    functions = CompiledMachine.functions
     write_mask = CompiledMachine.write_mask
 
 

@@ -212,7 +212,7 @@ def test_tokens_that_are_not_followed_repeat_nothing(
             followed = {t: other.places.followed(place, VOCABULARY.token(t) or b"") for t in range(EOS)}
             assert tokens == [token for token, after in followed.items() if after]
             without, store = np.zeros(VOCABULARY.words, np.int32), place[0][0].store
-            ConfigurationStore._write_slowly(store, place[0][0].number, without, kernels.NO_PARTS)
+            ConfigurationStore.write_slowly(store, place[0][0].number, without, kernels.NO_PARTS)
             refused += int(np.bitwise_count(without.view(np.uint32)).sum()) - len(allowed(guide))
             likely = [token for token in tokens if token > 255 or token in {*b'"a,1'}]
             token = random.choice([*tokens, *likely * 5])

@@ -90,11 +90,12 @@ class DistinctStore(ConfigurationStore):
 
     # -- masks -----------------------------------------------------------------------------------------
 
-    def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+    def write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+        """See `Stepper`."""
         if status == kernels.NOT_REFUSED:
             status = kernels.write_whole_mask(self._words, config, bitmask)
         if status:
-            super()._write_slowly(config, bitmask, status)
+            super().write_slowly(config, bitmask, status)
         ids = self._refused.get(config)
         if ids is None:
             ids = self._refuse(config, self.machine.refused(self.places(config), bitmask))

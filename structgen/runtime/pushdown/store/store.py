@@ -30,6 +30,7 @@ from ....kernels import (
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo, memo
 from ....system.sizes import COMMON
+from ...core.machine import StepFunctions
 from ...rows.head import FirstTables, Head
 from ...rows.row_store import pages
 from ..stacks import END, FORK, Fork, Stack, Thread
@@ -220,15 +221,21 @@ class ConfigurationStore:
             or words[kernels.N_CELLS] >= self._most_cells
         )
 
+    @property
+    def functions(self) -> StepFunctions:
+        """Two kernels."""
+        return StepFunctions(self._words, kernels.find_token, kernels.write_mask)
+
     # -- steps -----------------------------------------------------------------------------------------
 
     def advance(self, config: int, token_id: int) -> int | None:
         """Where a token leads; ``None`` where its bytes die, or it has none and the definition does not name it."""
         target: int = kernels.find_token(self._words, config, token_id)
-        return target if target >= 0 else self._missed(config, token_id, target)
+        return target if target >= 0 else self.missed(config, token_id, target)
 
-    def _missed(self, config: int, token_id: int, target: int) -> int | None:
-        if target == DEAD:
+    def missed(self, config: int, token_id: int, found: int) -> int | None:
+        """See `Stepper`."""
+        if found == DEAD:
             return None
         with self.machine.lock:  # walks lay out rows of the automaton, too
             while (target := kernels.step_token(self._words, config, token_id)) < DEAD:
@@ -294,9 +301,9 @@ class ConfigurationStore:
         """
         status = kernels.write_mask(self._words, config, bitmask)
         if status:
-            self._write_slowly(config, bitmask, status)
+            self.write_slowly(config, bitmask, status)
 
-    def _write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
+    def write_slowly(self, config: int, bitmask: NDArray[np.int32], status: int) -> None:
         """Write all tokens that threads allow, after a kernel has not."""
         machine, parts = self.machine, self._rows.parts
         known = len(parts)
