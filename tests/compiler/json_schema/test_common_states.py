@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from structgen.compiler.json_schema.lower.builder import Builder
 from structgen.compiler.json_schema.lower.lower import begun_builder, lower, lower_into
 from structgen.compiler.programs.program import Program
 from structgen.compiler.programs.tables import to_tables
+from structgen.definitions.styles import STYLES
 from structgen.errors import BudgetExceededError
 from structgen.runtime.pushdown.machine import PushdownMachine
 
@@ -82,6 +84,43 @@ def test_schemas_in_one_program_share_any_value() -> None:
     assert sizes[3] - sizes[2] < (sizes[1] - sizes[0]) / 2
     for program.start, schema in zip(starts, schemas, strict=True):
         assert accepted(program) == accepted(lowered(read(schema)))
+
+
+TAGGED = (
+    {"type": "object", "properties": {"s": {"type": "string", "maxLength": 40}, "n": {"type": "integer"}}},
+    {"type": "object", "properties": {"t": {"type": "string", "maxLength": 40}, "o": {"items": {"type": "integer"}}}},
+    {"anyOf": [{"type": "object", "properties": {"n": {"type": "integer"}}, "required": [each]} for each in "ns"]},
+    {"type": "object", "additionalProperties": False},
+)  # fmt: skip
+
+
+def some_text(machine: PushdownMachine, random: Random) -> bytes:
+    """A text that a machine reads, for a while, and perhaps another byte."""
+    state, text = machine.byte_state(machine.start), bytearray()
+    for _ in range(random.randrange(100)):
+        found = sorted(machine.following(state), key=lambda each: each[0])
+        if not found:
+            break
+        rare = [each for each in found if bytes((each[0],)) in b'<>/=\n"{}[],: 10tn']
+        byte, state = random.choice(rare if rare and random.random() < 0.8 else found)
+        text.append(byte)
+    return bytes(text) + bytes(random.choices(b"<>x1\n", k=random.randrange(2)))
+
+
+@pytest.mark.parametrize("whitespace", ["single", "any"])
+@pytest.mark.parametrize("style", sorted({*STYLES} - {"json"}))
+def test_schemas_in_one_program_share_tagged_values(style: str, whitespace: str) -> None:
+    random = Random(style)
+    program, sizes = Program(), list[int]()
+    builder: Builder | None = None
+    for schema in (*TAGGED, TAGGED[0]):
+        found = read(schema, style=style, whitespace=whitespace)
+        program.start, builder = lower_into(program, found.values, found.layout, Meter(Budget()), builder)
+        sizes.append(len(program.edges))
+        one, other = (PushdownMachine(to_tables(each), BYTES) for each in (program, lowered(found)))
+        for text in [some_text(machine, random) for machine in (one, other) for _ in range(3)]:
+            assert one.match(text) == other.match(text), (schema, text)
+    assert sizes[4] - sizes[3] < 0.7 * sizes[0]
 
 
 def test_a_small_budget_is_for_the_schema_alone() -> None:

@@ -82,7 +82,7 @@ class PlaceReader:
 
     def __init__(self, inner: PushdownMachine) -> None:
         self._inner = inner
-        self._marks: list[int] = [*inner.tables.distinct.tolist(), 0]  # 0 at `END`
+        self._marks = inner.tables.distinct.tobytes() + b"\0"  # a byte for each state, and one at `END`
         self._may: Memo[StoredConfiguration, frozenset[int]] = Memo(1 << 12)  # see `bytes_at`
         self._behind: Memo[tuple[StoredConfiguration, int], tuple[list[Row], bool]] = Memo(1 << 12)  # see `_others`
         self._roomy: Memo[StoredConfiguration, bool] = Memo(1 << 12)  # see `is_roomy`
