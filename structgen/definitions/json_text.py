@@ -41,7 +41,7 @@ _FEW_VALUES, _FEW_CHARACTERS, _FEW_LEVELS = 1 << 16, 1 << 20, 500
 #: Parts of a text that are as soon written anew as remembered.
 _FEW_PARTS = 16
 
-_SCALARS = frozenset({int, float, bool, type(None)})
+_SCALARS, _STRINGS = frozenset({int, float, bool, type(None)}), frozenset({str})
 
 #: Writes in C, as `_Writer` does, what is `_plain`.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
@@ -136,10 +136,9 @@ def _plain(value: Foreign) -> bool:
             if kind is str:
                 characters += len(each)
             elif kind is dict:
-                for key in each:
-                    if type(key) is not str:
-                        return False
-                    characters += len(key)
+                if not _STRINGS.issuperset(map(type, each)):
+                    return False
+                characters += sum(map(len, each))
                 below += each.values()
             elif kind is list:
                 below += each

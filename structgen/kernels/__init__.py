@@ -29,6 +29,8 @@ Why no write passes the end of an array, whatever tables say, if their numbers a
   look-behind automata of a regex besides (`ordered_subsets`).
 - Room for a node, a state with its edges, and what these lead to is looked at before each one, as for the stack
   (`_copy_node`, `_is_full`); names, roots and actions have theirs from the beginning (`build_key_states`).
+- A trie of words has a state for each letter at most, and the automaton that it becomes a state for each of the trie's
+  (`word_trie`, `share_suffixes`).
 - Tables of a store are moved to a block that has room for all of them, and are never shorter there (`move_tables`).
 - What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
 

@@ -1,7 +1,8 @@
 """The program of a structural tag: the programs of its parts, linked when a text first comes to them.
 
 Each part is lowered by itself into the one program: formats, regexes and GBNF grammars as rules of grammars, schemas
-as they are lowered elsewhere, their states renumbered. A state that begins a part which was not lowered yet is open.
+as they are lowered elsewhere; those of one layout share strings, numbers and the like. A state that begins a part which
+was not lowered yet is open.
 So the first mask takes as long for a hundred tools as for one; that each of them has a text is seen when it is read.
 """
 

@@ -179,9 +179,11 @@ def _builder(
     if layout.style is not None:
         from .tags import Tags
 
-        gap = _gap(builder, layout.tag_gap)
-        tags = builder.tags = Tags(builder, layout.style, gap) if begun is None else cast("Tags", begun.tags)
-        tags.begin(builder)
+        if begun is None:
+            builder.tags = Tags(builder, layout.style, _gap(builder, layout.tag_gap))
+        else:
+            builder.tags = tags = cast("Tags", begun.tags)
+            tags.begin(builder)
     return builder
 
 

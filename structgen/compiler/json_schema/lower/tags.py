@@ -45,11 +45,11 @@ _GAP = (GAP, None)
 class Tags(MemberText):
     """The tags of a program; ``gap`` is the whitespace that may stand around them and their values.
 
-    `begin` comes before the values of each schema, and `finish` behind them.
+    `finish` comes behind the values of a schema, and `begin` before those of the next one.
     """
 
     def __init__(self, builder: Builder, style: Style, gap: EdgeLists) -> None:
-        self._builder = builder
+        self.begin(builder)
         self._style = style
         #: The first bytes of the names of special tokens.
         self._first_bytes: dict[TokenSet, int] = {}
@@ -70,7 +70,7 @@ class Tags(MemberText):
         self._plain: dict[Hashable, State | None] = {}  # see `_value`
 
     def begin(self, builder: Builder) -> None:
-        """Begin the values of a schema; those of others in the same program may be there."""
+        """Begin the values of a schema; those of others may be in the program."""
         self._builder = builder
         self._sequences: dict[tuple[Refs, Kind], tuple[tuple[State, ...], ...]] = {}
         self._roots: dict[State, list[State]] = {}
