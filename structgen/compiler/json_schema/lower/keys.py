@@ -139,10 +139,13 @@ class KeyStates:
     ) -> None:
         """Give edges the targets that the kernel cannot make."""
         is_call = late[1] < 0
-        calls, counting = late[:, is_call], late[:, ~is_call].T
-        for begin in self._meter.each(range(0, calls.shape[1], _TOGETHER), _DOING, every=1):
-            edges, _, which, _, _ = calls[:, begin : begin + _TOGETHER]
-            block[3, edges] = self._program.targets(families.calls(classes[which]))
+        (edges, _, which, _, _), counting = late[:, is_call], late[:, ~is_call].T
+        called = np.flatnonzero(np.bincount(which))  # the classes, of which there are few
+        targets = np.zeros(called.max(initial=-1) + 1, np.int32)
+        for begin in self._meter.each(range(0, len(called), _TOGETHER), _DOING, every=1):
+            some = called[begin : begin + _TOGETHER]
+            targets[some] = self._program.targets(families.calls(classes[some]))
+        block[3, edges] = targets[which]
         for begin in self._meter.each(range(0, len(counting), _TOGETHER), _DOING, every=1):
             for edge, record, *after in counting[begin : begin + _TOGETHER].tolist():
                 counted = CountedEdge(*families.records[record, :2].tolist(), *after)
