@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 MOST_CONFIGS, MOST_TOKENS, MOST_CELLS = 1 << 15, 1 << 19, 1 << 18
 
 #: Room for each to begin with, and for cells that one step may add.
-_FEW, _MOST_NEW_CELLS = 1 << 7, 1 << 17
+_FEW, _MOST_NEW_CELLS = 1 << 6, 1 << 17
 
 #: Threads of one step, and places that a mask goes through.
 _MOST_THREADS, _MOST_PLACES = 1 << 13, 1 << 14
